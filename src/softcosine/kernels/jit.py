@@ -1,0 +1,58 @@
+"""How kernels are compiled: for fixed signatures, on first use, cached on disk."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from numba import njit
+
+__all__ = ["helper", "kernel"]
+
+# A function that kernels of the same file call. It is compiled into them, never on its own, and
+# must stand in the same file: the disk cache does not notice an edit in an imported one.
+helper: Callable[[Callable[..., Any]], Callable[..., Any]] = njit(nogil=True)
+
+
+class _Kernel:
+    """A function compiled for its declared signatures at the first call, and for no others."""
+
+    def __init__(self, function: Callable[..., Any], signatures: list[str]) -> None:
+        self._function = function
+        self._signatures = signatures
+        self._compiled: Callable[..., Any] | None = None
+        self._lock = threading.Lock()
+        self.__doc__ = function.__doc__
+        self.__name__ = function.__name__
+        self.__module__ = function.__module__
+        self.__wrapped__ = function
+
+    def __call__(self, *args: Any) -> Any:
+        compiled = self._compiled
+        if compiled is None:
+            compiled = self.compile()
+        return compiled(*args)
+
+    def compile(self) -> Callable[..., Any]:
+        """Compile now, or load from the disk cache."""
+        with self._lock:
+            if self._compiled is None:
+                try:
+                    compiled = njit(self._signatures, nogil=True, cache=True)(self._function)
+                except RuntimeError as error:
+                    if "cannot cache function" not in str(error):
+                        raise
+                    # No folder can be written: compile for this process alone.
+                    compiled = njit(self._signatures, nogil=True)(self._function)
+                self._compiled = compiled
+            return self._compiled
+
+
+def kernel(*signatures: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare a kernel and the only signatures that it is compiled for."""
+
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        return _Kernel(function, list(signatures))
+
+    return declare
