@@ -1,0 +1,59 @@
+"""How the tests run: hypothesis profiles, and where the evaluation data lies.
+
+Environment
+-----------
+SOFTCOSINE_DATA
+    Folder of the evaluation data; ``../shared/data`` beside the clone by default.
+SOFTCOSINE_REQUIRE
+    Comma-separated markers whose tests fail, instead of being skipped, where what they need is
+    missing. Known: ``data``.
+HYPOTHESIS_PROFILE
+    ``ci`` (default): the same examples in every run. ``search``: many random ones.
+NUMBA_DISABLE_JIT
+    ``1`` runs the kernels as plain Python, with fewer and smaller examples.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
+
+# A first example may compile a kernel, so neither a deadline nor slowness says anything.
+_COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", _COMMON, derandomize=True, max_examples=60 if JIT else 15)
+settings.register_profile("search", _COMMON, max_examples=1000 if JIT else 100, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def required() -> set[str]:
+    """Markers whose tests may not be skipped in this run."""
+    return {name.strip() for name in os.environ.get("SOFTCOSINE_REQUIRE", "").split(",")}
+
+
+def find_data() -> Path:
+    """Folder of the evaluation data; skips the test, or fails it if required, when missing."""
+    folder = Path(os.environ.get("SOFTCOSINE_DATA") or ROOT.parent / "shared" / "data")
+    if folder.is_dir():
+        return folder
+    reason = f"needs the evaluation data, but {folder} is no folder; set SOFTCOSINE_DATA"
+    if "data" in required():
+        pytest.fail(f"{reason} (SOFTCOSINE_REQUIRE asks for it)", pytrace=False)
+    pytest.skip(reason)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tests marked ``data`` run only where the data is."""
+    if item.get_closest_marker("data"):
+        find_data()
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """Folder of the evaluation data."""
+    return find_data()
