@@ -1,0 +1,88 @@
+# make demo | test | check | lock | clean. Nothing but make, Python 3.11 or later and a package
+# index is needed: everything goes into .venv and is installed again only when pyproject.toml or
+# requirements/dev.txt change.
+#
+#   make test ARGS="-k norms -x"       pass arguments on to pytest
+#   make test PYTHON=python3.12        choose the Python that .venv is made with
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
+
+# These are run a second time with the compiler off: whatever calls a kernel, and is quick.
+INTERPRETED_TESTS := $(sort $(wildcard \
+	tests/test_oracle.py \
+	tests/test_kernels*.py \
+	tests/test_assembly.py \
+	tests/test_measures.py \
+	tests/test_norms.py \
+	tests/test_postings.py \
+	tests/test_search*.py \
+	tests/test_selection.py \
+	tests/test_term_similarity_matrix.py \
+	tests/test_transforms.py))
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test check lock clean
+
+help:
+	@echo "make demo    ask the names of Unicode characters for meanings (no download but Python packages)"
+	@echo "make test    run the tests and the examples in the documentation"
+	@echo "make check   style, types, imports, and the kernels' tests with the compiler off"
+	@echo "make lock    refresh requirements/dev.txt, the versions that development runs with"
+	@echo "make clean   remove .venv, caches and build results"
+
+demo: $(VENV)/.package
+	@$(BIN)/softcosine demo
+
+test: $(VENV)/.tools
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/.tools
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q $(INTERPRETED_TESTS)
+
+# The comment at the top of the lock stands here, so that it is written anew each time.
+lock: $(VENV)/.tools
+	@$(PIP) install uv
+	@{ echo "# Versions that development and the tests run with, for Python 3.11 and later on any system."; \
+	   echo "# Made by \`make lock\` from pyproject.toml; do not edit."; \
+	   $(BIN)/python -m uv --quiet pip compile --universal --python-version 3.11 --upgrade \
+	     --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
+	     --group test --group check pyproject.toml; } > $(VENV)/lock.txt
+	@cp $(VENV)/lock.txt requirements/dev.txt
+	@git --no-pager diff --stat -- requirements/dev.txt
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests makers benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The package and what it needs to run.
+$(VENV)/.package: pyproject.toml requirements/dev.txt | $(BIN)/python
+	@echo "Installing softcosine into $(VENV) (a minute the first time) ..."
+	@$(PIP) install --constraint requirements/dev.txt --editable .
+	@touch $@
+
+# What testing and checking need besides.
+$(VENV)/.tools: $(VENV)/.package
+	@echo "Installing what the tests need into $(VENV) (a minute the first time) ..."
+	@$(PIP) install --requirement requirements/dev.txt
+	@touch $@
+
+$(BIN)/python:
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "No '$(PYTHON)' on this machine; install Python 3.11 or later, or say: make PYTHON=/path/to/python"; \
+	  exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' || { \
+	  echo "softcosine needs Python 3.11 to 3.14, but '$(PYTHON)' is $$($(PYTHON) --version 2>&1);" \
+	       "say: make PYTHON=/path/to/python3.12"; \
+	  exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { \
+	  rm -rf $(VENV); \
+	  echo "'$(PYTHON) -m venv' failed; on Debian and Ubuntu run: apt-get install python3-venv"; \
+	  exit 1; }
