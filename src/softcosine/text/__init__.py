@@ -1,0 +1,1 @@
+"""From texts to term counts and weights: words, vocabularies, weighting schemes."""

@@ -1,0 +1,289 @@
+"""From a text to its terms: words, without stop words, stemmed, joined into n-grams."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import cache
+from typing import Any
+
+from softcosine.errors import InvalidInputError
+from softcosine.text.stop_words import ENGLISH
+from softcosine.text.words import Span, find_words, normalize, word_spans
+
+__all__ = ["Analyzer"]
+
+# Raised when a rule of words.py or of this file changes what a text's terms are.
+_RULES = 1
+_STOP_WORDS = {"english": ENGLISH}
+_DIGIT = re.compile(r"\d")
+
+
+@dataclass(frozen=True, slots=True)
+class Analyzer:
+    """The rules by which texts become terms, the same for documents and queries.
+
+    In this order: words (the rules stand in `softcosine.text.words`), then `min_length` and
+    `stop_words`, then stemming, then n-grams of neighbours among what is left.
+
+    Parameters
+    ----------
+    stemmer : str, optional
+        A Snowball algorithm such as ``"english"`` or ``"german"``. Words with a digit are never
+        stemmed. By default words stay as they are.
+    stop_words : str or collection of str, optional
+        Words to leave out: ``"english"`` or any words. They are normalised as texts are, and
+        compared with words before stemming. By default none.
+    max_ngram : int, optional
+        Terms of up to so many successive words, joined by a space. By default 1.
+    min_length : int, optional
+        Words of fewer characters are left out. By default 1; 2 also leaves out single ideographs.
+
+    Raises
+    ------
+    InvalidInputError
+        If a setting is not one of those above.
+
+    Examples
+    --------
+    >>> Analyzer("english", stop_words="english").terms("The tyres of the dogs' e-bikes, 3.11")
+    ['tyre', 'dog', 'e', 'bike', '3.11']
+    """
+
+    stemmer: str | None = None
+    _: KW_ONLY
+    stop_words: str | Collection[str] | None = None
+    max_ngram: int = 1
+    min_length: int = 1
+
+    def __post_init__(self) -> None:
+        if self.stemmer is not None and self.stemmer not in _algorithms():
+            raise InvalidInputError(
+                f"there is no stemmer {self.stemmer!r}; choose one of "
+                f"{', '.join(_algorithms())}, or None."
+            )
+        for name in ("max_ngram", "min_length"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise InvalidInputError(
+                    f"{name} is {value!r}; it must be an integer of at least 1."
+                )
+        object.__setattr__(self, "stop_words", _stop_words(self.stop_words))
+
+    def words(self, text: str) -> list[str]:
+        """Return the normalised words of a text, in running order, none left out.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        list of str
+
+        Raises
+        ------
+        InvalidInputError
+            If `text` is not a string.
+
+        Examples
+        --------
+        >>> Analyzer().words("Don't panic: see E1042, C++ 3.11 & 東京都")
+        ["don't", 'panic', 'see', 'e1042', 'c++', '3.11', '東京', '京都']
+        """
+        return find_words(normalize(_checked_text(text)))
+
+    def spans(self, text: str) -> list[Span]:
+        """Return the words of a text and where they stand in it, for snippets.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        list of Span
+            In running order; their words are ``words(text)``. The offsets count characters of
+            `text` as given, whatever normalising did to its length.
+
+        Raises
+        ------
+        InvalidInputError
+            If `text` is not a string.
+
+        Examples
+        --------
+        >>> [(span.start, span.end, span.word) for span in Analyzer().spans("ﬁne Straße")]
+        [(0, 3, 'fine'), (4, 10, 'strasse')]
+        """
+        return word_spans(_checked_text(text))
+
+    def terms(self, document: str | Sequence[str]) -> list[str]:
+        """Return the terms of one document or query, in running order.
+
+        The plain statement of the rules, and quick enough for queries; `softcosine.text.analyze`
+        gives the same for whole corpora, faster.
+
+        Parameters
+        ----------
+        document : str or sequence of str
+            A text, or the tokens of one. Tokens are taken as they are, neither cut nor
+            normalised, but stop words, `min_length`, stemming and n-grams apply to them.
+
+        Returns
+        -------
+        list of str
+            After each word the n-grams that begin with it, the shorter first.
+
+        Raises
+        ------
+        InvalidInputError
+            If `document` is neither, or a token is not a string.
+        """
+        words = self.words(document) if isinstance(document, str) else _checked_tokens(document)
+        stems = self.stem([word for word in words if self.keeps(word)])
+        if self.max_ngram == 1:
+            return stems
+        return [
+            " ".join(stems[start:end])
+            for start in range(len(stems))
+            for end in range(start + 1, min(start + self.max_ngram, len(stems)) + 1)
+        ]
+
+    def keeps(self, word: str) -> bool:
+        """Whether a word is long enough and no stop word."""
+        return len(word) >= self.min_length and word not in (self.stop_words or ())
+
+    def stem(self, words: Sequence[str]) -> list[str]:
+        """Return the stem of each word.
+
+        Parameters
+        ----------
+        words : sequence of str
+            Normalised words.
+
+        Returns
+        -------
+        list of str
+            As long as `words`, which it equals when there is no stemmer. Words with a digit, and
+            words with a lone surrogate, are their own stems.
+        """
+        if self.stemmer is None:
+            return list(words)
+        from Stemmer import Stemmer
+
+        # A fresh stemmer costs less than a microsecond, and one must not serve two threads.
+        algorithm = Stemmer(self.stemmer, 0)
+        try:
+            stems = algorithm.stemWords(words)
+        except UnicodeEncodeError:
+            stems = [
+                word if any("\ud800" <= c <= "\udfff" for c in word) else algorithm.stemWord(word)
+                for word in words
+            ]
+        return [
+            word if not stem or _DIGIT.search(word) else stem
+            for word, stem in zip(words, stems, strict=True)
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings in JSON's types, for storing beside an index."""
+        return {
+            "rules": _RULES,
+            "stemmer": self.stemmer,
+            "stop_words": sorted(self.stop_words or ()),
+            "max_ngram": self.max_ngram,
+            "min_length": self.min_length,
+        }
+
+    @classmethod
+    def from_dict(cls, settings: Mapping[str, Any]) -> Analyzer:
+        """Return the analyzer whose `to_dict` gave these settings.
+
+        Parameters
+        ----------
+        settings : mapping
+
+        Raises
+        ------
+        InvalidInputError
+            If a setting is missing, unknown or invalid, or the rules are those of another version
+            of this library.
+        """
+        values = dict(settings)
+        rules = values.pop("rules", None)
+        if rules != _RULES:
+            raise InvalidInputError(
+                f"these settings follow version {rules!r} of the analyzer's rules, and this is "
+                f"version {_RULES}; analyze the texts again with this version."
+            )
+        expected = {"stemmer", "stop_words", "max_ngram", "min_length"}
+        if values.keys() != expected:
+            raise InvalidInputError(
+                f"an analyzer has the settings {sorted(expected)}, but these are {sorted(values)}; "
+                "pass what Analyzer.to_dict gave."
+            )
+        return cls(**values)
+
+
+@cache
+def _algorithms() -> tuple[str, ...]:
+    from Stemmer import algorithms
+
+    return tuple(sorted(algorithms()))
+
+
+def _stop_words(given: str | Iterable[str] | None) -> frozenset[str]:
+    if given is None:
+        return frozenset()
+    if isinstance(given, str):
+        if given not in _STOP_WORDS:
+            raise InvalidInputError(
+                f"there is no list of stop words named {given!r}; choose one of "
+                f"{', '.join(sorted(_STOP_WORDS))}, or pass the words themselves in a list."
+            )
+        return _STOP_WORDS[given]
+    words = list(given)
+    for word in words:
+        if not isinstance(word, str):
+            raise InvalidInputError(f"stop word {word!r} is no string; pass strings only.")
+    return frozenset(map(normalize, words))
+
+
+def _checked_text(text: str) -> str:
+    if not isinstance(text, str):
+        raise InvalidInputError(f"the text is {describe(text)}; pass a string.")
+    return text
+
+
+def _checked_tokens(tokens: Sequence[str]) -> list[str]:
+    if not is_token_list(tokens):
+        raise InvalidInputError(
+            f"the document is {describe(tokens)}; pass a string or a list of tokens."
+        )
+    checked = list(tokens)
+    for position, token in enumerate(checked):
+        if not isinstance(token, str):
+            raise InvalidInputError(
+                f"token {position} of the document is {describe(token)}; pass strings only."
+            )
+    return checked
+
+
+def is_token_list(document: object) -> bool:
+    """Whether a document has the type of a list of tokens: a list, a tuple or an array."""
+    return isinstance(document, list | tuple) or (
+        hasattr(document, "__array__") and getattr(document, "ndim", 0) == 1
+    )
+
+
+def describe(value: object) -> str:
+    """Say briefly what was given in place of a text."""
+    if value is None:
+        return "None"
+    if isinstance(value, bytes | bytearray):
+        return "bytes; decode them first, as in data.decode('utf-8')"
+    if isinstance(value, float) and value != value:
+        return "the number nan (a missing value?)"
+    return f"of type {type(value).__name__}"

@@ -1,0 +1,355 @@
+"""Whole corpora analysed at once: exactly the terms of `Analyzer.terms`, faster.
+
+A text is first cut, in C, into pieces whose number of distinct values is small beside their number
+(`softcosine.text.words.pieces`). The rules of the analyzer are applied once to each distinct piece;
+the running text is only a stream of numbers.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.kernels.counting import count_documents, count_terms, expand
+from softcosine.text.analyzer import Analyzer, describe, is_token_list
+from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.words import find_words, pieces
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["AnalyzedTexts", "analyze"]
+
+# Pieces numbered at a time, and documents between two reports of progress.
+_BATCH = 1 << 16
+_REPORT = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyzedTexts:
+    """Texts as streams of term numbers.
+
+    Attributes
+    ----------
+    vocabulary : Vocabulary
+        In code point order, with document frequencies.
+    tokens : ndarray of shape (n_tokens,), int32
+        The terms of all documents in running order; -1 where `min_df` or `max_df` left one out.
+    offsets : ndarray of shape (n_docs + 1,), int64
+        Document ``d`` is ``tokens[offsets[d]:offsets[d + 1]]``.
+    """
+
+    vocabulary: Vocabulary
+    tokens: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+
+    @property
+    def n_docs(self) -> int:
+        """The number of documents."""
+        return len(self.offsets) - 1
+
+    def counts(self) -> csr_array:
+        """Return how often each term stands in each document.
+
+        Returns
+        -------
+        csr_array of shape (n_docs, n_terms), int32
+            Sorted, without duplicates or stored zeros.
+        """
+        from scipy.sparse import csr_array
+
+        frequencies, distinct = _document_frequencies(
+            self.tokens, self.offsets, n_terms=len(self.vocabulary)
+        )
+        starts = _running_sum(frequencies)
+        indptr = _running_sum(distinct)
+        indices, data = (np.empty(indptr[-1], dtype=np.int32) for _ in range(2))
+        scratch = (np.empty(indptr[-1], dtype=np.int32) for _ in range(2))
+        count_terms(
+            self.tokens,
+            self.offsets,
+            starts[:-1].copy(),
+            starts[:-1],
+            *scratch,
+            indptr[:-1].copy(),
+            indices,
+            data,
+        )
+        if indptr[-1] <= np.iinfo(np.int32).max:
+            indptr = indptr.astype(np.int32)
+        counts = csr_array((data, indices, indptr), shape=(self.n_docs, len(self.vocabulary)))
+        counts.has_canonical_format = True
+        return counts
+
+
+def analyze(
+    texts: Iterable[str] | Iterable[Sequence[str]],
+    analyzer: Analyzer | None = None,
+    *,
+    min_df: int | float = 1,
+    max_df: int | float = 1.0,
+    progress: Callable[[int], object] | None = None,
+) -> AnalyzedTexts:
+    """Analyse a corpus into its vocabulary and streams of term numbers.
+
+    Parameters
+    ----------
+    texts : iterable of str, or iterable of sequences of str
+        Texts, or documents given as token lists, but not both; read once. Token lists are neither
+        cut nor normalised; stop words, stemming and n-grams apply to them.
+    analyzer : Analyzer, optional
+        By default ``Analyzer()``.
+    min_df, max_df : int or float, optional
+        Terms of fewer, or of more, documents are left out: a number of documents if an int, a
+        proportion of them (0 to 1) if a float.
+    progress : callable, optional
+        Called now and then, and at the end, with the number of documents read so far.
+
+    Returns
+    -------
+    AnalyzedTexts
+        For each document exactly what ``analyzer.terms`` gives, but for terms left out.
+
+    Raises
+    ------
+    InvalidInputError
+        If `texts` is a single string, a document is neither a string nor a token list (the message
+        names its position), both kinds are mixed, or a limit makes no sense.
+
+    Examples
+    --------
+    >>> analyzed = analyze(["green tea", "black tea, green tea"])
+    >>> analyzed.vocabulary.terms
+    ('black', 'green', 'tea')
+    >>> analyzed.counts().toarray().tolist()
+    [[0, 1, 1], [1, 1, 2]]
+    """
+    for name, limit in (("min_df", min_df), ("max_df", max_df)):
+        _check_limit(name, limit)
+    rules = Analyzer() if analyzer is None else analyzer
+    stream = _with_ngrams(_terms(_read(texts, progress), rules), rules.max_ngram)
+    frequencies, _ = _document_frequencies(
+        stream.tokens, stream.offsets, n_terms=len(stream.strings)
+    )
+    n_docs = len(stream.offsets) - 1
+    kept = np.flatnonzero(
+        (frequencies >= _n_documents(min_df, n_docs))
+        & (frequencies <= _n_documents(max_df, n_docs))
+    )
+    order = np.array(sorted(kept.tolist(), key=stream.strings.__getitem__), dtype=np.int64)
+    numbers = np.full(len(stream.strings), -1, dtype=np.int32)
+    numbers[order] = np.arange(len(order), dtype=np.int32)
+    forms = stream.forms
+    vocabulary = Vocabulary(
+        [stream.strings[i] for i in order],
+        document_frequencies=frequencies[order],
+        n_docs=n_docs,
+        forms=None if forms is None else [_by_frequency(forms[i]) for i in order],
+    )
+    return AnalyzedTexts(vocabulary, numbers[stream.tokens], stream.offsets)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """Documents as numbers of strings; under stemming with each string's forms and their counts."""
+
+    tokens: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    strings: list[str]
+    forms: list[dict[str, int]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    """Documents as numbers of distinct pieces, and whether a piece is a token to leave uncut."""
+
+    stream: _Stream
+    uncut: bool
+
+
+def _read(texts: Iterable[Any], progress: Callable[[int], object] | None) -> _Pieces:
+    """Cut all documents and number their pieces in order of first appearance."""
+    _check_corpus(texts)
+    table: defaultdict[str, int] = defaultdict(count().__next__)
+    uncut: bool | None = None
+    lengths: list[int] = []
+    pending: list[str] = []
+    batches: list[NDArray[np.int32]] = []
+
+    def number_pending() -> None:
+        numbers = map(table.__getitem__, pending)
+        batches.append(np.fromiter(numbers, np.int32, len(pending)))
+        pending.clear()
+
+    for position, document in enumerate(texts):
+        is_text = isinstance(document, str)
+        if not is_text:
+            _check_tokens(document, position)
+        if uncut is None:
+            uncut = not is_text
+        elif uncut is is_text:
+            raise InvalidInputError(
+                f"document {position} is a {'text' if is_text else 'token list'} but the ones "
+                f"before are {'token lists' if uncut else 'texts'}; give all in one form."
+            )
+        found = pieces(document) if is_text else document
+        lengths.append(len(found))
+        pending.extend(found)
+        if len(pending) >= _BATCH:
+            number_pending()
+        if progress is not None and (position + 1) % _REPORT == 0:
+            progress(position + 1)
+    number_pending()
+    if progress is not None:
+        progress(len(lengths))
+    offsets = _running_sum(np.array(lengths, dtype=np.int64))
+    strings = [str(piece) for piece in table]
+    return _Pieces(_Stream(np.concatenate(batches), offsets, strings), bool(uncut))
+
+
+def _terms(read: _Pieces, analyzer: Analyzer) -> _Stream:
+    """Turn pieces into stems, without stop words."""
+    running = read.stream
+    table: defaultdict[str, int] = defaultdict(count().__next__)
+    n_words = np.ones(len(running.strings), dtype=np.int64)
+    if read.uncut:
+        word_numbers = [table[piece] for piece in running.strings]
+    else:
+        word_numbers = []
+        for i, piece in enumerate(running.strings):
+            words = find_words(piece)
+            n_words[i] = len(words)
+            word_numbers.extend([table[word] for word in words])
+    words = list(table)
+    numbers = np.array(word_numbers, dtype=np.int64)
+
+    stems: defaultdict[str, int] = defaultdict(count().__next__)
+    kept = np.array([analyzer.keeps(word) for word in words], dtype=bool)
+    kept_words = [word for word, keep in zip(words, kept, strict=True) if keep]
+    stem_of_word = np.full(len(words), -1, dtype=np.int32)
+    stem_of_word[kept] = [stems[stem] for stem in analyzer.stem(kept_words)]
+
+    # A piece becomes the stems of those of its words that are kept.
+    owner = np.repeat(np.arange(len(n_words)), n_words)
+    flat = stem_of_word[numbers]
+    n_stems = np.bincount(owner[flat >= 0], minlength=len(n_words))
+    flat = flat[flat >= 0]
+    piece_counts = np.bincount(running.tokens, minlength=len(n_words))
+    tokens = np.empty(int(piece_counts @ n_stems), dtype=np.int32)
+    offsets = np.empty_like(running.offsets)
+    expand(running.tokens, running.offsets, _running_sum(n_stems), flat, tokens, offsets)
+
+    forms: list[dict[str, int]] | None = None
+    if analyzer.stemmer is not None:
+        forms = [{} for _ in stems]
+        word_counts = np.zeros(len(words), dtype=np.int64)
+        np.add.at(word_counts, numbers, piece_counts[owner])
+        for word, stem, n in zip(words, stem_of_word.tolist(), word_counts.tolist(), strict=True):
+            if stem >= 0:
+                forms[stem][word] = n
+    return _Stream(tokens, offsets, list(stems), forms)
+
+
+def _with_ngrams(stream: _Stream, max_ngram: int) -> _Stream:
+    """Add after each term the n-grams that begin with it."""
+    if max_ngram == 1:
+        return stream
+    tokens, n_terms = stream.tokens, len(stream.strings)
+    table = {string: number for number, string in enumerate(stream.strings)}
+    forms = None if stream.forms is None else [dict(counts) for counts in stream.forms]
+    heads = None if stream.forms is None else [_by_frequency(counts)[0] for counts in stream.forms]
+    ends = np.repeat(stream.offsets[1:], np.diff(stream.offsets))
+    room = ends - np.arange(len(tokens))
+
+    grams = np.full((len(tokens), max_ngram), -1, dtype=np.int32)
+    grams[:, 0] = tokens
+    shorter, names, form_names = tokens, stream.strings, heads
+    for n in range(2, max_ngram + 1):
+        places = np.flatnonzero(room >= n)
+        keys = shorter[places].astype(np.int64) * n_terms + tokens[places + n - 1]
+        distinct, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
+        pairs = [divmod(key, n_terms) for key in distinct.tolist()]
+        names = [f"{names[a]} {stream.strings[b]}" for a, b in pairs]
+        # Two n-grams, or an n-gram and a token, may read the same: they are one term.
+        numbers = np.array([table.setdefault(name, len(table)) for name in names], dtype=np.int32)
+        grams[places, n - 1] = numbers[inverse]
+        shorter = np.full(len(tokens), -1, dtype=np.int32)
+        shorter[places] = inverse
+        if forms is not None and heads is not None and form_names is not None:
+            form_names = [f"{form_names[a]} {heads[b]}" for a, b in pairs]
+            forms.extend({} for _ in range(len(table) - len(forms)))
+            for number, form, n_times in zip(numbers, form_names, counts.tolist(), strict=True):
+                forms[number][form] = forms[number].get(form, 0) + n_times
+    present = grams >= 0
+    before = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
+    return _Stream(grams[present], before[stream.offsets], list(table), forms)
+
+
+def _by_frequency(counts: dict[str, int]) -> list[str]:
+    return sorted(counts, key=lambda form: (-counts[form], form))
+
+
+def _running_sum(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    sums = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=sums[1:])
+    return sums
+
+
+def _document_frequencies(
+    tokens: NDArray[np.int32], offsets: NDArray[np.int64], *, n_terms: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    frequencies = np.zeros(n_terms, dtype=np.int64)
+    distinct = np.empty(len(offsets) - 1, dtype=np.int64)
+    last = np.full(n_terms, -1, dtype=np.int32)
+    count_documents(tokens, offsets, last, frequencies, distinct)
+    return frequencies, distinct
+
+
+def _check_corpus(texts: object) -> None:
+    if isinstance(texts, str):
+        raise InvalidInputError("texts is a single string; wrap it in a list: [text].")
+    if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
+        raise InvalidInputError(
+            f"texts is {describe(texts)}; pass an iterable of strings or of token lists."
+        )
+    if isinstance(texts, bytes | bytearray):
+        raise InvalidInputError(f"texts is {describe(texts)}, and wrap the text in a list.")
+
+
+def _check_tokens(document: object, position: int) -> None:
+    if not is_token_list(document):
+        raise InvalidInputError(
+            f"document {position} is {describe(document)}; every document must be a string or a "
+            "list of tokens; use '' for an empty one."
+        )
+    assert isinstance(document, Iterable)
+    if set(map(type, document)) <= {str}:
+        return
+    for place, token in enumerate(document):
+        if not isinstance(token, str):
+            raise InvalidInputError(
+                f"token {place} of document {position} is {describe(token)}; tokens are strings."
+            )
+
+
+def _check_limit(name: str, limit: object) -> None:
+    if isinstance(limit, int | np.integer):
+        valid = not isinstance(limit, bool) and limit >= 0
+    else:
+        valid = isinstance(limit, float | np.floating) and 0 <= limit <= 1
+    if not valid:
+        raise InvalidInputError(
+            f"{name} is {limit!r}; it must be a number of documents (an int of at least 0) or a "
+            "proportion of them (a float from 0 to 1)."
+        )
+
+
+def _n_documents(limit: int | float, n_docs: int) -> float:
+    return limit * n_docs if isinstance(limit, float | np.floating) else limit

@@ -1,0 +1,23 @@
+"""Function words that carry structure rather than content."""
+
+from __future__ import annotations
+
+__all__ = ["ENGLISH"]
+
+# Articles, pronouns, prepositions, conjunctions, auxiliaries and the adverbs of degree and place
+# that accompany them; no noun, no verb of content, no number, and none of "not", "no", "against",
+# "without", "before" and "after", which change what a query asks for.
+_ENGLISH = """
+    a about all also am an and any are aren't as at be because been being both but by can can't
+    cannot could couldn't did didn't do does doesn't doing don't each either else ever every for
+    from had hadn't has hasn't have haven't having he he'd he'll her here hers herself him himself
+    his how however i i'd i'll i'm i've if in into is isn't it it'd it'll its itself just let me
+    mightn't mine mustn't my myself neither nor of off oh on or other our ours ourselves out own
+    perhaps quite rather shall shan't she she'd she'll should shouldn't so some such than that
+    that'd that'll the their theirs them themselves then there there'd there'll these they they'd
+    they'll they're they've this those though through thus to too us very was wasn't we we'd we'll
+    we're we've were weren't what what'll whatever when where whether which while who who'd who'll
+    whom whose why will with won't would wouldn't yet you you'd you'll you're you've your yours
+    yourself yourselves
+"""
+ENGLISH: frozenset[str] = frozenset(_ENGLISH.split())

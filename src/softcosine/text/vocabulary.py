@@ -1,0 +1,413 @@
+"""Which term has which number, and in how many documents it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softcosine.errors import InvalidInputError, UnknownTermError
+from softcosine.text.foreign import gensim_terms, sklearn_terms
+from softcosine.text.packing import pack_strings, unpack_strings
+
+if TYPE_CHECKING:
+    from softcosine.text.analyzer import Analyzer
+
+__all__ = ["Vocabulary"]
+
+
+class Vocabulary:
+    """Terms in a fixed order; term ``i`` is column ``i`` of every matrix over the vocabulary.
+
+    Immutable. Two vocabularies are equal if they have the same terms in the same order.
+
+    Parameters
+    ----------
+    terms : iterable of str
+        Distinct strings, in the order of their numbers.
+    document_frequencies : array-like of shape (n_terms,), optional
+        In how many documents each term stands.
+    n_docs : int, optional
+        Of how many documents.
+    forms : sequence of sequence of str, optional
+        The words that each term stands for, the most frequent first.
+
+    Attributes
+    ----------
+    terms : tuple of str
+    document_frequencies : ndarray of shape (n_terms,), int64, read-only, or None
+    n_docs : int or None
+    forms : tuple of tuple of str, or None
+        Under stemming, the forms of each stem by decreasing frequency, then by string; for an
+        n-gram of stems the n-gram of their most frequent forms. None without stemming.
+
+    Raises
+    ------
+    InvalidInputError
+        If terms are not distinct strings, or the rest does not fit them.
+
+    Examples
+    --------
+    >>> vocabulary = Vocabulary.from_texts(["green tea", "black tea"])
+    >>> vocabulary.terms, vocabulary.document_frequencies.tolist()
+    (('black', 'green', 'tea'), [1, 1, 2])
+    >>> vocabulary.index("tea"), vocabulary.get("coffee")
+    (2, -1)
+    """
+
+    __slots__ = (
+        "_document_frequencies",
+        "_forms",
+        "_hash",
+        "_n_docs",
+        "_numbers",
+        "_ranks",
+        "_terms",
+    )
+
+    def __init__(
+        self,
+        terms: Iterable[str],
+        *,
+        document_frequencies: ArrayLike | None = None,
+        n_docs: int | None = None,
+        forms: Sequence[Sequence[str]] | None = None,
+    ) -> None:
+        self._terms = _checked_terms(terms)
+        self._n_docs = _checked_n_docs(n_docs)
+        self._document_frequencies = _checked_frequencies(
+            document_frequencies, n_terms=len(self._terms), n_docs=self._n_docs
+        )
+        self._forms = _checked_forms(forms, n_terms=len(self._terms))
+        self._numbers: dict[str, int] | None = None
+        self._ranks: NDArray[np.int32] | None = None
+        self._hash: int | None = None
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: Iterable[str],
+        *,
+        analyzer: Analyzer | None = None,
+        min_df: int | float = 1,
+        max_df: int | float = 1.0,
+    ) -> Vocabulary:
+        """Collect the terms of texts, in code point order.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            Read once.
+        analyzer : Analyzer, optional
+            By default ``Analyzer()``.
+        min_df, max_df : int or float, optional
+            Terms of fewer, or of more, documents are left out: a number of documents if an int, a
+            proportion of them if a float.
+
+        Raises
+        ------
+        InvalidInputError
+            If a text is no string (the message names its position) or a limit makes no sense.
+        """
+        from softcosine.text.corpus import analyze
+
+        return analyze(texts, analyzer, min_df=min_df, max_df=max_df).vocabulary
+
+    @classmethod
+    def from_tokens(
+        cls,
+        documents: Iterable[Sequence[str]],
+        *,
+        analyzer: Analyzer | None = None,
+        min_df: int | float = 1,
+        max_df: int | float = 1.0,
+    ) -> Vocabulary:
+        """Collect the terms of documents given as lists of tokens, in code point order.
+
+        As `from_texts`, but the tokens are neither cut nor normalised.
+        """
+        from softcosine.text.corpus import analyze
+
+        return analyze(documents, analyzer, min_df=min_df, max_df=max_df).vocabulary
+
+    @classmethod
+    def from_sklearn(cls, vectorizer: Any) -> Vocabulary:
+        """Take the columns of a fitted CountVectorizer or TfidfVectorizer, in their order.
+
+        Parameters
+        ----------
+        vectorizer : CountVectorizer or TfidfVectorizer
+            Fitted, or made with a fixed vocabulary.
+
+        Returns
+        -------
+        Vocabulary
+            Without document frequencies: the vectorizers do not keep them.
+
+        Raises
+        ------
+        NotFittedError
+            If it is not fitted.
+        InvalidInputError
+            If it has no vocabulary, as HashingVectorizer has none.
+        """
+        return cls(sklearn_terms(vectorizer))
+
+    @classmethod
+    def from_gensim(cls, dictionary: Any) -> Vocabulary:
+        """Take the ids of a gensim Dictionary, in their order, with its document frequencies.
+
+        Parameters
+        ----------
+        dictionary : gensim.corpora.Dictionary
+
+        Raises
+        ------
+        InvalidInputError
+            If it has no token2id, or its ids have gaps. They are not closed here, since bags of
+            words made with the dictionary would then mean other terms.
+        """
+        terms = gensim_terms(dictionary)
+        counts, n_docs = getattr(dictionary, "dfs", None), getattr(dictionary, "num_docs", None)
+        if not counts or not n_docs:
+            return cls(terms)
+        frequencies = [counts.get(number, 0) for number in range(len(terms))]
+        return cls(terms, document_frequencies=frequencies, n_docs=n_docs)
+
+    @classmethod
+    def numbered(cls, n_terms: int) -> Vocabulary:
+        """Name the columns of a matrix that has no terms "0", "1", ... by their numbers.
+
+        Raises
+        ------
+        InvalidInputError
+            If `n_terms` is negative.
+        """
+        if n_terms < 0:
+            raise InvalidInputError(f"n_terms is {n_terms}; it must not be negative.")
+        return cls(map(str, range(n_terms)))
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The terms, in the order of their numbers."""
+        return self._terms
+
+    @property
+    def document_frequencies(self) -> NDArray[np.int64] | None:
+        """In how many documents each term stands, of shape (n_terms,), if known."""
+        return self._document_frequencies
+
+    @property
+    def n_docs(self) -> int | None:
+        """The number of documents that the frequencies speak of, if known."""
+        return self._n_docs
+
+    @property
+    def forms(self) -> tuple[tuple[str, ...], ...] | None:
+        """The words that each term stands for, the most frequent first, under stemming."""
+        return self._forms
+
+    def index(self, term: str) -> int:
+        """Return the number of a term.
+
+        Raises
+        ------
+        UnknownTermError
+            If the vocabulary does not have it.
+        """
+        number = self.get(term)
+        if number < 0:
+            raise UnknownTermError(
+                f"{term!r} is not among the {len(self)} terms of the vocabulary; terms are "
+                "normalised and stemmed, so try Analyzer.terms on it first."
+            )
+        return number
+
+    def get(self, term: str) -> int:
+        """Return the number of a term, or -1 if the vocabulary does not have it."""
+        return self._lookup().get(term, -1)
+
+    def indices(self, terms: Iterable[str]) -> NDArray[np.int32]:
+        """Return the numbers of several terms.
+
+        Parameters
+        ----------
+        terms : iterable of str
+
+        Returns
+        -------
+        ndarray of shape (number of `terms`,), int32
+            -1 for each that the vocabulary does not have.
+        """
+        lookup = self._lookup()
+        return np.fromiter((lookup.get(term, -1) for term in terms), dtype=np.int32)
+
+    def ranks(self) -> NDArray[np.int32]:
+        """Return the place of each term if all are sorted in code point order.
+
+        Returns
+        -------
+        ndarray of shape (n_terms,), int32, read-only
+            A permutation of 0 to n_terms - 1; kernels break ties by it.
+        """
+        if self._ranks is None:
+            order = sorted(range(len(self._terms)), key=self._terms.__getitem__)
+            ranks = np.empty(len(order), dtype=np.int32)
+            ranks[np.asarray(order, dtype=np.int64)] = np.arange(len(order), dtype=np.int32)
+            ranks.flags.writeable = False
+            self._ranks = ranks
+        return self._ranks
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the vocabulary as flat arrays, for storing.
+
+        Returns
+        -------
+        dict of ndarray
+            ``terms`` (uint8) and ``term_offsets`` (int64) as `pack_strings` gives them. Where
+            known: ``document_frequencies`` (int64), ``n_docs`` (int64, of one element), and the
+            forms as ``forms``, ``form_offsets`` and ``form_bounds``: term ``i`` stands for the
+            forms from ``form_bounds[i]`` to ``form_bounds[i + 1]``.
+        """
+        arrays: dict[str, NDArray[Any]] = {}
+        arrays["terms"], arrays["term_offsets"] = pack_strings(self._terms)
+        if self._document_frequencies is not None:
+            arrays["document_frequencies"] = self._document_frequencies
+        if self._n_docs is not None:
+            arrays["n_docs"] = np.array([self._n_docs], dtype=np.int64)
+        if self._forms is not None:
+            flat = [form for forms in self._forms for form in forms]
+            arrays["forms"], arrays["form_offsets"] = pack_strings(flat)
+            bounds = np.zeros(len(self._forms) + 1, dtype=np.int64)
+            np.cumsum([len(forms) for forms in self._forms], out=bounds[1:])
+            arrays["form_bounds"] = bounds
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Vocabulary:
+        """Return the vocabulary whose `to_arrays` gave these arrays.
+
+        Parameters
+        ----------
+        arrays : mapping of str to ndarray
+            Other names than those of `to_arrays` are ignored.
+
+        Raises
+        ------
+        InvalidInputError
+            If an array is missing or the arrays do not fit each other.
+        """
+        try:
+            terms = unpack_strings(arrays["terms"], arrays["term_offsets"])
+            forms = None
+            if "forms" in arrays:
+                flat = unpack_strings(arrays["forms"], arrays["form_offsets"])
+                bounds = arrays["form_bounds"].tolist()
+                if bounds[:1] != [0] or bounds[-1] != len(flat) or sorted(bounds) != bounds:
+                    raise InvalidInputError(
+                        f"form_bounds does not divide {len(flat)} forms among the terms; pass the "
+                        "arrays of one to_arrays call."
+                    )
+                forms = [flat[a:b] for a, b in pairwise(bounds)]
+        except KeyError as error:
+            raise InvalidInputError(
+                f"the array {error} of the vocabulary is missing; pass all that to_arrays gave."
+            ) from error
+        n_docs = int(arrays["n_docs"][0]) if "n_docs" in arrays else None
+        frequencies = arrays.get("document_frequencies")
+        return cls(terms, document_frequencies=frequencies, n_docs=n_docs, forms=forms)
+
+    def _lookup(self) -> dict[str, int]:
+        if self._numbers is None:
+            self._numbers = {term: number for number, term in enumerate(self._terms)}
+        return self._numbers
+
+    def __len__(self) -> int:
+        return len(self._terms)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._terms)
+
+    def __contains__(self, term: object) -> bool:
+        return term in self._lookup()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Vocabulary):
+            return NotImplemented
+        return self is other or self._terms == other._terms
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(self._terms)
+        return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Vocabulary.from_arrays, (self.to_arrays(),)
+
+    def __repr__(self) -> str:
+        documents = "" if self._n_docs is None else f" of {self._n_docs} documents"
+        return f"<Vocabulary: {len(self)} terms{documents}>"
+
+
+def _checked_terms(terms: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(terms, str):
+        raise InvalidInputError("terms is one string; wrap it in a list.")
+    checked = tuple(terms)
+    for number, term in enumerate(checked):
+        if not isinstance(term, str):
+            raise InvalidInputError(
+                f"term {number} is {term!r}, of type {type(term).__name__}; terms are strings."
+            )
+    if len(set(checked)) != len(checked):
+        seen: set[str] = set()
+        twice = next(term for term in checked if term in seen or seen.add(term))  # type: ignore[func-returns-value]
+        raise InvalidInputError(f"the term {twice!r} is there twice; terms must be distinct.")
+    return checked
+
+
+def _checked_n_docs(n_docs: int | None) -> int | None:
+    if n_docs is None:
+        return None
+    if n_docs < 0:
+        raise InvalidInputError(f"n_docs is {n_docs}; it must not be negative.")
+    return int(n_docs)
+
+
+def _checked_frequencies(
+    given: ArrayLike | None, *, n_terms: int, n_docs: int | None
+) -> NDArray[np.int64] | None:
+    if given is None:
+        return None
+    values = np.asarray(given)
+    if values.shape != (n_terms,):
+        raise InvalidInputError(
+            f"document_frequencies has shape {values.shape} but there are {n_terms} terms; give "
+            "one number for each term."
+        )
+    if n_terms and not np.issubdtype(values.dtype, np.integer):
+        raise InvalidInputError(
+            f"document_frequencies has dtype {values.dtype}; it counts documents, so pass integers."
+        )
+    if n_terms and (values.min() < 0 or (n_docs is not None and values.max() > n_docs)):
+        raise InvalidInputError(
+            f"document_frequencies reaches from {values.min()} to {values.max()}, but must stay "
+            f"between 0 and the number of documents, {n_docs}."
+        )
+    frequencies = values.astype(np.int64)
+    frequencies.flags.writeable = False
+    return frequencies
+
+
+def _checked_forms(
+    given: Sequence[Sequence[str]] | None, *, n_terms: int
+) -> tuple[tuple[str, ...], ...] | None:
+    if given is None:
+        return None
+    if len(given) != n_terms:
+        raise InvalidInputError(
+            f"forms has {len(given)} entries but there are {n_terms} terms; give one for each."
+        )
+    return tuple(map(tuple, given))

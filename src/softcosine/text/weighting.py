@@ -1,0 +1,325 @@
+"""How term frequencies become term weights: a function of the frequency times one of the term."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softcosine.errors import InvalidInputError, VocabularyMismatchError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["Weighting"]
+
+_Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Weighting:
+    r"""A weighting scheme: weight = f(tf) · idf(df).
+
+    ============== =======================================================
+    tf             f(tf), 0 for tf = 0
+    ============== =======================================================
+    raw            tf
+    log            1 + ln tf; tf itself below 1
+    binary         1
+    bm25           tf (k1 + 1) / (tf + k1 (1 - b + b · dl / avgdl))
+    ============== =======================================================
+
+    ============== =======================================================
+    idf            with N documents, df of them with the term
+    ============== =======================================================
+    none           1
+    smooth         ln((1 + N) / (1 + df)) + 1, as scikit-learn
+    probabilistic  max(0, ln((N - df) / df)), with df = 0 taken as 1/2
+    bm25           ln(1 + (N - df + 1/2) / (df + 1/2)), as Lucene
+    ============== =======================================================
+
+    Parameters
+    ----------
+    tf, idf : str, optional
+        A row of each table.
+    k1 : float, optional
+        How slowly frequency saturates, at least 0; for ``tf="bm25"``.
+    b : float, optional
+        How far documents are judged by their length, from 0 to 1; for ``tf="bm25"``.
+
+    Raises
+    ------
+    InvalidInputError
+        If a setting is not one of those above.
+
+    Examples
+    --------
+    >>> Weighting("log", "none").frequencies([0, 1, 2]).round(3).tolist()
+    [0.0, 1.0, 1.693]
+    """
+
+    tf: str = "log"
+    idf: str = "smooth"
+    k1: float = 1.2
+    b: float = 0.75
+
+    def __post_init__(self) -> None:
+        for name, table in (("tf", _FREQUENCY), ("idf", _TERM_WEIGHT)):
+            if getattr(self, name) not in table:
+                raise InvalidInputError(
+                    f"{name} is {getattr(self, name)!r}; choose one of {', '.join(table)}."
+                )
+        if not 0 <= self.k1 < np.inf:
+            raise InvalidInputError(f"k1 is {self.k1}; it must be finite and at least 0.")
+        if not 0 <= self.b <= 1:
+            raise InvalidInputError(f"b is {self.b}; it must be between 0 and 1.")
+
+    @property
+    def depends_on_length(self) -> bool:
+        """Whether the length of a document enters its weights."""
+        return self.tf == "bm25" and self.b > 0 and self.k1 > 0
+
+    def term_weights(self, document_frequencies: ArrayLike, n_docs: int) -> _Floats:
+        """Return the idf of each term.
+
+        Parameters
+        ----------
+        document_frequencies : array-like of shape (n_terms,)
+            From 0 to `n_docs`; 0 for a term that no document has.
+        n_docs : int
+            At least 0.
+
+        Returns
+        -------
+        ndarray of shape (n_terms,), float64
+            Finite and not negative.
+
+        Raises
+        ------
+        InvalidInputError
+            If a frequency is not a number from 0 to `n_docs`.
+        """
+        frequencies = _floats(document_frequencies, "document_frequencies")
+        if frequencies.ndim != 1:
+            raise InvalidInputError(
+                f"document_frequencies has shape {frequencies.shape}; it must have one dimension."
+            )
+        if not 0 <= n_docs < np.inf:
+            raise InvalidInputError(f"n_docs is {n_docs}; it must be a number of at least 0.")
+        if frequencies.size and frequencies.max() > n_docs:
+            raise InvalidInputError(
+                f"term {int(frequencies.argmax())} stands in {frequencies.max():g} documents of "
+                f"only {n_docs}; pass the n_docs that the frequencies were counted on."
+            )
+        return _TERM_WEIGHT[self.idf](frequencies, n_docs)
+
+    def frequencies(self, tf: ArrayLike, lengths_ratio: ArrayLike = 1.0) -> _Floats:
+        """Return f(tf), element by element.
+
+        Parameters
+        ----------
+        tf : array-like
+            Term frequencies, finite and not negative.
+        lengths_ratio : array-like, optional
+            Length of the document over the average length, of a shape that fits `tf`; only
+            ``tf="bm25"`` looks at it.
+
+        Returns
+        -------
+        ndarray of the shape of both together, float64
+
+        Raises
+        ------
+        InvalidInputError
+            If a value is negative, infinite or NaN, or the shapes do not fit.
+        """
+        counts = _floats(tf, "tf")
+        ratio = _floats(lengths_ratio, "lengths_ratio")
+        try:
+            counts, ratio = np.broadcast_arrays(counts, ratio)
+        except ValueError as error:
+            raise InvalidInputError(
+                f"tf has shape {counts.shape} but lengths_ratio {ratio.shape}; give one ratio, or "
+                "one for each frequency."
+            ) from error
+        return _FREQUENCY[self.tf](counts, ratio, self)
+
+    def transform(
+        self,
+        X: Any,
+        *,
+        document_frequencies: ArrayLike | None = None,
+        n_docs: int | None = None,
+        average_length: float | None = None,
+    ) -> csr_array:
+        """Return the weights of all documents.
+
+        Parameters
+        ----------
+        X : sparse array or array-like of shape (n_docs, n_terms)
+            Term frequencies, finite and not negative. Not changed.
+        document_frequencies : array-like of shape (n_terms,), optional
+            By default counted in `X`. Give those of the corpus when `X` holds queries.
+        n_docs : int, optional
+            The number of documents they speak of; by default that of `X`.
+        average_length : float, optional
+            The mean sum of a document's term frequencies, positive; by default that of `X`. Only
+            ``tf="bm25"`` looks at it.
+
+        Returns
+        -------
+        csr_array of shape (n_docs, n_terms), float64
+            Sorted, without duplicates. Terms of idf 0 keep a stored 0.
+
+        Raises
+        ------
+        InvalidInputError
+            If a value is negative, infinite or NaN, or a shape is wrong.
+        VocabularyMismatchError
+            If `document_frequencies` counts other terms than `X` has.
+        """
+        counts = _checked_counts(X)
+        n_rows, n_terms = counts.shape
+        if document_frequencies is None:
+            document_frequencies = np.bincount(counts.indices, minlength=n_terms)
+            n_docs = n_rows if n_docs is None else n_docs
+        elif n_docs is None:
+            raise InvalidInputError(
+                "document_frequencies without n_docs: pass the number of documents they were "
+                "counted on too."
+            )
+        weights = self.term_weights(document_frequencies, n_docs)
+        if len(weights) != n_terms:
+            raise VocabularyMismatchError(
+                f"X has {n_terms} terms but document_frequencies {len(weights)}; build both from "
+                "one vocabulary."
+            )
+        ratio: ArrayLike = 1.0
+        if self.depends_on_length:
+            ratio = np.repeat(_length_ratios(counts, average_length), np.diff(counts.indptr))
+        counts.data = self.frequencies(counts.data, ratio) * weights[counts.indices]
+        return counts
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings in JSON's types, for storing beside an index."""
+        return {"tf": self.tf, "idf": self.idf, "k1": float(self.k1), "b": float(self.b)}
+
+    @classmethod
+    def from_dict(cls, settings: Mapping[str, Any]) -> Weighting:
+        """Return the weighting whose `to_dict` gave these settings.
+
+        Raises
+        ------
+        InvalidInputError
+            If a setting is missing, unknown or invalid.
+        """
+        if settings.keys() != {"tf", "idf", "k1", "b"}:
+            raise InvalidInputError(
+                f"a weighting has the settings tf, idf, k1 and b, but these are "
+                f"{sorted(settings)}; pass what Weighting.to_dict gave."
+            )
+        return cls(**settings)
+
+
+def _raw(tf: _Floats, _ratio: _Floats, _settings: Weighting) -> _Floats:
+    return tf.copy()
+
+
+def _log(tf: _Floats, _ratio: _Floats, _settings: Weighting) -> _Floats:
+    # Below 1, where the logarithm would fall to minus infinity, f is the identity: f(1) = 1.
+    return np.where(tf > 1, 1 + np.log(np.maximum(tf, 1)), tf)
+
+
+def _binary(tf: _Floats, _ratio: _Floats, _settings: Weighting) -> _Floats:
+    return (tf > 0).astype(np.float64)
+
+
+def _bm25(tf: _Floats, ratio: _Floats, settings: Weighting) -> _Floats:
+    k1, b = settings.k1, settings.b
+    present = tf > 0
+    saturation = np.where(present, tf, 1) + k1 * (1 - b + b * ratio)
+    return np.where(present, tf * (k1 + 1) / saturation, 0.0)
+
+
+_FREQUENCY: dict[str, Callable[[_Floats, _Floats, Weighting], _Floats]] = {
+    "raw": _raw,
+    "log": _log,
+    "binary": _binary,
+    "bm25": _bm25,
+}
+
+
+def _none(df: _Floats, _n_docs: int) -> _Floats:
+    return np.ones_like(df)
+
+
+def _smooth(df: _Floats, n_docs: int) -> _Floats:
+    return np.log((1 + n_docs) / (1 + df)) + 1
+
+
+def _probabilistic(df: _Floats, n_docs: int) -> _Floats:
+    seen = np.where(df > 0, df, 0.5)
+    # Odds below 1 would weigh less than nothing; the maximum also keeps df = N from ln 0.
+    return np.log(np.maximum((n_docs - seen) / seen, 1.0))
+
+
+def _bm25_idf(df: _Floats, n_docs: int) -> _Floats:
+    return np.log1p((n_docs - df + 0.5) / (df + 0.5))
+
+
+_TERM_WEIGHT: dict[str, Callable[[_Floats, int], _Floats]] = {
+    "none": _none,
+    "smooth": _smooth,
+    "probabilistic": _probabilistic,
+    "bm25": _bm25_idf,
+}
+
+
+def _floats(values: ArrayLike, name: str) -> _Floats:
+    """Numbers as float64, finite and not negative."""
+    try:
+        floats = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name} holds something other than numbers: {error}.") from error
+    bad = ~(np.isfinite(floats) & (floats >= 0))
+    if bad.any():
+        place = np.unravel_index(int(bad.argmax()), floats.shape)
+        raise InvalidInputError(
+            f"{name} has {floats[place]} at position {tuple(map(int, place))}; all values must be "
+            "finite and not negative."
+        )
+    return floats
+
+
+def _checked_counts(X: Any) -> csr_array:
+    """X as a new csr_array of float64 without duplicates and stored zeros."""
+    from scipy.sparse import csr_array, issparse
+
+    if not issparse(X):
+        dense = _floats(X, "X")
+        if dense.ndim != 2:
+            raise InvalidInputError(
+                f"X has {dense.ndim} dimensions; it must have two, (n_docs, n_terms)."
+            )
+        return csr_array(dense)
+    if X.ndim != 2:
+        raise InvalidInputError(f"X has {X.ndim} dimensions; it must have two, (n_docs, n_terms).")
+    counts = csr_array(X, dtype=np.float64, copy=True)
+    _floats(counts.data, "X.data")
+    counts.sum_duplicates()
+    counts.eliminate_zeros()
+    return counts
+
+
+def _length_ratios(counts: csr_array, average_length: float | None) -> _Floats:
+    lengths = np.asarray(counts.sum(axis=1), dtype=np.float64)
+    if average_length is None:
+        average_length = float(lengths.mean()) if lengths.any() else 1.0
+    if not 0 < average_length < np.inf:
+        raise InvalidInputError(
+            f"average_length is {average_length}; it must be finite and above 0."
+        )
+    return lengths / average_length

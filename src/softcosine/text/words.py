@@ -1,0 +1,294 @@
+r"""What counts as a word: the rules by which text of any script is normalised and cut.
+
+**Normalising.** NFKC and case folding, so that ``ﬁ`` is ``fi``, ``Straße`` is ``strasse`` and
+full-width letters are the usual ones. All apostrophes become ``'``; invisible characters that may
+stand inside a word (soft hyphen, joiners, direction marks, the Arabic tatweel) vanish; the dot that
+case folding leaves on ``İ`` goes, so ``İstanbul`` is ``istanbul``. Underscores become spaces.
+
+**Cutting.** A word is a run of letters and digits with their combining marks. Everything else
+separates, hyphens and underscores included (``e-mail`` is ``e``, ``mail``), except:
+
+- a dot between digits: ``3.11`` and ``192.168.1.1`` are one word each (``1,000`` is two);
+- an apostrophe before a letter: ``don't``, ``o'reilly``, ``l'homme``; a final ``'s`` is dropped, so
+  ``dog's`` is ``dog``. A middle dot and the Hebrew geresh and gershayim join letters too;
+- a single letter followed by ``++`` or ``#``: ``c++``, ``c#``.
+
+``E1042`` is ``e1042``. A word longer than 64 characters is cut to its first 64, in documents and
+queries alike, so it still finds itself.
+
+**Scripts without spaces** (Han, Hiragana, Katakana, Bopomofo, Thai, Lao, Khmer, Myanmar). A run of
+such characters is cut into overlapping pairs, ``東京都`` into ``東京``, ``京都``; a run of a single
+character is that character. A character is counted together with its combining marks.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+
+__all__ = ["MAX_WORD_LENGTH", "Span", "find_words", "normalize", "pieces", "word_spans"]
+
+# Longer than any word of a language and than a SHA-256 digest in hexadecimal, short enough that
+# encoded attachments do not fill the vocabulary.
+MAX_WORD_LENGTH = 64
+
+_JOINERS = "'\u00b7\u05f3\u05f4"
+_POSSESSIVE = re.compile("(?:'s)+$")
+_APOSTROPHES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u201b": "'"})
+_SOME_APOSTROPHE = re.compile("[\u2018\u2019\u201b\u02bc]")
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u0640\u180e\u200c-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f"
+    "\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]+"
+)
+# Scripts written without spaces, their digits left out. Their combining marks are inside.
+_UNSPACED_BLOCKS = (
+    "\u0e01-\u0e4e\u0e81-\u0ece\u0edc-\u0edf"
+    "\u1000-\u103f\u1050-\u108f\u109a-\u109f\u1780-\u17dd\ua9e0-\ua9ef\uaa60-\uaa7f"
+    "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f"
+    "\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U0001aff0-\U0001b16f\U00020000-\U0003ffff"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where a word stands in a text.
+
+    Attributes
+    ----------
+    start, end : int
+        ``text[start:end]`` is what was read, in characters of the original text.
+    word : str
+        The normalised word.
+    """
+
+    start: int
+    end: int
+    word: str
+
+
+def normalize(text: str) -> str:
+    """Text under the normalisation of this module (NFKC, case folding and some clean-up).
+
+    Parameters
+    ----------
+    text : str
+        Any string, lone surrogates and NUL characters included.
+
+    Returns
+    -------
+    str
+        Often of another length than `text`.
+    """
+    if text.isascii():
+        return text.lower().replace("_", " ")
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    folded = _INVISIBLE.sub("", folded).replace("i\u0307", "i")
+    if _SOME_APOSTROPHE.search(folded):
+        folded = folded.translate(_APOSTROPHES)
+    return unicodedata.normalize("NFKC", folded).replace("_", " ")
+
+
+def find_words(normalized: str) -> list[str]:
+    """Words of a normalised text, in running order.
+
+    Parameters
+    ----------
+    normalized : str
+        What `normalize` gave.
+
+    Returns
+    -------
+    list of str
+    """
+    # Most pieces are a single word, perhaps quoted or at the end of a sentence.
+    bare = normalized.strip(".'")
+    if bare.isascii() and bare.isalnum() and len(bare) <= MAX_WORD_LENGTH:
+        return [bare]
+    return [word for _, _, word in _located_words(normalized)]
+
+
+def pieces(text: str) -> list[str]:
+    """Cut a text roughly, but fast, into pieces that hold its words.
+
+    Parameters
+    ----------
+    text : str
+        The original text, not normalised.
+
+    Returns
+    -------
+    list of str
+        The words of all pieces, one piece after the other by `find_words`, are those of the text.
+        Pieces recur much as words do, so that `find_words` need be asked for distinct ones only.
+    """
+    if text.isascii():
+        return text.translate(_ASCII_PIECES).split()
+    normalized = normalize(text)
+    # Without spaces the pieces would be whole sentences, nearly all of them distinct.
+    return find_words(normalized) if _is_unspaced(normalized) else normalized.split()
+
+
+def word_spans(text: str) -> list[Span]:
+    """Words of a text as it was given, and where in it they stand.
+
+    Parameters
+    ----------
+    text : str
+        The original text, not normalised.
+
+    Returns
+    -------
+    list of Span
+        Its words are those of ``find_words(normalize(text))``. Where one character of the text
+        makes several words (``½`` is ``1``, ``2``), their spans are the same.
+    """
+    if text.isascii():
+        return [Span(start, end, word) for start, end, word in _located_words(normalize(text))]
+    spans = []
+    # White space is never part of a word and normalises on its own, so pieces stand alone.
+    for piece in re.finditer(r"\S+", text):
+        normalized, starts, ends = _aligned(piece.group(), piece.start())
+        for start, end, word in _located_words(normalized):
+            spans.append(Span(starts[start], ends[end - 1], word))
+    return spans
+
+
+def _is_unspaced(normalized: str) -> bool:
+    """Whether some character belongs to a script written without spaces."""
+    return _unspaced_run().search(normalized) is not None
+
+
+def _located_words(normalized: str) -> Iterator[tuple[int, int, str]]:
+    """Yield start, end and word; the offsets are those of the normalised text."""
+    ascii_only = normalized.isascii()
+    pattern = _ASCII_WORD if ascii_only else _unicode_word()
+    for match in pattern.finditer(normalized):
+        word = match.group()
+        if ascii_only or not _is_unspaced(word):
+            yield _whole(match.start(), word)
+        else:
+            yield from _cut_at_unspaced(match.start(), word)
+
+
+def _whole(start: int, word: str) -> tuple[int, int, str]:
+    """Drop a final 's and cut an overlong word; the outcome read again is itself."""
+    word = _POSSESSIVE.sub("", word)
+    end = start + len(word)
+    if len(word) > MAX_WORD_LENGTH:
+        word = _POSSESSIVE.sub("", word[:MAX_WORD_LENGTH].rstrip(f".{_JOINERS}"))
+    return start, end, word
+
+
+def _cut_at_unspaced(offset: int, word: str) -> Iterator[tuple[int, int, str]]:
+    """Cut a word that has characters of scripts without spaces: pairs of those, the rest whole."""
+    done = 0
+    for run in _unspaced_run().finditer(word):
+        if run.start() > done:
+            yield from _located_rest(offset + done, word[done : run.start()])
+        done = run.end()
+        bounds = [offset + run.start() + m.start() for m in _unspaced_character().finditer(run[0])]
+        bounds.append(offset + run.end())
+        if len(bounds) == 2:
+            yield bounds[0], bounds[1], run[0]
+        for start, end in zip(bounds, bounds[2:], strict=False):
+            yield start, end, word[start - offset : end - offset]
+    if done < len(word):
+        yield from _located_rest(offset + done, word[done:])
+
+
+def _located_rest(offset: int, part: str) -> Iterator[tuple[int, int, str]]:
+    """Words of what stands beside runs; a joiner at its edge joins nothing now."""
+    for start, end, word in _located_words(part):
+        yield offset + start, offset + end, word
+
+
+def _aligned(piece: str, offset: int) -> tuple[str, list[int], list[int]]:
+    """Normalise a piece and map each character of the outcome to a range of the original.
+
+    The piece is cut where a character begins that cannot join the one before. Should the parts'
+    normalised forms not make up the whole's, every character maps to the whole piece.
+    """
+    whole = normalize(piece)
+    bounds = [i for i, c in enumerate(piece) if i == 0 or not _may_join_previous(c)]
+    bounds.append(len(piece))
+    parts = [normalize(piece[a:b]) for a, b in pairwise(bounds)]
+    if "".join(parts) != whole:
+        return whole, [offset] * len(whole), [offset + len(piece)] * len(whole)
+    starts: list[int] = []
+    ends: list[int] = []
+    for part, (a, b) in zip(parts, pairwise(bounds), strict=True):
+        starts.extend([offset + a] * len(part))
+        ends.extend([offset + b] * len(part))
+    return whole, starts, ends
+
+
+def _may_join_previous(character: str) -> bool:
+    """Whether normalising may merge a character into the one before it."""
+    if character.isascii():
+        return False
+    first = unicodedata.normalize("NFKC", character)[:1]
+    hangul_vowel_or_final = "\u1160" <= first <= "\u11ff"
+    return hangul_vowel_or_final or unicodedata.category(first)[0] == "M"
+
+
+def _word_pattern(letters: str) -> re.Pattern[str]:
+    """Pattern of a word, given the inside of a character class of letters, digits and marks."""
+    word = rf"[{letters}]"
+    return re.compile(
+        rf"[a-z](?:\+\+|\#(?!{word}))"
+        rf"|\w{word}*(?:(?<=\d)\.(?=\d){word}+|[{_JOINERS}](?=[^\W\d_]){word}+)*"
+    )
+
+
+_ASCII_WORD = _word_pattern("a-z0-9")
+# Lower-cases, and turns into spaces what is no part of a word wherever it stands.
+_ASCII_PIECES = {
+    code: chr(code).lower() if chr(code).isalnum() or chr(code) in "'.+#" else " "
+    for code in range(128)
+}
+
+
+@cache
+def _marks() -> str:
+    r"""All combining marks, as the inside of a character class.
+
+    Python's ``\w`` leaves them out, which would cut words of Devanagari, Arabic or Thai apart.
+    The ranges searched hold every mark; the rest of Unicode is ideographs and Hangul.
+    """
+    searched = (
+        range(0x300, 0x3400),
+        range(0xA000, 0xAC00),
+        range(0xF900, 0x20000),
+        range(0xE0100, 0xE01F0),
+    )
+    ranges: list[list[int]] = []
+    for block in searched:
+        for code in block:
+            if unicodedata.category(chr(code))[0] == "M":
+                if ranges and ranges[-1][1] == code - 1:
+                    ranges[-1][1] = code
+                else:
+                    ranges.append([code, code])
+    return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)
+
+
+@cache
+def _unicode_word() -> re.Pattern[str]:
+    # \w has the underscore too, but no normalised text has one.
+    return _word_pattern(rf"\w{_marks()}")
+
+
+@cache
+def _unspaced_run() -> re.Pattern[str]:
+    marks = _marks()
+    return re.compile(rf"[{_UNSPACED_BLOCKS}](?<![{marks}])[{_UNSPACED_BLOCKS}{marks}]*")
+
+
+@cache
+def _unspaced_character() -> re.Pattern[str]:
+    return re.compile(rf"[^{_marks()}][{_marks()}]*")
