@@ -1,0 +1,96 @@
+"""Search and similarity in the soft vector space model.
+
+Cosine similarity says that *dead* and *killed* have nothing in common. Soft cosine, with a sparse
+matrix of term similarities, knows better, exactly and on an inverted index.
+
+Importing this package is cheap: each name is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Analyzer": "softcosine.text.analyzer",
+    "Antonyms": "softcosine.sources.antonyms",
+    "CooccurrenceSimilarity": "softcosine.sources.cooccurrence",
+    "EmbeddingSimilarity": "softcosine.sources.embedding",
+    "Matches": "softcosine.index.soft_neighbors",
+    "Neighbors": "softcosine.sources.source",
+    "SoftIndex": "softcosine.index.soft_index",
+    "SoftNeighbors": "softcosine.index.soft_neighbors",
+    "TermSimilarityMatrix": "softcosine.matrix.term_similarity_matrix",
+    "TermSimilaritySource": "softcosine.sources.source",
+    "Vocabulary": "softcosine.text.vocabulary",
+    "Weighting": "softcosine.text.weighting",
+    "analyze": "softcosine.text.corpus",
+    "cosine_documents": "softcosine.space.transforms",
+    "cosine_queries": "softcosine.space.transforms",
+    "expand_queries": "softcosine.space.transforms",
+    "first": "softcosine.sources.combine",
+    "mean": "softcosine.sources.combine",
+    "paired_soft_cosine_similarity": "softcosine.space.measures",
+    "paired_soft_inner_product": "softcosine.space.measures",
+    "scaled": "softcosine.sources.combine",
+    "soft_cosine_similarity": "softcosine.space.measures",
+    "soft_inner_product": "softcosine.space.measures",
+    "soft_norm": "softcosine.space.measures",
+    "sparse_soft_cosine_similarity": "softcosine.space.measures",
+    "strongest": "softcosine.sources.combine",
+    "unit_documents": "softcosine.space.transforms",
+}
+
+__all__ = ["__version__", "errors", *_HOMES]  # noqa: PLE0604
+
+if TYPE_CHECKING:
+    from softcosine import errors as errors
+    from softcosine.index.soft_index import SoftIndex as SoftIndex
+    from softcosine.index.soft_neighbors import Matches as Matches
+    from softcosine.index.soft_neighbors import SoftNeighbors as SoftNeighbors
+    from softcosine.matrix.term_similarity_matrix import (
+        TermSimilarityMatrix as TermSimilarityMatrix,
+    )
+    from softcosine.sources.antonyms import Antonyms as Antonyms
+    from softcosine.sources.combine import first as first
+    from softcosine.sources.combine import mean as mean
+    from softcosine.sources.combine import scaled as scaled
+    from softcosine.sources.combine import strongest as strongest
+    from softcosine.sources.cooccurrence import CooccurrenceSimilarity as CooccurrenceSimilarity
+    from softcosine.sources.embedding import EmbeddingSimilarity as EmbeddingSimilarity
+    from softcosine.sources.source import Neighbors as Neighbors
+    from softcosine.sources.source import TermSimilaritySource as TermSimilaritySource
+    from softcosine.space.measures import (
+        paired_soft_cosine_similarity as paired_soft_cosine_similarity,
+    )
+    from softcosine.space.measures import paired_soft_inner_product as paired_soft_inner_product
+    from softcosine.space.measures import soft_cosine_similarity as soft_cosine_similarity
+    from softcosine.space.measures import soft_inner_product as soft_inner_product
+    from softcosine.space.measures import soft_norm as soft_norm
+    from softcosine.space.measures import (
+        sparse_soft_cosine_similarity as sparse_soft_cosine_similarity,
+    )
+    from softcosine.space.transforms import cosine_documents as cosine_documents
+    from softcosine.space.transforms import cosine_queries as cosine_queries
+    from softcosine.space.transforms import expand_queries as expand_queries
+    from softcosine.space.transforms import unit_documents as unit_documents
+    from softcosine.text.analyzer import Analyzer as Analyzer
+    from softcosine.text.corpus import analyze as analyze
+    from softcosine.text.vocabulary import Vocabulary as Vocabulary
+    from softcosine.text.weighting import Weighting as Weighting
+
+
+def __getattr__(name: str) -> Any:
+    if name == "errors":
+        return import_module("softcosine.errors")
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'softcosine' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

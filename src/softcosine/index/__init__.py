@@ -1,0 +1,1 @@
+"""Exact search: `SoftIndex` over texts, `SoftNeighbors` over matrices."""

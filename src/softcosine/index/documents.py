@@ -1,0 +1,246 @@
+"""The documents' ids, texts and metadata, in memory or in a read-only SQLite file."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Protocol
+
+from softcosine.errors import (
+    CorruptIndexError,
+    DuplicateIdError,
+    InvalidInputError,
+    UnknownDocumentError,
+)
+
+__all__ = ["Documents", "MemoryDocuments", "StoredDocuments", "write_documents"]
+
+Metadata = Mapping[str, Any]
+
+
+class Documents(Protocol):
+    """What an index knows of its documents beside their terms; numbers count insertions from 0."""
+
+    def __len__(self) -> int: ...
+
+    def id(self, number: int) -> str:
+        """Return the id of a document."""
+        ...
+
+    def text(self, number: int) -> str:
+        """Return the text of a document."""
+        ...
+
+    def metadata(self, number: int) -> dict[str, Any]:
+        """Return the metadata of a document; empty if it has none."""
+        ...
+
+    def number(self, id: str) -> int:
+        """Return the number of a document; UnknownDocumentError if there is none of that id."""
+        ...
+
+
+class MemoryDocuments:
+    """Documents in lists.
+
+    Parameters
+    ----------
+    texts : sequence of str
+    ids : sequence of str, optional
+        Distinct; the numbers in decimal by default.
+    metadata : sequence of mappings or None, optional
+        Each serialisable as JSON.
+
+    Raises
+    ------
+    DuplicateIdError, InvalidInputError
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        *,
+        ids: Iterable[str] | None = None,
+        metadata: Iterable[Metadata | None] | None = None,
+    ) -> None:
+        self._texts = texts
+        self._ids = None if ids is None else checked_ids(ids, len(texts))
+        self._numbers = (
+            None if self._ids is None else {id: number for number, id in enumerate(self._ids)}
+        )
+        self._metadata = None if metadata is None else _checked_metadata(metadata, len(texts))
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def id(self, number: int) -> str:
+        """Return the id of a document."""
+        return str(number) if self._ids is None else self._ids[number]
+
+    def text(self, number: int) -> str:
+        """Return the text of a document."""
+        return self._texts[number]
+
+    def metadata(self, number: int) -> dict[str, Any]:
+        """Return the metadata of a document; empty if it has none."""
+        return {} if self._metadata is None else dict(self._metadata[number])
+
+    def number(self, id: str) -> int:
+        """Return the number of a document."""
+        if self._numbers is None:
+            if isinstance(id, str) and id.isdecimal() and id == str(int(id)) and int(id) < len(self):
+                return int(id)
+        elif isinstance(id, str) and id in self._numbers:
+            return self._numbers[id]
+        raise _unknown(id)
+
+
+class StoredDocuments:
+    """Documents in the SQLite file that `write_documents` wrote, opened read-only."""
+
+    def __init__(self, path: Path, n_docs: int) -> None:
+        self._n_docs = n_docs
+        self._path = path
+        self._lock = threading.Lock()
+        # immutable=1: no locks and no journal, so that it works on read-only media.
+        uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
+        try:
+            self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        except sqlite3.Error as error:
+            raise CorruptIndexError(f"{path} cannot be opened: {error}") from error
+
+    def __len__(self) -> int:
+        return self._n_docs
+
+    def __del__(self) -> None:
+        connection = getattr(self, "_connection", None)
+        if connection is not None:
+            connection.close()
+
+    def id(self, number: int) -> str:
+        """Return the id of a document."""
+        return _decoded(self._row("SELECT id FROM documents WHERE number = ?", number)[0])
+
+    def text(self, number: int) -> str:
+        """Return the text of a document."""
+        return _decoded(self._row("SELECT text FROM documents WHERE number = ?", number)[0])
+
+    def metadata(self, number: int) -> dict[str, Any]:
+        """Return the metadata of a document; empty if it has none."""
+        stored = self._row("SELECT metadata FROM documents WHERE number = ?", number)[0]
+        return {} if stored is None else dict(json.loads(stored))
+
+    def number(self, id: str) -> int:
+        """Return the number of a document."""
+        if isinstance(id, str):
+            row = self._select("SELECT number FROM documents WHERE id = ?", _encoded(id))
+            if row is not None:
+                return int(row[0])
+        raise _unknown(id)
+
+    def _row(self, statement: str, number: int) -> tuple[Any, ...]:
+        row = self._select(statement, int(number))
+        if row is None:
+            raise CorruptIndexError(f"{self._path} has no document number {number}.")
+        return row
+
+    def _select(self, statement: str, value: Any) -> tuple[Any, ...] | None:
+        try:
+            with self._lock:
+                row = self._connection.execute(statement, (value,)).fetchone()
+        except sqlite3.Error as error:
+            raise CorruptIndexError(f"{self._path} cannot be read: {error}") from error
+        return None if row is None else tuple(row)
+
+
+def write_documents(documents: Documents, path: Path) -> None:
+    """Write documents to a new SQLite file that `StoredDocuments` opens."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        # The file is written once, aside, and synced as a whole: no journal is needed.
+        connection.execute("PRAGMA journal_mode = OFF")
+        connection.execute("PRAGMA synchronous = OFF")
+        connection.execute(
+            "CREATE TABLE documents (number INTEGER PRIMARY KEY, id, text, metadata TEXT)"
+        )
+        connection.execute("BEGIN")
+        connection.executemany(
+            "INSERT INTO documents VALUES (?, ?, ?, ?)",
+            (
+                (
+                    number,
+                    _encoded(documents.id(number)),
+                    _encoded(documents.text(number)),
+                    json.dumps(documents.metadata(number)) if documents.metadata(number) else None,
+                )
+                for number in range(len(documents))
+            ),
+        )
+        connection.execute("CREATE UNIQUE INDEX documents_by_id ON documents (id)")
+        connection.execute("COMMIT")
+
+
+def checked_ids(ids: Iterable[str], n_docs: int) -> list[str]:
+    """Return the ids as a list, checked: strings, distinct, one a document."""
+    if isinstance(ids, str):
+        raise InvalidInputError("ids is a single string; pass one id a document in a list.")
+    checked = list(ids)
+    if len(checked) != n_docs:
+        raise InvalidInputError(f"{len(checked)} ids were given for {n_docs} documents.")
+    first: dict[str, int] = {}
+    for number, id in enumerate(checked):
+        if not isinstance(id, str):
+            raise InvalidInputError(
+                f"the id of document {number} is {id!r}, of type {type(id).__name__}; ids are "
+                "strings, so pass str(id)."
+            )
+        if id in first:
+            raise DuplicateIdError(
+                f"documents {first[id]} and {number} have the same id {id!r}; ids must be distinct."
+            )
+        first[id] = number
+    return checked
+
+
+def _checked_metadata(
+    metadata: Iterable[Metadata | None], n_docs: int
+) -> list[dict[str, Any]]:
+    checked = []
+    for number, value in enumerate(metadata):
+        if value is not None and not isinstance(value, Mapping):
+            raise InvalidInputError(
+                f"the metadata of document {number} is of type {type(value).__name__}; pass a "
+                "mapping or None."
+            )
+        try:
+            json.dumps(dict(value or {}), allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(
+                f"the metadata of document {number} cannot be written as JSON: {error}."
+            ) from error
+        checked.append(dict(value or {}))
+    if len(checked) != n_docs:
+        raise InvalidInputError(f"{len(checked)} metadata were given for {n_docs} documents.")
+    return checked
+
+
+def _unknown(id: object) -> UnknownDocumentError:
+    return UnknownDocumentError(f"there is no document with the id {id!r} in the index.")
+
+
+def _encoded(text: str) -> str | bytes:
+    """Return what SQLite can hold: bytes for a text with lone surrogates or NUL characters."""
+    if "\0" not in text:
+        try:
+            text.encode()
+            return text
+        except UnicodeEncodeError:
+            pass
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _decoded(stored: str | bytes) -> str:
+    return stored.decode("utf-8", "surrogatepass") if isinstance(stored, bytes) else stored

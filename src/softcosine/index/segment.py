@@ -1,0 +1,222 @@
+"""The arrays of an index: postings by term, and the same values by document.
+
+Counts are kept as they are, so that S and W may change without touching a posting. Postings stand
+by term, within a term by frequency (1 first, most of all), then by document: 4 bytes a posting and
+no stream of weights, since all postings of a group share their frequency. The distinct frequencies
+are numbered as *levels*; a frequency of any size is one of them, never clipped. A matrix of real
+weights keeps a float64 a value instead, each document scaled to a largest weight of 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from softcosine.errors import CorruptIndexError, InvalidInputError
+from softcosine.kernels.postings import invert_counts, invert_reals
+
+__all__ = ["Segment"]
+
+_MAX_LEVELS = 2**16
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Documents of one index, inverted.
+
+    Attributes
+    ----------
+    n_terms : int
+    pointers : ndarray of shape (n_docs + 1,), int64
+        Where each document begins in `terms`, `levels` and `reals`.
+    terms : ndarray of shape (n_postings,), uint32
+        Ascending within a document.
+    levels : ndarray, uint16
+        Level of each value's frequency; empty for real weights.
+    reals : ndarray, float64
+        In (0, 1]; empty for counts.
+    frequencies : ndarray of shape (n_levels,), float64
+        The distinct frequencies, ascending; empty for real weights.
+    scales : ndarray of shape (n_docs,), float64
+        What each document's values were divided by; ones for counts.
+    term_groups : ndarray of shape (n_terms + 1,), int64
+        Where each term begins in `group_starts`; for real weights, in `documents`.
+    group_starts : ndarray of shape (n_groups + 1,), int64
+    group_levels : ndarray of shape (n_groups,), uint16
+    documents : ndarray of shape (n_postings,), uint32
+        The postings.
+    posting_weights : ndarray, float32
+        Beside `documents`; empty for counts.
+    """
+
+    n_terms: int
+    pointers: NDArray[np.int64]
+    terms: NDArray[np.uint32]
+    levels: NDArray[np.uint16]
+    reals: NDArray[np.float64]
+    frequencies: NDArray[np.float64]
+    scales: NDArray[np.float64]
+    term_groups: NDArray[np.int64]
+    group_starts: NDArray[np.int64]
+    group_levels: NDArray[np.uint16]
+    documents: NDArray[np.uint32]
+    posting_weights: NDArray[np.float32]
+
+    @classmethod
+    def from_counts(cls, X: csr_array) -> Self:
+        """Invert a canonical matrix of counts (n_docs, n_terms), all positive."""
+        n_docs, n_terms = X.shape
+        pointers = X.indptr.astype(np.int64)
+        terms = X.indices.astype(np.uint32)
+        frequencies, levels = _levels(X.data)
+        term_starts, level_starts = _starts(terms, n_terms), _starts(levels, len(frequencies))
+        n_postings = terms.shape[0]
+        documents = np.empty(n_postings, np.uint32)
+        term_groups = np.empty(n_terms + 1, np.int64)
+        group_starts = np.empty(n_postings + 1, np.int64)
+        group_levels = np.empty(n_postings, np.uint16)
+        n_groups = invert_counts(
+            pointers, terms, levels, level_starts, term_starts,
+            documents, term_groups, group_starts, group_levels,
+        )  # fmt: skip
+        return cls(
+            n_terms=n_terms,
+            pointers=pointers,
+            terms=terms,
+            levels=levels,
+            reals=np.empty(0),
+            frequencies=frequencies.astype(np.float64),
+            scales=np.ones(n_docs),
+            term_groups=term_groups,
+            group_starts=group_starts[: n_groups + 1].copy(),
+            group_levels=group_levels[:n_groups].copy(),
+            documents=documents,
+            posting_weights=np.empty(0, np.float32),
+        )
+
+    @classmethod
+    def from_weights(cls, X: csr_array) -> Self:
+        """Invert a canonical matrix of real weights (n_docs, n_terms), all positive."""
+        n_docs, n_terms = X.shape
+        pointers = X.indptr.astype(np.int64)
+        terms = X.indices.astype(np.uint32)
+        scales = np.ones(n_docs)
+        filled = np.diff(pointers) > 0
+        if filled.any():
+            scales[filled] = np.maximum.reduceat(X.data, pointers[:-1][filled])
+        reals = X.data / np.repeat(scales, np.diff(pointers))
+        documents = np.empty(terms.shape[0], np.uint32)
+        posting_weights = np.empty(terms.shape[0], np.float32)
+        term_starts = _starts(terms, n_terms)
+        term_groups = np.append(term_starts, terms.shape[0])
+        invert_reals(pointers, terms, reals, term_starts, documents, posting_weights)
+        return cls(
+            n_terms=n_terms,
+            pointers=pointers,
+            terms=terms,
+            levels=np.empty(0, np.uint16),
+            reals=reals,
+            frequencies=np.empty(0),
+            scales=scales,
+            term_groups=term_groups,
+            group_starts=np.empty(0, np.int64),
+            group_levels=np.empty(0, np.uint16),
+            documents=documents,
+            posting_weights=posting_weights,
+        )
+
+    @property
+    def n_docs(self) -> int:
+        """How many documents there are."""
+        return self.pointers.shape[0] - 1
+
+    @property
+    def n_postings(self) -> int:
+        """How many values there are."""
+        return self.terms.shape[0]
+
+    @property
+    def real(self) -> bool:
+        """Whether values are real weights rather than counts."""
+        return self.frequencies.shape[0] == 0 and self.n_postings > 0
+
+    def values(self) -> NDArray[np.float64]:
+        """Every value as it was given, in the order of `terms`."""
+        if not self.real:
+            return self.frequencies[self.levels]
+        return self.reals * np.repeat(self.scales, np.diff(self.pointers))
+
+    def lengths(self) -> NDArray[np.float64]:
+        """Sum of each document's values, shape (n_docs,)."""
+        sums = np.concatenate([[0.0], np.cumsum(self.values())])
+        return np.asarray(sums[self.pointers[1:]] - sums[self.pointers[:-1]], np.float64)
+
+    def row(self, document: int) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
+        """Terms of one document, ascending, and their values."""
+        part = slice(self.pointers[document], self.pointers[document + 1])
+        if self.real:
+            return self.terms[part], self.reals[part] * self.scales[document]
+        return self.terms[part], self.frequencies[self.levels[part]]
+
+    def documents_of(self, terms: NDArray[np.int32]) -> NDArray[np.uint32]:
+        """Every document that holds one of the terms, ascending."""
+        parts = []
+        for term in terms:
+            first, last = self.term_groups[term], self.term_groups[term + 1]
+            if not self.real:
+                first, last = self.group_starts[first], self.group_starts[last]
+            parts.append(self.documents[first:last])
+        return np.unique(np.concatenate(parts)) if parts else np.empty(0, np.uint32)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays by name, for storage."""
+        return {
+            field.name: getattr(self, field.name) for field in fields(self) if field.name != "n_terms"
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Make a segment of stored arrays, their shapes checked against each other."""
+        names = {field.name for field in fields(cls)} - {"n_terms"}
+        if missing := names - arrays.keys():
+            raise CorruptIndexError(f"a segment lacks its arrays {', '.join(sorted(missing))}.")
+        segment = cls(
+            n_terms=arrays["term_groups"].shape[0] - 1, **{name: arrays[name] for name in names}
+        )
+        n = segment.n_postings
+        if (
+            segment.documents.shape[0] != n
+            or max(segment.levels.shape[0], segment.reals.shape[0]) != n
+            or segment.scales.shape[0] != segment.n_docs
+            or int(segment.pointers[-1]) != n
+        ):
+            raise CorruptIndexError("the arrays of a segment do not fit together; rebuild the index.")
+        return segment
+
+
+def _levels(counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.uint16]]:
+    """Return the distinct counts, ascending, and the number of each count among them."""
+    largest = int(counts.max(initial=0))
+    if largest < 2**20:  # nearly always: cheaper than sorting
+        present = np.flatnonzero(np.bincount(counts.astype(np.int64), minlength=1))
+        number = np.zeros(largest + 1, np.uint16)
+        if present.shape[0] <= _MAX_LEVELS:
+            number[present] = np.arange(present.shape[0])
+            return present, number[counts.astype(np.int64)]
+    present, inverse = np.unique(counts, return_inverse=True)
+    if present.shape[0] > _MAX_LEVELS:
+        raise InvalidInputError(
+            f"the counts take {present.shape[0]} distinct values, and {_MAX_LEVELS} is the most; "
+            "index them as real weights."
+        )
+    return present, inverse.astype(np.uint16)
+
+
+def _starts(keys: NDArray[Any], n: int) -> NDArray[np.int64]:
+    counts = np.bincount(keys, minlength=n)
+    return np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)[:n]

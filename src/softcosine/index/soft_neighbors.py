@@ -1,0 +1,247 @@
+"""Nearest neighbours by soft similarity among the rows of a matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from softcosine.errors import InvalidInputError, NotFittedError
+from softcosine.index.rankings import prepare
+from softcosine.index.searcher import QueryVector, Searcher, check_k
+from softcosine.index.segment import Segment
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.space.norms import checked_matrix
+from softcosine.text.weighting import Weighting
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Matches", "SoftNeighbors"]
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The neighbours of each query, best first; equal scores stand by row number.
+
+    Attributes
+    ----------
+    ids : ndarray of shape (n_queries, k), int64
+        Row numbers of the fitted matrix.
+    scores : ndarray of shape (n_queries, k), float64
+    """
+
+    ids: NDArray[np.int64]
+    scores: NDArray[np.float64]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row a match: query, rank (from 1), id, score."""
+        from softcosine.index.frames import data_frame
+
+        n_queries, k = self.ids.shape
+        return data_frame(
+            {
+                "query": np.repeat(np.arange(n_queries), k),
+                "rank": np.tile(np.arange(1, k + 1), n_queries),
+                "id": self.ids.ravel(),
+                "score": self.scores.ravel(),
+            }
+        )
+
+
+class SoftNeighbors:
+    """Exact nearest neighbours in the soft vector space.
+
+    Parameters
+    ----------
+    S : TermSimilarityMatrix of order n_terms
+        Symmetric.
+    ranking : {"soft_cosine", "inner_product", "expanded_cosine", "soft_bm25"}
+        See `softcosine.index.rankings`.
+    weighting : Weighting, optional
+        How counts become coordinates. By default values are coordinates already, such as the
+        tf-idf of scikit-learn.
+    n_neighbors : int
+        Default number of neighbours.
+    n_jobs : int, optional
+        Threads for fitting and for batches; all processors by default. Does not change results.
+
+    Examples
+    --------
+    >>> import softcosine as sc
+    >>> S = sc.TermSimilarityMatrix.from_matrix([[1, 0, 0], [0, 1, 0.5], [0, 0.5, 1]])
+    >>> neighbors = sc.SoftNeighbors(S).fit([[1, 0, 0], [0, 1, 0], [0, 0, 2]])
+    >>> matches = neighbors.search([[0, 1, 0]], k=3)
+    >>> matches.ids, matches.scores
+    (array([[1, 2, 0]]), array([[1. , 0.5, 0. ]]))
+    """
+
+    def __init__(
+        self,
+        S: TermSimilarityMatrix,
+        *,
+        ranking: str = "soft_cosine",
+        weighting: Weighting | None = None,
+        n_neighbors: int = 5,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.S = S
+        self.ranking = ranking
+        self.weighting = weighting
+        self.n_neighbors = n_neighbors
+        self.n_jobs = n_jobs
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the constructor's parameters, as scikit-learn asks for them."""
+        return {
+            name: getattr(self, name)
+            for name in ("S", "ranking", "weighting", "n_neighbors", "n_jobs")
+        }
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set constructor's parameters by name."""
+        for name, value in parameters.items():
+            if name not in self.get_params():
+                raise InvalidInputError(f"SoftNeighbors has no parameter {name!r}.")
+            setattr(self, name, value)
+        return self
+
+    def fit(self, X: ArrayLike | csr_array, y: object = None) -> Self:
+        """Index the rows of X.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_docs, n_terms)
+            Finite and not negative. With a `weighting`, or if every value is a whole number,
+            values are kept as counts.
+
+        Raises
+        ------
+        InvalidInputError, VocabularyMismatchError, IndefiniteMatrixError
+        """
+        self.S.require_symmetric("SoftNeighbors")
+        X = _non_negative(checked_matrix(X, len(self.S), "X"), "X")
+        whole = X.nnz == 0 or bool(np.all(X.data == np.rint(X.data)) and X.data.max() < 2**53)
+        if self.weighting is not None and not whole:
+            raise InvalidInputError(
+                "X holds values that are no counts, and a weighting needs counts; pass counts, or "
+                "weigh X yourself and leave weighting out."
+            )
+        few = whole and np.unique(X.data).shape[0] <= 2**16
+        segment = Segment.from_counts(X) if few else Segment.from_weights(X)
+        frequencies = np.bincount(X.indices, minlength=len(self.S)).astype(np.int64)
+        prepared = prepare(
+            self.ranking, segment, self.S, self.weighting, frequencies, threads=self.n_jobs
+        )
+        self.searcher_ = Searcher(segment, self.S, prepared)
+        self.n_features_in_ = len(self.S)
+        self.n_samples_fit_ = X.shape[0]
+        return self
+
+    def search(self, Q: ArrayLike | csr_array, *, k: int | None = None) -> Matches:
+        """Return the k best rows for each query, zeros and all, in one total order.
+
+        Parameters
+        ----------
+        Q : array or sparse array of shape (n_queries, n_terms)
+            Finite and not negative, of the same kind as X.
+        k : int, optional
+            `n_neighbors` by default; at most n_docs are returned.
+
+        Raises
+        ------
+        NotFittedError, InvalidInputError, VocabularyMismatchError, IndefiniteMatrixError
+        """
+        searcher = self._fitted()
+        k = min(check_k(self.n_neighbors if k is None else k), self.n_samples_fit_)
+        queries = self._queries(Q)
+        if k == 0:
+            return Matches(np.empty((len(queries), 0), np.int64), np.empty((len(queries), 0)))
+        tops = searcher.search_batch(
+            queries, k=k, min_score=-np.inf, positive=False, threads=self.n_jobs
+        )
+        ids = np.array([top.documents for top in tops], np.int64).reshape(len(tops), k)
+        return Matches(ids, np.array([top.scores for top in tops]).reshape(len(tops), k))
+
+    def kneighbors(
+        self,
+        X: ArrayLike | csr_array | None = None,
+        n_neighbors: int | None = None,
+        return_distance: bool = True,
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]] | NDArray[np.int64]:
+        """Return distances ``1 - score`` and row numbers, as scikit-learn's method of this name.
+
+        Parameters
+        ----------
+        X : array of shape (n_queries, n_terms), optional
+            By default the fitted rows, none of which is then its own neighbour.
+        n_neighbors : int, optional
+        return_distance : bool
+        """
+        searcher = self._fitted()
+        k = check_k(self.n_neighbors if n_neighbors is None else n_neighbors)
+        needed = k + (X is None)
+        if needed > self.n_samples_fit_:
+            raise InvalidInputError(
+                f"{k} neighbours were asked for, and {self.n_samples_fit_} rows were fitted; ask "
+                f"for at most {self.n_samples_fit_ - (X is None)}."
+            )
+        if X is None:
+            matches = self.search(_matrix_of(searcher.segment), k=needed)
+            ids, scores = _without_self(matches)
+        else:
+            matches = self.search(X, k=k)
+            ids, scores = matches.ids, matches.scores
+        return (1.0 - scores, ids) if return_distance else ids
+
+    def _fitted(self) -> Searcher:
+        searcher: Searcher | None = getattr(self, "searcher_", None)
+        if searcher is None:
+            raise NotFittedError("this SoftNeighbors is not fitted yet; call fit(X) first.")
+        return searcher
+
+    def _queries(self, Q: ArrayLike | csr_array) -> list[QueryVector]:
+        Q = _non_negative(checked_matrix(Q, len(self.S), "Q"), "Q")
+        ranking = self._fitted().ranking
+        weighting, average = ranking.query_weighting, ranking.average_length
+        queries = []
+        for row in range(Q.shape[0]):
+            part = slice(Q.indptr[row], Q.indptr[row + 1])
+            terms, values = Q.indices[part].astype(np.int32), Q.data[part]
+            if not (self.weighting is None and weighting.tf == "raw"):
+                ratio = values.sum() / average if average > 0 else 1.0
+                values = weighting.frequencies(values, np.full_like(values, ratio))
+            queries.append(QueryVector(terms, values * ranking.term_weights[terms]))
+        return queries
+
+
+def _non_negative(X: csr_array, name: str) -> csr_array:
+    if X.nnz and X.data.min() < 0:
+        row = int(np.searchsorted(X.indptr, np.flatnonzero(X.data < 0)[0], "right")) - 1
+        raise InvalidInputError(
+            f"{name} holds a negative weight in row {row}; SoftNeighbors needs weights of 0 or "
+            "more. soft_cosine_similarity takes any."
+        )
+    if np.any(X.data == 0):
+        X = X.copy()
+        X.eliminate_zeros()
+    return X
+
+
+def _matrix_of(segment: Segment) -> csr_array:
+    return csr_array(
+        (segment.values(), segment.terms.astype(np.int64), segment.pointers),
+        shape=(segment.n_docs, segment.n_terms),
+    )
+
+
+def _without_self(matches: Matches) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Drop each row's own number; where equal rows crowded it out, the last neighbour."""
+    n, width = matches.ids.shape
+    own = matches.ids == np.arange(n)[:, None]
+    own[~own.any(axis=1), width - 1] = True
+    shape = (n, width - 1)
+    return matches.ids[~own].reshape(shape), matches.scores[~own].reshape(shape)

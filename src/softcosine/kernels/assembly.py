@@ -1,0 +1,51 @@
+"""Greedy assembly of the term similarity matrix (theory T6)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from softcosine.kernels.jit import kernel
+
+__all__ = ["assemble_symmetric"]
+
+
+@kernel(
+    "void(int64[::1], int32[::1], float32[::1], int32[::1], int64, boolean,"
+    " int32[:, ::1], float32[:, ::1], int32[::1])"
+)
+def assemble_symmetric(  # type: ignore[no-untyped-def]
+    indptr, indices, similarities, order, limit, dominant, columns, values, counts
+):
+    """Enter pairs greedily so that no column holds more than `limit` off-diagonal entries.
+
+    Columns are taken in `order` (int32, a permutation), the candidates of a column as they stand
+    in the lists (best first). A pair goes in on both sides or not at all. With `dominant`, it goes
+    in only if both columns' sums of absolute off-diagonals stay below 1.
+
+    `columns` and `values` (n, limit) and `counts` (n,) zeroed, are written. Cost O(candidates).
+    """
+    n = counts.shape[0]
+    held_by = np.full(n, -1, np.int32)
+    sums = np.zeros(n, np.float64)
+    for position in range(n):
+        i = order[position]
+        for p in range(counts[i]):
+            held_by[columns[i, p]] = i
+        for p in range(indptr[i], indptr[i + 1]):
+            if counts[i] >= limit:
+                break
+            j = indices[p]
+            if j == i or held_by[j] == i or counts[j] >= limit:
+                continue
+            size = abs(np.float64(similarities[p]))
+            if dominant and (sums[i] + size >= 1.0 or sums[j] + size >= 1.0):
+                continue
+            held_by[j] = i
+            columns[i, counts[i]] = j
+            values[i, counts[i]] = similarities[p]
+            counts[i] += 1
+            columns[j, counts[j]] = i
+            values[j, counts[j]] = similarities[p]
+            counts[j] += 1
+            sums[i] += size
+            sums[j] += size

@@ -1,0 +1,136 @@
+"""Kernels over the forward index: each document's terms and values, in ascending term order.
+
+A document's value of a term comes in three kinds: ``COUNTS``, a table over the distinct
+frequencies (f(tf) of the weighting); ``SATURATED``, the BM25 form tf (k1+1) / (tf + K_d); and
+``REALS``, a float64 a posting. Every sum here runs over a document's terms in ascending order and
+in float64: this is the canonical order in which every final score is computed.
+"""
+
+from __future__ import annotations
+
+from softcosine.kernels.jit import helper, kernel
+
+__all__ = ["COUNTS", "REALS", "SATURATED", "rank_candidates", "soft_norms_squared"]
+
+COUNTS, SATURATED, REALS = 0, 1, 2
+
+
+@helper
+def _value(kind, p, d, levels, table, saturation, k1, reals):  # type: ignore[no-untyped-def]
+    if kind == 0:
+        return table[levels[p]]
+    if kind == 1:
+        tf = table[levels[p]]
+        return tf * (k1 + 1.0) / (tf + saturation[d])
+    return reals[p]
+
+
+@kernel(
+    "void(int64, int64[::1], uint32[::1], uint16[::1], float64[::1], float64[::1], float64,"
+    " float64[::1], float64[::1], int64[::1], int32[::1], float32[::1], int64, int64,"
+    " float64[::1], float64[::1])"
+)
+def soft_norms_squared(  # type: ignore[no-untyped-def]
+    kind, pointers, terms, levels, table, saturation, k1,
+    reals, term_weights, s_pointers, s_indices, s_values, start, stop,
+    scratch, out,
+):  # fmt: skip
+    """Write (W d)' S (W d) of the documents start..stop into `out` (theory T5).
+
+    `scratch` (n_terms,) float64 is zero on entry and on exit. Cost O(sum of the lengths of the
+    rows of S that the documents' terms own).
+    """
+    for d in range(start, stop):
+        begin, end = pointers[d], pointers[d + 1]
+        for p in range(begin, end):
+            i = terms[p]
+            scratch[i] = (
+                _value(kind, p, d, levels, table, saturation, k1, reals) * term_weights[i]
+            )
+        total = 0.0
+        for p in range(begin, end):
+            i = terms[p]
+            row = 0.0
+            for q in range(s_pointers[i], s_pointers[i + 1]):
+                row += s_values[q] * scratch[s_indices[q]]
+            total += scratch[i] * row
+        out[d] = total
+        for p in range(begin, end):
+            scratch[terms[p]] = 0.0
+
+
+@kernel(
+    "int64(int64, int64[::1], uint32[::1], uint16[::1], float64[::1], float64[::1], float64,"
+    " float64[::1], float64[::1], float64[::1], float64, uint32[::1], int64, float64, boolean,"
+    " uint32[::1], float64[::1])"
+)
+def rank_candidates(  # type: ignore[no-untyped-def]
+    kind, pointers, terms, levels, table, saturation, k1,
+    reals, factors, expansion, query_factor, candidates, n_candidates, minimum, exclusive,
+    out_documents, out_scores,
+):  # fmt: skip
+    """Score the candidates exactly and write the best of them, best first; their number returned.
+
+    The score of d is ``(sum over its terms, ascending, of expansion[t] * value(d, t))
+    * factors[d] * query_factor``, in float64. Only scores of at least `minimum` count, or above it
+    if `exclusive`. Ties go to the earlier document. At most ``len(out_documents)`` are written: a
+    heap whose root is the worst of them.
+    """
+    k = out_documents.shape[0]
+    held = 0
+    for c in range(n_candidates):
+        d = candidates[c]
+        total = 0.0
+        for p in range(pointers[d], pointers[d + 1]):
+            total += expansion[terms[p]] * _value(
+                kind, p, d, levels, table, saturation, k1, reals
+            )
+        score = total * factors[d] * query_factor
+        if score < minimum or (exclusive and score == minimum):
+            continue
+        if held < k:
+            child = held
+            held += 1
+            while child > 0:
+                parent = (child - 1) >> 1
+                s = out_scores[parent]
+                if s < score or (s == score and out_documents[parent] > d):
+                    break
+                out_scores[child] = s
+                out_documents[child] = out_documents[parent]
+                child = parent
+            out_scores[child] = score
+            out_documents[child] = d
+        elif score > out_scores[0] or (score == out_scores[0] and d < out_documents[0]):
+            _sift_down(out_scores, out_documents, held, score, d)
+    for last in range(held - 1, 0, -1):
+        score = out_scores[last]
+        d = out_documents[last]
+        out_scores[last] = out_scores[0]
+        out_documents[last] = out_documents[0]
+        _sift_down(out_scores, out_documents, last, score, d)
+    return held
+
+
+@helper
+def _sift_down(scores, documents, size, score, document):  # type: ignore[no-untyped-def]
+    """Replace the root of the heap (worst first) by the given pair."""
+    parent = 0
+    while True:
+        child = 2 * parent + 1
+        if child >= size:
+            break
+        right = child + 1
+        if right < size and (
+            scores[right] < scores[child]
+            or (scores[right] == scores[child] and documents[right] > documents[child])
+        ):
+            child = right
+        s = scores[child]
+        if s > score or (s == score and documents[child] < document):
+            break
+        scores[parent] = s
+        documents[parent] = documents[child]
+        parent = child
+    scores[parent] = score
+    documents[parent] = document

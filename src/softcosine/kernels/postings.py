@@ -1,0 +1,69 @@
+"""Inversion of the forward index into postings grouped by frequency."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from softcosine.kernels.jit import kernel
+
+__all__ = ["invert_counts", "invert_reals"]
+
+
+@kernel(
+    "int64(int64[::1], uint32[::1], uint16[::1], int64[::1], int64[::1],"
+    " uint32[::1], int64[::1], int64[::1], uint16[::1])"
+)
+def invert_counts(  # type: ignore[no-untyped-def]
+    pointers, terms, levels, level_starts, term_starts,
+    documents, term_groups, group_starts, group_levels,
+):  # fmt: skip
+    """Order the postings by term, then frequency level, then document; the number of groups.
+
+    Two stable counting sorts. `level_starts` (n_levels,) and `term_starts` (n_terms,) hold where
+    each level and term begins; both are used up. `documents` (n_postings,), `term_groups`
+    (n_terms + 1,), `group_starts` (n_postings + 1,) and `group_levels` (n_postings,) are written,
+    the last two as far as there are groups.
+    """
+    n_postings = terms.shape[0]
+    by_level = np.empty(n_postings, np.int64)
+    owner = np.empty(n_postings, np.uint32)
+    for d in range(pointers.shape[0] - 1):
+        for p in range(pointers[d], pointers[d + 1]):
+            owner[p] = d
+            slot = level_starts[levels[p]]
+            level_starts[levels[p]] = slot + 1
+            by_level[slot] = p
+    sorted_levels = np.empty(n_postings, np.uint16)
+    for position in range(n_postings):
+        p = by_level[position]
+        slot = term_starts[terms[p]]
+        term_starts[terms[p]] = slot + 1
+        documents[slot] = owner[p]
+        sorted_levels[slot] = levels[p]
+    # term_starts[t] is now where term t ends.
+    n_groups = 0
+    start = 0
+    for t in range(term_starts.shape[0]):
+        term_groups[t] = n_groups
+        for slot in range(start, term_starts[t]):
+            if slot == start or sorted_levels[slot] != sorted_levels[slot - 1]:
+                group_starts[n_groups] = slot
+                group_levels[n_groups] = sorted_levels[slot]
+                n_groups += 1
+        start = term_starts[t]
+    term_groups[term_starts.shape[0]] = n_groups
+    group_starts[n_groups] = n_postings
+    return n_groups
+
+
+@kernel(
+    "void(int64[::1], uint32[::1], float64[::1], int64[::1], uint32[::1], float32[::1])"
+)
+def invert_reals(pointers, terms, reals, term_starts, documents, weights):  # type: ignore[no-untyped-def]
+    """Order real-valued postings by term, then document. `term_starts` (n_terms,) is used up."""
+    for d in range(pointers.shape[0] - 1):
+        for p in range(pointers[d], pointers[d + 1]):
+            slot = term_starts[terms[p]]
+            term_starts[terms[p]] = slot + 1
+            documents[slot] = d
+            weights[slot] = reals[p]

@@ -1,0 +1,198 @@
+"""Term-at-a-time search: expand the query, accumulate in float32, keep every possible answer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from softcosine.kernels.jit import helper, kernel
+
+__all__ = ["clear", "expand", "find_candidates"]
+
+_BLOCK = 1024  # documents a block of the scan: 4 KiB of scores stay in the first-level cache
+
+
+@kernel(
+    "int64(int32[::1], float64[::1], int64[::1], int32[::1], float32[::1],"
+    " int32[::1], float64[::1], float64[::1], float64[::1], uint8[::1], int32[::1], float64[::1])"
+)
+def expand(  # type: ignore[no-untyped-def]
+    query_terms, query_weights, s_pointers, s_indices, s_values,
+    extra_terms, extra_values, term_weights, expansion, seen, touched, facts,
+):  # fmt: skip
+    """Write W S' W x of one query (theory T12); the number of terms it reaches is returned.
+
+    `query_terms` ascending and `query_weights` = W x. `extra_terms`, `extra_values` are what query
+    words outside the vocabulary contribute to S' W x. `expansion` (n_terms,) float64 and `seen`
+    (n_terms,) are zero on entry; `touched` receives the reached terms. `facts` receives the largest
+    and the smallest absolute weight, the number of negative ones, x'WSWx over the vocabulary,
+    and the squared ordinary norm of S' W x.
+    """
+    n = 0
+    for a in range(query_terms.shape[0]):
+        i = query_terms[a]
+        x = query_weights[a]
+        for p in range(s_pointers[i], s_pointers[i + 1]):
+            j = s_indices[p]
+            if seen[j] == 0:
+                seen[j] = 1
+                touched[n] = j
+                n += 1
+            expansion[j] += s_values[p] * x
+    for a in range(extra_terms.shape[0]):
+        j = extra_terms[a]
+        if seen[j] == 0:
+            seen[j] = 1
+            touched[n] = j
+            n += 1
+        expansion[j] += extra_values[a]
+    norm = 0.0
+    for a in range(query_terms.shape[0]):
+        norm += query_weights[a] * expansion[query_terms[a]]
+    largest = 0.0
+    smallest = np.inf
+    negative = 0.0
+    squares = 0.0
+    for t in range(n):
+        j = touched[t]
+        squares += expansion[j] * expansion[j]
+        value = expansion[j] * term_weights[j]
+        expansion[j] = value
+        size = abs(value)
+        if size > largest:
+            largest = size
+        if size > 0.0 and size < smallest:
+            smallest = size
+        if value < 0.0:
+            negative += 1.0
+    facts[0] = largest
+    facts[1] = smallest
+    facts[2] = negative
+    facts[3] = norm
+    facts[4] = squares
+    return n
+
+
+@kernel("void(int32[::1], int64, float64[::1], uint8[::1])")
+def clear(touched, n_touched, expansion, seen):  # type: ignore[no-untyped-def]
+    """Set what `expand` wrote back to zero."""
+    for t in range(n_touched):
+        expansion[touched[t]] = 0.0
+        seen[touched[t]] = 0
+
+
+@helper
+def _add_groups(first, last, group_starts, group_weights, documents, weight, scores):  # type: ignore[no-untyped-def]
+    for g in range(first, last):
+        w = weight * group_weights[g]
+        for p in range(group_starts[g], group_starts[g + 1]):
+            scores[documents[p]] += w
+
+
+@helper
+def _add_saturated(  # type: ignore[no-untyped-def]
+    first, last, group_starts, group_weights, documents, weight, saturation, scores
+):
+    one = np.float32(1.0)
+    for g in range(first, last):
+        tf = group_weights[g]
+        if tf == one:
+            for p in range(group_starts[g], group_starts[g + 1]):
+                scores[documents[p]] += weight
+        else:
+            w = weight * tf
+            for p in range(group_starts[g], group_starts[g + 1]):
+                d = documents[p]
+                scores[d] += w * (one + saturation[d]) / (tf + saturation[d])
+
+
+@helper
+def _add_reals(start, stop, documents, weights, weight, scores):  # type: ignore[no-untyped-def]
+    for p in range(start, stop):
+        scores[documents[p]] += weight * weights[p]
+
+
+@helper
+def _push(heap, value):  # type: ignore[no-untyped-def]
+    """Replace the least value, at the root, by a larger one."""
+    size = heap.shape[0]
+    parent = 0
+    while True:
+        child = 2 * parent + 1
+        if child >= size:
+            break
+        if child + 1 < size and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= value:
+            break
+        heap[parent] = heap[child]
+        parent = child
+    heap[parent] = value
+
+
+@kernel(
+    "int64(int64, int32[::1], int64, float64[::1], float64, int64[::1], int64[::1], float32[::1],"
+    " uint32[::1], float32[::1], float32[::1], float32[::1], float32, int64, float64,"
+    " float32[::1], uint32[::1])"
+)
+def find_candidates(  # type: ignore[no-untyped-def]
+    kind, touched, n_touched, expansion, scale, term_groups, group_starts, group_weights,
+    documents, posting_weights, saturation, factors, floor, k, slack,
+    scores, candidates,
+):  # fmt: skip
+    """Write every document that can be among the k best, ascending; their number is returned.
+
+    Weights are `expansion` / `scale`, accumulated in float32 and multiplied by `factors`
+    (n_docs,). With a_k the k-th largest such score, the candidates are all documents with a score
+    above 0 of at least ``max(a_k, floor) * slack``; `slack` < 1 covers the rounding (theory,
+    "Exactness of the two-stage search"). All weights are non-negative. `scores` (n_docs,) float32
+    is zero on entry and exit. `kind`, see `softcosine.kernels.documents`; for real weights
+    `term_groups` points into the postings themselves.
+    """
+    inverse = 1.0 / scale
+    for t in range(n_touched):
+        j = touched[t]
+        weight = np.float32(expansion[j] * inverse)
+        if weight == 0:
+            continue
+        first, last = term_groups[j], term_groups[j + 1]
+        if kind == 0:
+            _add_groups(first, last, group_starts, group_weights, documents, weight, scores)
+        elif kind == 1:
+            _add_saturated(
+                first, last, group_starts, group_weights, documents, weight, saturation, scores
+            )
+        else:
+            _add_reals(first, last, documents, posting_weights, weight, scores)
+
+    n_docs = scores.shape[0]
+    heap = np.zeros(k, np.float32)
+    least = max(heap[0], floor)
+    for begin in range(0, n_docs, _BLOCK):
+        end = min(begin + _BLOCK, n_docs)
+        # An integer count vectorises where a float maximum would not.
+        above = np.int32(0)
+        for d in range(begin, end):
+            score = scores[d] * factors[d]
+            scores[d] = score
+            above += np.int32(score > least)
+        if above > 0:
+            for d in range(begin, end):
+                if scores[d] > least:
+                    _push(heap, scores[d])
+                    least = max(heap[0], floor)
+    bound = np.float32(np.float64(least) * slack)
+    n = 0
+    zero = np.float32(0.0)
+    for begin in range(0, n_docs, _BLOCK):
+        end = min(begin + _BLOCK, n_docs)
+        above = np.int32(0)
+        for d in range(begin, end):
+            above += np.int32(scores[d] >= bound)
+        if above > 0:
+            for d in range(begin, end):
+                if scores[d] >= bound and scores[d] > zero:
+                    candidates[n] = d
+                    n += 1
+        for d in range(begin, end):
+            scores[d] = zero
+    return n

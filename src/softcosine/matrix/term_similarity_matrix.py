@@ -1,0 +1,407 @@
+"""The term similarity matrix S, carrying its vocabulary."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, eye_array, issparse
+
+from softcosine.errors import (
+    IndefiniteMatrixWarning,
+    InvalidInputError,
+    VocabularyMismatchError,
+)
+from softcosine.matrix import definiteness
+from softcosine.matrix.assembly import Order, Strategy, assemble
+from softcosine.sources.guard import Guarded
+from softcosine.sources.source import TermSimilaritySource
+from softcosine.storage import Folder, open_folder, write_folder
+from softcosine.text.packing import pack_strings, unpack_strings
+from softcosine.text.vocabulary import Vocabulary
+
+__all__ = ["MatrixStatistics", "TermSimilarityMatrix", "representatives"]
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixStatistics:
+    """What S looks like; neighbours are off-diagonal entries, counted by row."""
+
+    n_terms: int
+    n_terms_with_neighbors: int
+    n_neighbors: int
+    mean_neighbors: float
+    max_neighbors: int
+    mean_similarity: float
+    symmetric: bool
+    dominant: bool
+    smallest_eigenvalue: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as a dictionary."""
+        return asdict(self)
+
+
+class TermSimilarityMatrix:
+    """Sparse similarity of the terms of one vocabulary, with unit diagonal (theory T1, T6).
+
+    Make it by `from_source`, `from_matrix` or `identity`. It is never changed afterwards.
+
+    Parameters
+    ----------
+    S : csr_array of shape (n_terms, n_terms), float32
+        Column indices ascending, diagonal stored.
+    vocabulary : Vocabulary of n_terms
+    representatives : sequence of str, optional
+        The word that stood for each term when the source was asked: under stemming, the most
+        frequent form that the source knows. The terms themselves by default.
+    settings : mapping, optional
+        How S was made, for the record.
+    """
+
+    def __init__(
+        self,
+        S: csr_array,
+        vocabulary: Vocabulary,
+        *,
+        representatives: Sequence[str] | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._S = S
+        self.vocabulary = vocabulary
+        self.representatives = (
+            vocabulary.terms if representatives is None else tuple(representatives)
+        )
+        self.settings = dict(settings or {})
+
+    @classmethod
+    def identity(cls, vocabulary: Vocabulary) -> Self:
+        """Return S = I, with which every soft measure is the ordinary one."""
+        S = csr_array(eye_array(len(vocabulary), dtype=np.float32, format="csr"))
+        return cls(S, vocabulary, settings={"made": "identity"})
+
+    @classmethod
+    def from_source(
+        cls,
+        source: TermSimilaritySource,
+        vocabulary: Vocabulary,
+        *,
+        max_neighbors: int = 100,
+        strategy: Strategy = "symmetric",
+        order: Order = "rare_first",
+        definite: bool = False,
+        guard: bool = True,
+        warn: bool = True,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Ask the source for every term's neighbours and assemble S (theory T6).
+
+        Parameters
+        ----------
+        source : TermSimilaritySource
+            Asked once, for all terms, with neighbours inside the vocabulary only, so that others
+            never use up a column's limit.
+        vocabulary : Vocabulary
+        max_neighbors : int
+            Most off-diagonal entries in a column.
+        strategy, order
+            See `softcosine.matrix.assembly.assemble`.
+        definite : bool
+            Whether to shrink the off-diagonals by the least factor that makes S positive
+            semidefinite, so that no soft cosine exceeds 1.
+        guard : bool
+            Whether to keep antonyms apart and give terms with digits no neighbours; see
+            `softcosine.sources.guard.Guarded`.
+        warn : bool
+            Whether to warn where S is not positive semidefinite.
+        progress : callable, optional
+            Called with (terms done, terms in all).
+        """
+        if guard and not isinstance(source, Guarded):
+            source = Guarded(source)
+        words = representatives(source, vocabulary)
+        neighbors = source.neighbors(words, words, max_neighbors=max_neighbors)
+        S = assemble(
+            neighbors, vocabulary, max_neighbors=max_neighbors, strategy=strategy, order=order
+        )
+        if progress is not None:
+            progress(len(vocabulary), len(vocabulary))
+        matrix = cls(
+            S,
+            vocabulary,
+            representatives=words,
+            settings={
+                "made": "source",
+                "max_neighbors": max_neighbors,
+                "strategy": strategy,
+                "order": order,
+            },
+        )
+        if definite:
+            return matrix.shrunk()
+        if warn:
+            matrix.warn_if_indefinite()
+        return matrix
+
+    @classmethod
+    def from_matrix(
+        cls, S: ArrayLike | csr_array, vocabulary: Vocabulary | None = None, *, warn: bool = True
+    ) -> Self:
+        """Take a ready matrix, sparse or dense.
+
+        Parameters
+        ----------
+        S : array or sparse array of shape (n_terms, n_terms)
+            Finite, with unit diagonal. It may be asymmetric or hold negative entries; what cannot
+            work with such an S says so.
+        vocabulary : Vocabulary, optional
+            ``Vocabulary.numbered(n_terms)`` by default.
+        warn : bool
+            Whether to warn where a symmetric S is not positive semidefinite.
+
+        Raises
+        ------
+        InvalidInputError
+            If S is not square, not finite, or its diagonal is not 1.
+        VocabularyMismatchError
+            If S and the vocabulary differ in order.
+        """
+        try:
+            matrix = csr_array(S if issparse(S) else np.asarray(S, np.float64))
+        except (ValueError, TypeError) as error:
+            raise InvalidInputError(f"S cannot be read as a matrix: {error}") from error
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise InvalidInputError(f"S has shape {matrix.shape}; it must be square.")
+        n = matrix.shape[0]
+        if vocabulary is None:
+            vocabulary = Vocabulary.numbered(n)
+        if len(vocabulary) != n:
+            raise VocabularyMismatchError(
+                f"S has order {n} but the vocabulary has {len(vocabulary)} terms; "
+                "build both from one vocabulary."
+            )
+        matrix = csr_array(matrix, copy=True)
+        matrix.sum_duplicates()
+        if not np.all(np.isfinite(matrix.data)):
+            raise InvalidInputError("S holds NaN or infinity; every similarity must be finite.")
+        wrong = np.flatnonzero(np.abs(matrix.diagonal() - 1.0) > 1e-6)
+        if wrong.size:
+            raise InvalidInputError(
+                f"S[{wrong[0]}, {wrong[0]}] is {matrix.diagonal()[wrong[0]]:g}; the diagonal of a "
+                "term similarity matrix is 1. Scale rows and columns by 1/sqrt of the diagonal."
+            )
+        matrix.setdiag(1.0)
+        matrix.eliminate_zeros()
+        matrix = csr_array(matrix, dtype=np.float32)
+        matrix.sort_indices()
+        made = cls(matrix, vocabulary, settings={"made": "matrix"})
+        if warn:
+            made.warn_if_indefinite()
+        return made
+
+    def __len__(self) -> int:
+        return len(self.vocabulary)
+
+    def __repr__(self) -> str:
+        return (
+            f"TermSimilarityMatrix({len(self)} terms, {self._S.nnz - len(self)} neighbours, "
+            f"{'symmetric' if self.symmetric else 'asymmetric'})"
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_terms, n_terms)."""
+        return (len(self), len(self))
+
+    def to_scipy(self) -> csr_array:
+        """S as a SciPy array (n_terms, n_terms), float32. Do not change it."""
+        return self._S
+
+    @cached_property
+    def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
+        """Row pointers, column indices and values, as kernels take them."""
+        return (
+            np.ascontiguousarray(self._S.indptr, np.int64),
+            np.ascontiguousarray(self._S.indices, np.int32),
+            np.ascontiguousarray(self._S.data, np.float32),
+        )
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether S equals its transpose."""
+        return definiteness.is_symmetric(self._S)
+
+    @cached_property
+    def non_negative(self) -> bool:
+        """Whether no entry is below 0."""
+        return bool(np.all(self._S.data >= 0))
+
+    @cached_property
+    def dominant(self) -> bool:
+        """Whether S is strictly diagonally dominant, and so positive definite if symmetric."""
+        return definiteness.is_dominant(self._S)
+
+    def similarity(self, left: str, right: str) -> float:
+        """Return s_ij of two terms.
+
+        Raises
+        ------
+        UnknownTermError
+            If a term is not in the vocabulary.
+        """
+        i, j = self.vocabulary.index(left), self.vocabulary.index(right)
+        start, stop = self._S.indptr[i], self._S.indptr[i + 1]
+        row = self._S.indices[start:stop]
+        position = np.searchsorted(row, j)
+        if position < row.shape[0] and row[position] == j:
+            return float(self._S.data[start + position])
+        return 0.0
+
+    def neighbors(self, term: str, *, k: int = 10) -> list[tuple[str, float]]:
+        """Return the k terms most similar to a term, best first, ties by their strings.
+
+        Raises
+        ------
+        UnknownTermError
+            If the term is not in the vocabulary.
+        """
+        i = self.vocabulary.index(term)
+        start, stop = self._S.indptr[i], self._S.indptr[i + 1]
+        pairs = [
+            (self.vocabulary.terms[j], float(s))
+            for j, s in zip(self._S.indices[start:stop], self._S.data[start:stop], strict=True)
+            if j != i
+        ]
+        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:k]
+
+    def statistics(self, *, eigenvalue: bool = True) -> MatrixStatistics:
+        """Count neighbours; with `eigenvalue`, also find the smallest one (seconds if S is large)."""
+        n = len(self)
+        counts = np.diff(self._S.indptr) - 1
+        total = int(counts.sum())
+        similarity = float(self._S.data.sum(dtype=np.float64) - n) / total if total else 0.0
+        return MatrixStatistics(
+            n_terms=n,
+            n_terms_with_neighbors=int(np.count_nonzero(counts)),
+            n_neighbors=total,
+            mean_neighbors=total / n if n else 0.0,
+            max_neighbors=int(counts.max(initial=0)),
+            mean_similarity=similarity,
+            symmetric=self.symmetric,
+            dominant=self.dominant,
+            smallest_eigenvalue=(
+                definiteness.smallest_eigenvalue(self._S) if eigenvalue and self.symmetric else None
+            ),
+        )
+
+    def warn_if_indefinite(self) -> None:
+        """Warn once where S is symmetric and has a negative eigenvalue."""
+        if not self.symmetric or self.dominant:
+            return
+        lowest = definiteness.smallest_eigenvalue(self._S, tolerance=1e-2)
+        if lowest < -1e-6:
+            warnings.warn(
+                f"S is not positive semidefinite (an eigenvalue is {lowest:.3g}), so soft cosines "
+                "above 1 can occur. S.shrunk() repairs it and keeps every neighbour; "
+                'strategy="dominant" keeps the strongest ones only.',
+                IndefiniteMatrixWarning,
+                stacklevel=3,
+            )
+
+    def shrunk(self) -> Self:
+        """Return S with its off-diagonals multiplied by the largest factor that makes it definite.
+
+        The factor stands in ``settings["shrunk"]``. The order of each term's neighbours stays.
+
+        Raises
+        ------
+        InvalidInputError
+            If S is asymmetric.
+        """
+        if not self.symmetric:
+            raise InvalidInputError("S is asymmetric; only a symmetric S can be made definite.")
+        S, factor = (self._S, 1.0) if self.dominant else definiteness.shrink_to_definite(self._S)
+        return type(self)(
+            S,
+            self.vocabulary,
+            representatives=self.representatives,
+            settings={**self.settings, "shrunk": factor},
+        )
+
+    def require_symmetric(self, purpose: str) -> None:
+        """Raise InvalidInputError where S is asymmetric and `purpose` needs it symmetric."""
+        if not self.symmetric:
+            raise InvalidInputError(
+                f"S is asymmetric, and {purpose} needs a symmetric one; build it with "
+                'strategy="symmetric" or "dominant".'
+            )
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write S and its vocabulary to a folder, whole or not at all."""
+        settings, arrays = self.state()
+        write_folder(path, "matrix", settings, arrays, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Open a saved S; its arrays are mapped, not read.
+
+        Raises
+        ------
+        FileNotFoundError, IndexFormatError, CorruptIndexError
+        """
+        folder = open_folder(path, "matrix")
+        return cls.from_folder(folder, folder.settings, "matrix")
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return settings and named arrays from which `from_folder` makes S again."""
+        indptr, indices, data = self.arrays
+        arrays = {"matrix/indptr": indptr, "matrix/indices": indices, "matrix/data": data}
+        for name, array in self.vocabulary.to_arrays().items():
+            arrays[f"vocabulary/{name}"] = array
+        if self.representatives is not self.vocabulary.terms:
+            blob, offsets = pack_strings(self.representatives)
+            arrays["matrix/representatives"] = blob
+            arrays["matrix/representatives_offsets"] = offsets
+        settings = {"matrix": self.settings, "symmetric": self.symmetric}
+        return settings, arrays
+
+    @classmethod
+    def from_folder(cls, folder: Folder, settings: Mapping[str, Any], prefix: str) -> Self:
+        """Make S from an opened folder that holds what `state` gave."""
+        arrays = folder.arrays(prefix)
+        vocabulary = Vocabulary.from_arrays(folder.arrays("vocabulary"))
+        n = len(vocabulary)
+        S = csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(n, n))
+        S.has_sorted_indices = True
+        words = None
+        if "representatives" in arrays:
+            words = unpack_strings(arrays["representatives"], arrays["representatives_offsets"])
+        matrix = cls(S, vocabulary, representatives=words, settings=settings["matrix"])
+        matrix.__dict__["symmetric"] = bool(settings["symmetric"])
+        return matrix
+
+
+def representatives(source: TermSimilaritySource, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """Return the word that stands for each term: its most frequent form that the source knows.
+
+    Sources know words, not stems. Without stemming a term stands for itself.
+    """
+    if vocabulary.forms is None:
+        return vocabulary.terms
+    flat = [form for forms in vocabulary.forms for form in forms]
+    known = source.knows(flat)
+    words = []
+    position = 0
+    for term, forms in zip(vocabulary.terms, vocabulary.forms, strict=True):
+        here = known[position : position + len(forms)]
+        position += len(forms)
+        words.append(forms[int(np.argmax(here))] if here.any() else (forms[0] if forms else term))
+    return tuple(words)

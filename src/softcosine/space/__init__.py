@@ -1,0 +1,1 @@
+"""The soft vector space: measures between documents and the transforms that carry them."""

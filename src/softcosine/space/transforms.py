@@ -1,0 +1,139 @@
+"""Vectors whose ordinary dot product or cosine ranks as the soft cosine does (theory T8-T10).
+
+Any vector store can then serve the ranking. `X` holds the documents' coordinates before the term
+weights W, `term_weights` the diagonal of W; pass ones where the coordinates are weighted already.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, hstack
+
+from softcosine.errors import InvalidInputError
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.space.norms import checked_matrix, reciprocal, soft_norms
+
+__all__ = ["cosine_documents", "cosine_queries", "expand_queries", "unit_documents"]
+
+
+def expand_queries(
+    Q: ArrayLike | csr_array,
+    S: TermSimilarityMatrix,
+    *,
+    term_weights: ArrayLike | None = None,
+    raw_documents: bool = False,
+) -> csr_array:
+    r"""Queries whose dot product with stored documents is the soft inner product (theory T8).
+
+    .. math:: x' = S^\top W x, \quad x'^\top (W y) = \langle x, y \rangle
+
+    Parameters
+    ----------
+    Q : array or sparse array of shape (n_queries, n_terms)
+    S : TermSimilarityMatrix of order n_terms
+        Arbitrary: asymmetric or indefinite S are allowed.
+    term_weights : array of shape (n_terms,), optional
+        The diagonal of W; ones by default.
+    raw_documents : bool
+        Whether the store holds raw y instead of W y; then ``x' = W Sᵀ W x``, and S and W may
+        change without touching the store.
+
+    Returns
+    -------
+    csr_array of shape (n_queries, n_terms), float64
+    """
+    Q = checked_matrix(Q, len(S), "Q")
+    weights = _checked_weights(term_weights, len(S))
+    expanded = (Q * weights[None, :]) @ S.to_scipy().astype(np.float64)
+    return csr_array(expanded * weights[None, :] if raw_documents else expanded)
+
+
+def unit_documents(
+    X: ArrayLike | csr_array, S: TermSimilarityMatrix, *, term_weights: ArrayLike | None = None
+) -> csr_array:
+    r"""Documents whose dot product with expanded queries orders as the soft cosine (theory T9).
+
+    .. math:: y' = W y / \lVert y \rVert_S
+
+    Returns
+    -------
+    csr_array of shape (n_docs, n_terms), float64
+        Zero rows for documents of norm 0.
+
+    Raises
+    ------
+    IndefiniteMatrixError
+        If some document has y'Sy < 0.
+    """
+    S.require_symmetric("a document form")
+    X = checked_matrix(X, len(S), "X")
+    weighted = csr_array(X * _checked_weights(term_weights, len(S))[None, :])
+    norms = soft_norms(weighted, weighted @ S.to_scipy().astype(np.float64))
+    return csr_array(reciprocal(norms)[:, None] * weighted)
+
+
+def cosine_documents(
+    X: ArrayLike | csr_array, S: TermSimilarityMatrix, *, term_weights: ArrayLike | None = None
+) -> csr_array:
+    r"""Documents for stores with cosine only: of length 1, one coordinate longer (theory T10).
+
+    .. math:: y'' = [\, y', \sqrt{\max(0, 1 - \lVert y' \rVert^2)} \,]
+
+    With S, W and X non-negative, \|y'\| <= 1 and the cosine with `cosine_queries` orders as the
+    soft cosine.
+
+    Returns
+    -------
+    csr_array of shape (n_docs, n_terms + 1), float64
+
+    Raises
+    ------
+    InvalidInputError
+        If S or X has a negative entry.
+    """
+    _require_non_negative(X, S)
+    unit = unit_documents(X, S, term_weights=term_weights)
+    squares = np.asarray((unit * unit).sum(axis=1)).ravel()
+    rest = np.sqrt(np.maximum(0.0, 1.0 - squares))
+    return csr_array(hstack([unit, csr_array(rest[:, None])], format="csr"))
+
+
+def cosine_queries(
+    Q: ArrayLike | csr_array, S: TermSimilarityMatrix, *, term_weights: ArrayLike | None = None
+) -> csr_array:
+    r"""Queries to go with `cosine_documents`: expanded, of length 1, with a last 0 (theory T10).
+
+    .. math:: x'' = [\, x' / \lVert x' \rVert, 0 \,]
+
+    Returns
+    -------
+    csr_array of shape (n_queries, n_terms + 1), float64
+        Zero rows for queries that reach no term.
+    """
+    _require_non_negative(Q, S)
+    expanded = expand_queries(Q, S, term_weights=term_weights)
+    lengths = np.sqrt(np.asarray((expanded * expanded).sum(axis=1)).ravel())
+    unit = reciprocal(lengths)[:, None] * expanded
+    return csr_array(hstack([unit, csr_array((unit.shape[0], 1))], format="csr"))
+
+
+def _checked_weights(term_weights: ArrayLike | None, n_terms: int) -> NDArray[np.float64]:
+    if term_weights is None:
+        return np.ones(n_terms)
+    weights = np.asarray(term_weights, np.float64)
+    if weights.shape != (n_terms,):
+        raise InvalidInputError(
+            f"term_weights has shape {weights.shape}; S needs one weight a term, ({n_terms},)."
+        )
+    if not np.all(np.isfinite(weights)) or np.any(weights < 0):
+        raise InvalidInputError("term_weights must be finite and not negative.")
+    return weights
+
+
+def _require_non_negative(X: ArrayLike | csr_array, S: TermSimilarityMatrix) -> None:
+    if not S.non_negative or np.any(checked_matrix(X, len(S), "X").data < 0):
+        raise InvalidInputError(
+            "S and the documents must not have negative entries here (theory T10); use "
+            "unit_documents with a store that ranks by dot product."
+        )

@@ -1,0 +1,253 @@
+"""Folders of plain arrays with a manifest, written whole or not at all.
+
+A stored object is a folder: ``manifest.json`` beside ``.npy`` arrays and other files. The manifest
+names the kind, the format's version, the settings, and every file with its size and SHA-256; its
+own SHA-256 stands in it. It is written last, in a folder beside the target that is renamed into
+place, so that a reader meets the old object or the new one and nothing between.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import AlreadyExistsError, CorruptIndexError, IndexFormatError
+
+__all__ = ["FORMAT_VERSION", "Folder", "open_folder", "write_folder"]
+
+FORMAT_VERSION = 1
+_MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A stored object, opened: its settings, and its files by name."""
+
+    path: Path
+    settings: dict[str, Any]
+    files: dict[str, dict[str, Any]]
+
+    def array(self, name: str) -> NDArray[Any]:
+        """Map an array. Pages are read when touched; writing to it never reaches the file."""
+        path = self.file(f"{name}.npy")
+        try:
+            try:
+                # Copy-on-write, since compiled kernels take writable arrays only.
+                return np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
+            except ValueError:
+                return np.load(path, allow_pickle=False)  # type: ignore[no-any-return]  # empty
+        except (ValueError, OSError, EOFError) as error:
+            raise CorruptIndexError(f"{path} cannot be read as an array: {error}") from error
+
+    def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
+        """Map every array whose name begins with ``prefix/``, by the rest of its name."""
+        start = f"{prefix}/"
+        return {
+            name[len(start) : -len(".npy")]: self.array(name[: -len(".npy")])
+            for name in self.files
+            if name.startswith(start) and name.endswith(".npy")
+        }
+
+    def file(self, name: str) -> Path:
+        """Path of a file that the manifest names."""
+        if name not in self.files:
+            raise CorruptIndexError(f"{self.path / _MANIFEST} names no file {name}.")
+        return self.path / name
+
+    def verify(self) -> None:
+        """Read every file whole and compare its checksum; CorruptIndexError names the first bad."""
+        for name, facts in self.files.items():
+            if _sha256(self.path / name) != facts["sha256"]:
+                raise CorruptIndexError(
+                    f"{self.path / name} has changed since it was written; rebuild the index or "
+                    "restore the file from a copy."
+                )
+
+
+def write_folder(
+    path: str | Path,
+    kind: str,
+    settings: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+    *,
+    files: Mapping[str, Callable[[Path], None]] | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Write a stored object so that it is there whole or not at all.
+
+    Parameters
+    ----------
+    path : path of a folder
+        Its parent must exist.
+    kind : str
+        What is stored, such as ``"index"``; `open_folder` asks for it.
+    settings : mapping
+        JSON-serialisable.
+    arrays : mapping of names to arrays
+        Written as ``name.npy``; a name may hold slashes. No object arrays.
+    files : mapping of names to functions, optional
+        Each is called with the path that it has to write.
+    overwrite : bool
+        Whether a stored object of the same kind at `path` may be replaced. Any other folder or
+        file is never replaced.
+
+    Raises
+    ------
+    AlreadyExistsError
+        If `path` exists and may not be replaced.
+    """
+    target = Path(path)
+    if target.exists() or target.is_symlink():
+        if not overwrite:
+            raise AlreadyExistsError(
+                f"{target} exists already; choose another name, or ask for overwriting."
+            )
+        if not _is_stored(target, kind):
+            raise AlreadyExistsError(
+                f"{target} exists and is no softcosine {kind}, so it is not overwritten; "
+                "choose another name."
+            )
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"the folder {target.parent} does not exist; create it first.")
+    with _beside(target) as work:
+        facts = {}
+        for name, array in arrays.items():
+            file = work / f"{name}.npy"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with file.open("wb") as stream:
+                np.save(stream, array, allow_pickle=False)
+            facts[f"{name}.npy"] = _facts(file)
+        for name, write in (files or {}).items():
+            file = work / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write(file)
+            facts[name] = _facts(file)
+        manifest = {
+            "format": f"softcosine-{kind}",
+            "version": FORMAT_VERSION,
+            "settings": dict(settings),
+            "files": facts,
+        }
+        manifest["checksum"] = _checksum(manifest)
+        text = json.dumps(manifest, ensure_ascii=True, indent=1, sort_keys=True)
+        (work / _MANIFEST).write_text(text + "\n", encoding="utf-8")
+        _sync(work / _MANIFEST)
+        _sync(work)
+        _rename_over(work, target)
+
+
+def open_folder(path: str | Path, kind: str) -> Folder:
+    """Open a stored object: read its manifest, and check that every file is there in full size.
+
+    Contents are checked by `Folder.verify` alone, so that opening costs the same at any size.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is nothing at `path`.
+    IndexFormatError
+        If it is not a stored object of this kind, or of a version that cannot be read.
+    CorruptIndexError
+        If a file is missing or has another size, or the manifest was altered.
+    """
+    folder = Path(path)
+    if not folder.exists():
+        raise FileNotFoundError(f"there is no {kind} at {folder}.")
+    file = folder / _MANIFEST
+    if not file.is_file():
+        raise IndexFormatError(f"{folder} is no softcosine {kind}: it has no {_MANIFEST}.")
+    try:
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+        found, version = manifest["format"], manifest["version"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise CorruptIndexError(f"{file} is not a readable manifest: {error!r}") from error
+    if found != f"softcosine-{kind}":
+        raise IndexFormatError(f"{folder} holds a {found}; a softcosine-{kind} was needed.")
+    if version != FORMAT_VERSION:
+        raise IndexFormatError(
+            f"{folder} has format version {version}; this softcosine reads version "
+            f"{FORMAT_VERSION}. Rebuild it, or install the softcosine that wrote it."
+        )
+    if manifest.get("checksum") != _checksum(manifest):
+        raise CorruptIndexError(f"{file} has changed since it was written.")
+    for name, facts in manifest["files"].items():
+        try:
+            size = (folder / name).stat().st_size
+        except FileNotFoundError:
+            raise CorruptIndexError(f"{folder / name} is missing.") from None
+        if size != facts["bytes"]:
+            raise CorruptIndexError(
+                f"{folder / name} has {size} bytes; {facts['bytes']} were written. The file was "
+                "cut short or altered: rebuild the index or restore the file from a copy."
+            )
+    return Folder(folder, manifest["settings"], manifest["files"])
+
+
+def _is_stored(path: Path, kind: str) -> bool:
+    try:
+        manifest = json.loads((path / _MANIFEST).read_text(encoding="utf-8"))
+        return bool(manifest["format"] == f"softcosine-{kind}")
+    except (OSError, ValueError, TypeError, KeyError):
+        return False
+
+
+def _checksum(manifest: Mapping[str, Any]) -> str:
+    content = {name: value for name, value in manifest.items() if name != "checksum"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    _sync(path)
+    return {"bytes": path.stat().st_size, "sha256": _sha256(path)}
+
+
+def _sync(path: Path) -> None:
+    if path.is_dir() and os.name == "nt":
+        return  # Windows has no handle to sync on a folder.
+    descriptor = os.open(path, os.O_RDONLY if os.name != "nt" else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _beside(target: Path) -> Iterator[Path]:
+    """Give a new folder beside the target, which is gone afterwards unless renamed."""
+    work = target.parent / f".{target.name}.{uuid.uuid4().hex[:12]}.tmp"
+    work.mkdir()
+    try:
+        yield work
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _rename_over(work: Path, target: Path) -> None:
+    if not target.exists():
+        work.rename(target)
+    else:
+        # A folder cannot be renamed over a full one, so the old one steps aside first.
+        with _beside(target) as old:
+            target.rename(old / "old")
+            try:
+                work.rename(target)
+            except OSError:
+                (old / "old").rename(target)
+                raise
+    _sync(target.parent)
