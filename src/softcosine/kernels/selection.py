@@ -101,7 +101,9 @@ def pair_similarities(
 @helper
 def _worse(similarity: np.float32, rank: int, than_similarity: np.float32, than_rank: int) -> bool:
     """Whether the first candidate stands behind the second: by similarity, then by rank."""
-    return similarity < than_similarity or (similarity == than_similarity and rank > than_rank)
+    if similarity == than_similarity:
+        return rank > than_rank
+    return bool(similarity < than_similarity)
 
 
 @helper
@@ -155,7 +157,7 @@ def _any_above(values: NDArray[np.float32], bound: np.float32) -> bool:
     hits = np.int32(0)
     for i in range(values.shape[0]):
         hits = np.int32(hits + np.int32(values[i] > bound))
-    return hits > 0
+    return bool(hits > 0)
 
 
 @kernel(

@@ -1,0 +1,331 @@
+"""Terms are similar when their vectors point the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.kernels.selection import best_columns, pair_similarities
+from softcosine.sources.source import Neighbors, SourceState, check_limit, check_pairs
+from softcosine.sources.threads import for_each_chunk
+from softcosine.sources.word_vectors import WordVectors
+
+__all__ = ["EmbeddingSimilarity"]
+
+_BLOCK_BYTES = 32 << 20  # of approximate cosines held at a time
+_CHUNK_ROWS = 16  # rows of a block that one thread takes at a time
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """The known strings of one searched sequence."""
+
+    strings: Sequence[str]
+    positions: NDArray[np.int32]
+    units: NDArray[np.float32]
+    scales: NDArray[np.float64]
+    keys: NDArray[np.int64]  # rank of the string << 32 | number of the column
+    ranks: dict[str, int]
+
+
+class EmbeddingSimilarity:
+    r"""Similarity of terms by the angle between their vectors (theory T14).
+
+    .. math:: s_{ij} = \cos(v_i, v_j)^e \text{ where } \cos(v_i, v_j) \ge t, \text{ else } 0
+
+    The threshold applies to the cosine, before the exponent; the two are compared as float32.
+    A term is looked up as it stands, then casefolded, then ignoring letter case.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Of a word given twice the first counts.
+    vectors : array-like of shape (n_words, dimensions)
+        int8, float16 and float32 are kept as they are; anything else becomes float32. A word
+        whose vector is zero is not known.
+    threshold : float, default 0.3
+        Least cosine that counts, in [0, 1].
+    exponent : float, default 2.0
+        Above 0; the larger, the less near terms count beside equal ones.
+
+    Raises
+    ------
+    InvalidInputError
+        If the shapes do not fit, a vector holds NaN or infinity, or a setting is out of range.
+
+    Examples
+    --------
+    >>> source = EmbeddingSimilarity(["tyre", "tire", "moon"], [[3, 4], [4, 3], [-4, 3]])
+    >>> source.similarities(["tyre", "tyre"], ["tire", "moon"]).round(4).tolist()
+    [0.9215999841690063, 0.0]
+    """
+
+    __slots__ = ("_exponent", "_prepared", "_table", "_threshold")
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        vectors: ArrayLike,
+        *,
+        threshold: float = 0.3,
+        exponent: float = 2.0,
+    ) -> None:
+        self._set(WordVectors(words, vectors), threshold, exponent)
+
+    def _set(self, table: WordVectors, threshold: float, exponent: float) -> None:
+        if not 0.0 <= threshold <= 1.0:
+            raise InvalidInputError(f"threshold is {threshold}; needed is a cosine in [0, 1].")
+        if not 0.0 < exponent < np.inf:
+            raise InvalidInputError(f"exponent is {exponent}; needed is a number above 0.")
+        self._table = table
+        self._threshold = float(threshold)
+        self._exponent = float(exponent)
+        self._prepared: _Prepared | None = None
+
+    @classmethod
+    def of_table(
+        cls, table: WordVectors, *, threshold: float = 0.3, exponent: float = 2.0
+    ) -> EmbeddingSimilarity:
+        """Source over a table that is there already, which is shared, not copied."""
+        source = cls.__new__(cls)
+        source._set(table, threshold, exponent)
+        return source
+
+    @classmethod
+    def load(
+        cls,
+        path: str | PathLike[str],
+        *,
+        words: Collection[str] | None = None,
+        threshold: float = 0.3,
+        exponent: float = 2.0,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> EmbeddingSimilarity:
+        """Read a file of word vectors; see `softcosine.sources.vector_files.read_vectors`.
+
+        Parameters
+        ----------
+        path : path
+            word2vec text or binary, GloVe text, each also gzipped, ``.npz``, or ``.npy`` with the
+            words in a text file beside it. Told apart by content.
+        words : collection of str, optional
+            Keep only these (in any letter case).
+        threshold, exponent : float
+            As for the class.
+        progress : callable, optional
+            Called as ``progress(done, total)``, in bytes of the file.
+
+        Raises
+        ------
+        MalformedFileError
+            If the file breaks its format; names the line where there are lines.
+        """
+        from softcosine.sources.vector_files import read_vectors
+
+        table = read_vectors(path, words=words, progress=progress)
+        return cls.of_table(table, threshold=threshold, exponent=exponent)
+
+    @classmethod
+    def english(cls, *, threshold: float = 0.3, exponent: float = 2.0) -> EmbeddingSimilarity:
+        """Source over the table of English words that comes with the package."""
+        from softcosine.sources.english import english_table
+
+        return cls.of_table(english_table(), threshold=threshold, exponent=exponent)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that have a vector."""
+        return self._table.words
+
+    @property
+    def dimensions(self) -> int:
+        """Number of components of each vector."""
+        return self._table.dimensions
+
+    @property
+    def threshold(self) -> float:
+        """Least cosine that counts."""
+        return self._threshold
+
+    @property
+    def exponent(self) -> float:
+        """Power that cosines are raised to."""
+        return self._exponent
+
+    def __len__(self) -> int:
+        """Return the number of words."""
+        return len(self._table)
+
+    def __repr__(self) -> str:
+        return (
+            f"EmbeddingSimilarity({len(self)} words x {self.dimensions}, "
+            f"threshold={self._threshold:g}, exponent={self._exponent:g})"
+        )
+
+    def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether each term has a vector, shape (n_terms,)."""
+        return self._table.find(terms) >= 0
+
+    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
+        """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,).
+
+        Symmetric to the bit, in [0, 1]; 1 for equal strings, else 0 where one is unknown.
+
+        Raises
+        ------
+        InvalidInputError
+            If the two sequences differ in length.
+        """
+        n_pairs = check_pairs(left, right)
+        answer = np.zeros(n_pairs, np.float32)
+        if len(self):
+            self._pairs(left, right, answer)
+        equal = [a == b for a, b in zip(left, right, strict=True)]
+        answer[np.array(equal, np.bool_)] = 1.0
+        return answer
+
+    def _pairs(
+        self, left: Sequence[str], right: Sequence[str], answer: NDArray[np.float32]
+    ) -> None:
+        """Fill in the similarities of pairs from their vectors."""
+        n_pairs = len(answer)
+        rows = np.concatenate((self._table.find(left), self._table.find(right)))
+        used, places = np.unique(rows, return_inverse=True)
+        units, scales = self._table.units(np.maximum(used, 0))
+        if len(used) and used[0] < 0:
+            scales[0] = 0.0
+        places = places.astype(np.int32)
+
+        def work(start: int, stop: int) -> None:
+            pair_similarities(
+                units,
+                scales,
+                places[start:stop],
+                places[n_pairs + start : n_pairs + stop],
+                np.float32(self._threshold),
+                self._exponent,
+                answer[start:stop],
+            )
+
+        for_each_chunk(work, n_pairs, chunk=65_536)
+
+    def neighbors(
+        self,
+        terms: Sequence[str],
+        among: Sequence[str],
+        *,
+        max_neighbors: int,
+    ) -> Neighbors:
+        """Return the most similar strings of `among` of every term, exactly.
+
+        A matrix product in float32 finds the candidates; what is returned is computed anew in
+        float64 and rounded to float32, the same bits as `similarities` gives.
+
+        Parameters
+        ----------
+        terms : sequence of str
+        among : sequence of str
+            What is searched. The preparation of a tuple is kept for the next call with the same
+            tuple, which makes single terms quick; a list could change unseen, so it is not kept.
+        max_neighbors : int
+            How many a term has at most.
+
+        Raises
+        ------
+        InvalidInputError
+            If `max_neighbors` is negative.
+        """
+        check_limit(max_neighbors)
+        rows = self._table.find(terms)
+        known = np.flatnonzero(rows >= 0)
+        prepared = self._prepare(among) if len(known) else None
+        if prepared is None or len(prepared.positions) == 0 or max_neighbors == 0:
+            return Neighbors.none(len(terms))
+        k = min(max_neighbors, len(prepared.positions))
+        counts = np.zeros(len(terms), np.int64)
+        step = max(1, _BLOCK_BYTES // (4 * len(prepared.positions)))
+        indices, similarities = [], []
+        for start in range(0, len(known), step):
+            block = known[start : start + step]
+            keys = np.array([prepared.ranks.get(terms[i], -1) << 32 for i in block.tolist()])
+            found = self._best(rows[block], keys, prepared, k)
+            counts[block] = found[0]
+            indices.append(found[1])
+            similarities.append(found[2])
+        indptr = np.zeros(len(terms) + 1, np.int64)
+        np.cumsum(counts, out=indptr[1:])
+        return Neighbors(indptr, np.concatenate(indices), np.concatenate(similarities))
+
+    def _best(
+        self, rows: NDArray[np.int32], keys: NDArray[np.int64], prepared: _Prepared, k: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
+        """Find the counts, positions and similarities of the neighbours of one block of rows."""
+        units, scales = self._table.units(rows)
+        if len(rows) == 1:  # a product of matrices would be several times slower
+            block = (prepared.units @ units[0])[np.newaxis]
+        else:
+            block = units @ prepared.units.T
+        similarities = np.empty((len(rows), k), np.float32)
+        found = np.empty((len(rows), k), np.int64)
+        counts = np.zeros(len(rows), np.int64)
+        # A float32 dot product of d terms errs by at most d 2**-24 for vectors of unit length. Two
+        # such errors, the scales, and cosines that the rounding of their power makes equal.
+        error = (self.dimensions + 8) * 2.0**-24
+        margin = np.float32(2.0 * error + 2.0**-21 / min(self._exponent, 1.0))
+
+        def work(start: int, stop: int) -> None:
+            best_columns(
+                block,
+                units,
+                scales,
+                keys,
+                prepared.units,
+                prepared.scales,
+                prepared.keys,
+                np.float32(self._threshold),
+                self._exponent,
+                margin,
+                start,
+                stop,
+                similarities,
+                found,
+                counts,
+            )
+
+        for_each_chunk(work, len(rows), chunk=_CHUNK_ROWS)
+        filled = np.arange(k) < counts[:, None]
+        columns = found[filled] & 0xFFFFFFFF
+        return counts, prepared.positions[columns], similarities[filled]
+
+    def _prepare(self, among: Sequence[str]) -> _Prepared:
+        """Units and string ranks of the known strings of `among`, the last tuple's remembered."""
+        prepared = self._prepared
+        if prepared is not None and prepared.strings is among:
+            return prepared
+        rows = self._table.find(among)
+        positions = np.flatnonzero(rows >= 0).astype(np.int32)
+        units, scales = self._table.units(rows[positions])
+        strings = [among[i] for i in positions.tolist()]
+        ranks = {string: rank for rank, string in enumerate(sorted(set(strings)))}
+        keys = np.fromiter((ranks[string] for string in strings), np.int64, len(strings)) << 32
+        keys |= np.arange(len(strings))
+        prepared = _Prepared(among, positions, units, scales, keys, ranks)
+        if isinstance(among, tuple):
+            self._prepared = prepared
+        return prepared
+
+    def state(self) -> SourceState:
+        """Everything that is needed to build an equal source; vectors keep their type."""
+        settings: dict[str, Any] = {"threshold": self._threshold, "exponent": self._exponent}
+        return SourceState("embedding", settings, self._table.arrays())
+
+    @classmethod
+    def from_state(cls, state: SourceState) -> EmbeddingSimilarity:
+        """Source that `state` was taken from."""
+        return cls.of_table(WordVectors.from_arrays(state.arrays), **state.settings)

@@ -1,0 +1,263 @@
+"""What a term similarity source is, what it answers, and how it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+
+__all__ = [
+    "Neighbors",
+    "SavableSource",
+    "SourceState",
+    "TermSimilaritySource",
+    "check_limit",
+    "check_pairs",
+    "register_source",
+    "source_from_state",
+    "state_of",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbors:
+    """The most similar terms of each asked term.
+
+    Within a term they stand by decreasing similarity, ties by the neighbour's string in code
+    point order. A term is never its own neighbour.
+
+    Attributes
+    ----------
+    indptr : ndarray of shape (n_terms + 1,), int64
+        Neighbours of term ``i`` are at ``indptr[i]:indptr[i + 1]``.
+    indices : ndarray of shape (n_pairs,), int32
+        Positions in the sequence that was searched.
+    similarities : ndarray of shape (n_pairs,), float32
+        In (0, 1].
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    similarities: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        """Return the number of terms that were asked for."""
+        return len(self.indptr) - 1
+
+    def of(self, i: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Positions and similarities of the neighbours of the `i`-th asked term."""
+        part = slice(self.indptr[i], self.indptr[i + 1])
+        return self.indices[part], self.similarities[part]
+
+    def rows(self) -> NDArray[np.int64]:
+        """Return the number of the asked term of every pair, shape (n_pairs,)."""
+        return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.indptr))
+
+    @classmethod
+    def none(cls, n_terms: int) -> Neighbors:
+        """No neighbour for any of `n_terms` terms."""
+        return cls(np.zeros(n_terms + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
+
+    @classmethod
+    def from_pairs(
+        cls,
+        rows: NDArray[np.integer[Any]],
+        columns: NDArray[np.integer[Any]],
+        similarities: NDArray[np.floating[Any]],
+        *,
+        n_terms: int,
+        among: Sequence[str],
+        max_neighbors: int,
+    ) -> Neighbors:
+        """Order pairs as neighbours are ordered, and keep the first of each term.
+
+        Parameters
+        ----------
+        rows, columns : ndarray of shape (n_pairs,), integers
+            Number of the asked term, position in `among`; no pair twice.
+        similarities : ndarray of shape (n_pairs,), floats
+            At most 1; pairs that are not above 0 are left out.
+        n_terms : int
+            How many terms were asked for.
+        among : sequence of str
+            What was searched.
+        max_neighbors : int
+            How many to keep a term.
+        """
+        similarities = similarities.astype(np.float32, copy=False)
+        positive = similarities > 0.0
+        rows, columns, similarities = rows[positive], columns[positive], similarities[positive]
+        order = np.lexsort((columns, _string_ranks(columns, among), -similarities, rows))
+        rows = rows[order]
+        counts = np.bincount(rows, minlength=n_terms)
+        starts = np.concatenate(([0], np.cumsum(counts)))
+        kept = np.arange(len(rows)) - starts[rows] < max_neighbors
+        indptr = np.concatenate(([0], np.cumsum(np.minimum(counts, max_neighbors))))
+        order = order[kept]
+        return cls(indptr.astype(np.int64), columns[order].astype(np.int32), similarities[order])
+
+
+def _string_ranks(columns: NDArray[np.integer[Any]], among: Sequence[str]) -> NDArray[np.int64]:
+    """Rank of each column's string among the strings of all the columns given."""
+    positions, inverse = np.unique(columns, return_inverse=True)
+    strings = [among[position] for position in positions.tolist()]
+    rank = {string: number for number, string in enumerate(sorted(set(strings)))}
+    ranks = np.fromiter((rank[string] for string in strings), np.int64, len(strings))
+    return ranks[inverse]
+
+
+@runtime_checkable
+class TermSimilaritySource(Protocol):
+    """Who is similar to whom: the three questions that every source answers.
+
+    Similarities are symmetric and lie in [0, 1]; 1 for a term with itself, known or not; 0 where
+    a source knows nothing. `neighbors` and `similarities` give the same bits for the same pair.
+    """
+
+    def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether the source can say anything of each term, shape (n_terms,)."""
+        ...
+
+    def neighbors(
+        self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
+    ) -> Neighbors:
+        """Return the at most `max_neighbors` most similar strings of `among`, for every term.
+
+        Terms that the source does not know have none. `among` given as a tuple lets a source
+        remember its preparation for the next call with the same tuple.
+        """
+        ...
+
+    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
+        """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SourceState:
+    """A source as plain data, to be kept in any format.
+
+    Attributes
+    ----------
+    kind : str
+        Which class it is, by the name that it is registered under.
+    settings : mapping
+        What JSON can hold.
+    arrays : mapping of str to ndarray
+        Of plain number types.
+    parts : tuple of SourceState
+        The sources that it is made of, if any.
+    """
+
+    kind: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    parts: tuple[SourceState, ...] = ()
+
+
+@runtime_checkable
+class SavableSource(TermSimilaritySource, Protocol):
+    """A source that can be kept; its kind is registered with `register_source`."""
+
+    def state(self) -> SourceState:
+        """Everything that is needed to build an equal source."""
+        ...
+
+
+# Where the builders of the library's own kinds stand; imported when one is met.
+_LIBRARY_KINDS = {
+    "embedding": "softcosine.sources.embedding:EmbeddingSimilarity",
+    "cooccurrence": "softcosine.sources.cooccurrence:CooccurrenceSimilarity",
+    "strongest": "softcosine.sources.combine:StrongestSimilarity",
+    "mean": "softcosine.sources.combine:MeanSimilarity",
+    "first": "softcosine.sources.combine:FirstSimilarity",
+    "scaled": "softcosine.sources.combine:ScaledSimilarity",
+    "guarded": "softcosine.sources.guard:Guarded",
+}
+_registered: dict[str, Callable[[SourceState], TermSimilaritySource]] = {}
+
+
+def register_source(kind: str, from_state: Callable[[SourceState], TermSimilaritySource]) -> None:
+    """Make sources of a further kind loadable.
+
+    Parameters
+    ----------
+    kind : str
+        The `SourceState.kind` that the source's ``state()`` gives; best prefixed with your
+        project's name.
+    from_state : callable
+        Builds the source from its state.
+
+    Raises
+    ------
+    InvalidInputError
+        If `kind` is one of the library's own.
+    """
+    if kind in _LIBRARY_KINDS:
+        raise InvalidInputError(
+            f"the source kind {kind!r} is the library's own; register yours by another name."
+        )
+    _registered[kind] = from_state
+
+
+def source_from_state(state: SourceState) -> TermSimilaritySource:
+    """Build the source that a state describes.
+
+    Raises
+    ------
+    InvalidInputError
+        If its kind is not known in this process.
+    """
+    builder = _registered.get(state.kind)
+    if builder is None and state.kind in _LIBRARY_KINDS:
+        module, _, name = _LIBRARY_KINDS[state.kind].partition(":")
+        builder = getattr(import_module(module), name).from_state
+    if builder is None:
+        raise InvalidInputError(
+            f"a source of kind {state.kind!r} was saved, but no such kind is known here; "
+            "import the module that calls register_source for it first."
+        )
+    return builder(state)
+
+
+def state_of(source: TermSimilaritySource) -> SourceState:
+    """State of a source that can be kept.
+
+    Raises
+    ------
+    InvalidInputError
+        If the source, or a part of it, has no ``state()``.
+    """
+    if not isinstance(source, SavableSource):
+        raise InvalidInputError(
+            f"a source of type {type(source).__name__} cannot be saved: it has no state() method; "
+            "give it one that returns a SourceState, and call register_source for its kind."
+        )
+    return source.state()
+
+
+def check_pairs(left: Sequence[str], right: Sequence[str]) -> int:
+    """Return the number of pairs.
+
+    Raises
+    ------
+    InvalidInputError
+        If the two sequences differ in length.
+    """
+    if len(left) != len(right):
+        raise InvalidInputError(
+            f"left has {len(left)} terms but right has {len(right)}; similarities are of pairs."
+        )
+    return len(left)
+
+
+def check_limit(max_neighbors: int) -> None:
+    """Raise InvalidInputError if the number of neighbours asked for is negative."""
+    if max_neighbors < 0:
+        raise InvalidInputError(f"max_neighbors is {max_neighbors}; needed is 0 or more.")
