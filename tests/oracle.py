@@ -161,7 +161,7 @@ def keep_rows(candidates: Array, max_neighbors: int, terms: Sequence[str]) -> Ar
     S = np.eye(len(terms))
     for i in range(len(terms)):
         for j in by_similarity(candidates, i, terms)[:max_neighbors]:
-            S[i, j] = candidates[i, j]
+            S[i, j] = np.float32(candidates[i, j])
     return S
 
 
@@ -177,6 +177,8 @@ def keep_symmetric(
     S = np.eye(len(terms))
     for i in order:
         for j in by_similarity(candidates, i, terms):
+            if S[i, j]:
+                continue
             trial = S.copy()
             trial[i, j] = trial[j, i] = np.float32(candidates[i, j])
             beside = trial[[i, j]] - np.eye(len(terms))[[i, j]]
