@@ -1,0 +1,58 @@
+"""What `SoftIndex.from_texts` uses where nothing is given.
+
+The choices and the measurements behind them stand in docs/defaults.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from softcosine.sources.combine import strongest
+from softcosine.sources.cooccurrence import CooccurrenceSimilarity
+from softcosine.sources.embedding import EmbeddingSimilarity
+from softcosine.sources.english import looks_english
+from softcosine.sources.guard import Guarded
+from softcosine.sources.source import TermSimilaritySource
+from softcosine.text.corpus import AnalyzedTexts
+from softcosine.text.vocabulary import Vocabulary
+
+__all__ = ["MIN_ENGLISH", "DefaultSource", "default_source"]
+
+# Share of the distinct words of five letters or more that the English table must know.
+MIN_ENGLISH = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultSource:
+    """The source chosen for a corpus, and why in a sentence."""
+
+    source: TermSimilaritySource
+    note: str
+
+
+def english_share(vocabulary: Vocabulary) -> float:
+    """Share of a vocabulary's longer words that the bundled English table knows."""
+    if vocabulary.forms is None:
+        return looks_english(vocabulary.terms)
+    return looks_english(form for forms in vocabulary.forms for form in forms)
+
+
+def default_source(
+    analyzed: AnalyzedTexts, *, progress: Callable[[int, int], None] | None = None
+) -> DefaultSource:
+    """Choose the English table, if the text is English, joined with what the texts teach."""
+    learned = CooccurrenceSimilarity.fit(analyzed, progress=progress)
+    share = english_share(analyzed.vocabulary)
+    if share < MIN_ENGLISH:
+        return DefaultSource(
+            Guarded(learned),
+            f"The bundled English vectors know {share:.0%} of the longer words, less than "
+            f"{MIN_ENGLISH:.0%}: they were left out, and similarities come from the texts alone.",
+        )
+    english = EmbeddingSimilarity.english()
+    return DefaultSource(
+        Guarded(strongest(english, learned)),
+        f"The bundled English vectors know {share:.0%} of the longer words; they were joined with "
+        "what the texts teach.",
+    )

@@ -1,0 +1,138 @@
+"""Why a document scores what it scores: its parts by pairs of words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.index.query import ParsedQuery
+from softcosine.index.searcher import QueryVector, Searcher
+from softcosine.kernels.documents import REALS, SATURATED
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Explanation", "Part", "explain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one pair of words adds to a score.
+
+    Attributes
+    ----------
+    query_word, document_word : str
+    similarity : float
+        s_ij; 1 for one and the same term.
+    contribution : float
+        In units of the score.
+    """
+
+    query_word: str
+    document_word: str
+    similarity: float
+    contribution: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The parts of a score, largest first; they sum to it.
+
+    Printing it gives a table.
+    """
+
+    query: str
+    id: str
+    score: float
+    parts: tuple[Part, ...]
+    ranking: str
+
+    def __str__(self) -> str:
+        lines = [f"score {self.score:.4f} ({self.ranking.replace('_', ' ')}) of document {self.id}"]
+        if not self.parts:
+            return f"{lines[0]}: no word of it is like a word of the query"
+        left = max(len(part.query_word) for part in self.parts)
+        right = max(len(part.document_word) for part in self.parts)
+        lines += [
+            f"  {part.query_word:>{left}} {'=' if part.query_word == part.document_word else '~'} "
+            f"{part.document_word:<{right}}  {part.similarity:.2f}  adds {part.contribution:.4f}"
+            for part in self.parts
+        ]
+        return "\n".join(lines)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row a part, largest first."""
+        from softcosine.index.frames import data_frame
+
+        names = ("query_word", "document_word", "similarity", "contribution")
+        return data_frame({name: [getattr(part, name) for part in self.parts] for name in names})
+
+
+def explain(
+    searcher: Searcher,
+    vector: QueryVector,
+    parsed: ParsedQuery,
+    document: int,
+    document_words: dict[str, str],
+) -> tuple[float, tuple[Part, ...]]:
+    """Return the score of a document and its parts, by decreasing size.
+
+    Parameters
+    ----------
+    searcher : Searcher
+    vector : QueryVector
+        Of `parsed`, weighed for the searcher's ranking.
+    parsed : ParsedQuery
+    document : int
+    document_words : dict
+        For a term, the word that shows it in this document's text.
+    """
+    S, ranking = searcher.S, searcher.ranking
+    terms, values = _coordinates(searcher, document)
+    factor = searcher.expanded(vector).factor * float(ranking.factors[document])
+    place = {int(term): position for position, term in enumerate(terms)}
+    parts: list[Part] = []
+
+    def add(word: str, weight: float, j: int, similarity: float) -> None:
+        position = place.get(j)
+        if position is None or similarity == 0.0:
+            return
+        contribution = weight * similarity * float(values[position]) * factor
+        if contribution != 0.0:
+            term = S.vocabulary.terms[j]
+            parts.append(Part(word, document_words.get(term, term), similarity, contribution))
+
+    indptr, indices, data = S.arrays
+    for word, i, weight in zip(parsed.words, parsed.terms, vector.weights, strict=True):
+        for p in range(indptr[i], indptr[i + 1]):
+            add(word, float(weight), int(indices[p]), float(data[p]))
+    start = 0
+    for outside in parsed.outside:
+        stop = start + outside.terms.shape[0]
+        for j, similarity, value in zip(
+            outside.terms, outside.similarities, vector.extra_values[start:stop], strict=True
+        ):
+            weight = float(value / similarity) if similarity else 0.0
+            add(outside.word, weight, int(j), float(similarity))
+        start = stop
+    parts.sort(key=lambda part: (-abs(part.contribution), part.query_word, part.document_word))
+    return searcher.score(vector, document), tuple(parts)
+
+
+def _coordinates(
+    searcher: Searcher, document: int
+) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
+    """Terms of a document and W times their values, scaled as the ranking scales them."""
+    segment, ranking = searcher.segment, searcher.ranking
+    part = slice(segment.pointers[document], segment.pointers[document + 1])
+    terms = segment.terms[part]
+    if ranking.kind == REALS:
+        values = segment.reals[part]
+    else:
+        values = ranking.table[segment.levels[part]]
+        if ranking.kind == SATURATED:
+            values = values * (ranking.k1 + 1.0) / (values + ranking.saturation[document])
+    return terms, values * ranking.term_weights[terms]

@@ -1,0 +1,185 @@
+"""From the words of a query to its vector, words that no document has included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.index.rankings import PreparedRanking
+from softcosine.index.searcher import QueryVector
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.source import TermSimilaritySource
+from softcosine.text.analyzer import Analyzer
+
+__all__ = ["OutsideWord", "ParsedQuery", "parse_query", "query_vector"]
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideWord:
+    """A query word that no document has and the source knows, with its indexed neighbours."""
+
+    word: str
+    frequency: int
+    terms: NDArray[np.int32]
+    similarities: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuery:
+    """A query as indexed terms, outside words, and words that nobody knows.
+
+    Attributes
+    ----------
+    terms : ndarray of shape (m,), int32, ascending
+    frequencies : ndarray of shape (m,), float64
+    words : tuple of str
+        The word of the query that each term comes from.
+    outside : tuple of OutsideWord, by their words
+    unknown : tuple of str
+        Words that neither the documents nor the source have; they have no part in the score.
+    """
+
+    terms: NDArray[np.int32]
+    frequencies: NDArray[np.float64]
+    words: tuple[str, ...]
+    outside: tuple[OutsideWord, ...] = field(default=())
+    unknown: tuple[str, ...] = field(default=())
+
+
+def parse_query(
+    query: str | Sequence[str],
+    analyzer: Analyzer,
+    S: TermSimilarityMatrix,
+    source: TermSimilaritySource | None,
+) -> ParsedQuery:
+    """Find a query's terms; ask the source about those that the index does not have.
+
+    Parameters
+    ----------
+    query : str or sequence of str
+        A text, or its tokens.
+    analyzer : Analyzer
+    S : TermSimilarityMatrix
+        Of the index, with the words that stand for its terms.
+    source : TermSimilaritySource or None
+        None leaves words outside the vocabulary unknown.
+    """
+    if not isinstance(query, str | list | tuple | np.ndarray):
+        raise InvalidInputError(
+            f"the query is of type {type(query).__name__}; pass a string or a list of tokens."
+        )
+    counts: dict[str, int] = {}
+    for term in analyzer.terms(query):
+        counts[term] = counts.get(term, 0) + 1
+    forms = _forms(query, analyzer)
+    order = sorted(counts)
+    indices = S.vocabulary.indices(order)
+    known = indices >= 0
+    terms = indices[known]
+    ascending = np.argsort(terms)
+    inside = [term for term, there in zip(order, known, strict=True) if there]
+    absent = [term for term, there in zip(order, known, strict=True) if not there]
+    outside, unknown = _ask(absent, counts, forms, S, source)
+    return ParsedQuery(
+        terms=np.ascontiguousarray(terms[ascending], np.int32),
+        frequencies=np.array([counts[inside[i]] for i in ascending], np.float64),
+        words=tuple(forms.get(inside[i], inside[i]) for i in ascending),
+        outside=outside,
+        unknown=unknown,
+    )
+
+
+def query_vector(
+    parsed: ParsedQuery,
+    ranking: PreparedRanking,
+    S: TermSimilarityMatrix,
+    source: TermSimilaritySource | None,
+) -> QueryVector:
+    """Weigh a parsed query for one ranking (theory, "Words that no document contains")."""
+    total = float(parsed.frequencies.sum()) + sum(word.frequency for word in parsed.outside)
+    ratio = total / ranking.average_length if ranking.average_length > 0 else 1.0
+
+    def local(frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
+        return ranking.query_weighting.frequencies(frequencies, np.full_like(frequencies, ratio))
+
+    weights = local(parsed.frequencies) * ranking.term_weights[parsed.terms]
+    if not parsed.outside or source is None:
+        return QueryVector(parsed.terms, weights)
+    absent = local(np.array([word.frequency for word in parsed.outside], np.float64))
+    absent = absent * ranking.absent_weight
+    extra_terms = np.concatenate([word.terms for word in parsed.outside])
+    extra_values = np.concatenate(
+        [word.similarities * x for word, x in zip(parsed.outside, absent, strict=True)]
+    )
+    # x'Sx over the outside words and between them and the others, by the source's similarities.
+    words = [word.word for word in parsed.outside]
+    inner = _similarities(source, words, words, S)
+    np.fill_diagonal(inner, 1.0)
+    representatives = [S.representatives[term] for term in parsed.terms]
+    cross = _similarities(source, words, representatives, S)
+    norm = float(absent @ inner @ absent + 2.0 * (absent @ cross @ weights))
+    return QueryVector(parsed.terms, weights, extra_terms, extra_values, norm)
+
+
+def _forms(query: str | Sequence[str], analyzer: Analyzer) -> dict[str, str]:
+    """For each stem of a query, the word that it comes from."""
+    if analyzer.stemmer is None:
+        return {}
+    words = analyzer.words(query) if isinstance(query, str) else [str(token) for token in query]
+    forms: dict[str, str] = {}
+    for stem, word in zip(analyzer.stem(words), words, strict=True):
+        if analyzer.keeps(word):
+            forms.setdefault(stem, word)
+    return forms
+
+
+def _ask(
+    absent: list[str],
+    counts: dict[str, int],
+    forms: dict[str, str],
+    S: TermSimilarityMatrix,
+    source: TermSimilaritySource | None,
+) -> tuple[tuple[OutsideWord, ...], tuple[str, ...]]:
+    """Split absent terms into those that the source knows, with neighbours, and the others."""
+    if not absent:
+        return (), ()
+    # A source knows words, not stems: the word as it was typed comes first.
+    words = [forms.get(term, term) for term in absent]
+    if source is None:
+        return (), tuple(words)
+    known = source.knows(words)
+    for i, term in enumerate(absent):
+        if not known[i] and term != words[i] and source.knows([term])[0]:
+            words[i], known[i] = term, True
+    asked = [word for word, there in zip(words, known, strict=True) if there]
+    neighbors = source.neighbors(
+        asked, S.representatives, max_neighbors=int(S.settings.get("max_neighbors", 100))
+    )
+    frequency = {word: counts[term] for word, term in zip(words, absent, strict=True)}
+    outside = []
+    for i, word in enumerate(asked):
+        terms, similarities = neighbors.of(i)
+        outside.append(
+            OutsideWord(word, frequency[word], terms, similarities.astype(np.float64) * _factor(S))
+        )
+    unknown = [word for word, there in zip(words, known, strict=True) if not there]
+    return tuple(outside), tuple(unknown)
+
+
+def _similarities(
+    source: TermSimilaritySource, rows: list[str], columns: list[str], S: TermSimilarityMatrix
+) -> NDArray[np.float64]:
+    if not columns:
+        return np.zeros((len(rows), 0))
+    left = [row for row in rows for _ in columns]
+    flat = source.similarities(left, columns * len(rows)).astype(np.float64)
+    return flat.reshape(len(rows), len(columns)) * _factor(S)
+
+
+def _factor(S: TermSimilarityMatrix) -> float:
+    """What S's off-diagonals were multiplied by to make it definite."""
+    return float(S.settings.get("shrunk", 1.0))

@@ -1,0 +1,119 @@
+"""What a search gives back."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, overload
+
+from softcosine.index.snippet import Snippet
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Hit", "Hits"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A document that was found.
+
+    Attributes
+    ----------
+    id : str
+    score : float
+        See the ranking of `Hits`; a soft cosine lies between 0 and 1 for a definite S.
+    text : str
+    metadata : dict
+    number : int
+        How many documents were inserted before it.
+    """
+
+    id: str
+    score: float
+    text: str
+    metadata: dict[str, Any]
+    number: int
+    _snippet: Callable[[str], Snippet] = field(repr=False, compare=False)
+
+    @property
+    def snippet(self) -> Snippet:
+        """The passage that best shows why it was found."""
+        return self._snippet(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Hits(Sequence[Hit]):
+    """Documents by decreasing score, equal ones by insertion; a sequence of `Hit`.
+
+    Attributes
+    ----------
+    query : str
+    ranking : str
+        What the scores are.
+    outside : tuple of str
+        Words of the query that no document has, searched by their neighbours.
+    unknown : tuple of str
+        Words of the query that neither the documents nor the source of similarities have.
+    """
+
+    query: str
+    ranking: str
+    hits: tuple[Hit, ...]
+    outside: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    @overload
+    def __getitem__(self, position: int) -> Hit: ...
+    @overload
+    def __getitem__(self, position: slice) -> tuple[Hit, ...]: ...
+    def __getitem__(self, position: int | slice) -> Hit | tuple[Hit, ...]:
+        return self.hits[position]
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids of the documents, best first."""
+        return [hit.id for hit in self.hits]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row a hit: rank (from 1), id, score, text and each key of the metadata."""
+        from softcosine.index.frames import data_frame
+
+        columns: dict[str, Any] = {
+            "rank": list(range(1, len(self) + 1)),
+            "id": self.ids,
+            "score": [hit.score for hit in self.hits],
+            "text": [hit.text for hit in self.hits],
+        }
+        for key in dict.fromkeys(key for hit in self.hits for key in hit.metadata):
+            name = key if key not in columns else f"metadata.{key}"
+            columns[name] = [hit.metadata.get(key) for hit in self.hits]
+        return data_frame(columns)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{rank}</td><td>{hit.score:.3f}</td><td>{html.escape(hit.id)}</td>"
+            f"<td style='text-align:left'>{hit.snippet.to_html()}</td></tr>"
+            for rank, hit in enumerate(self.hits, 1)
+        )
+        notes = [
+            f"{label}: {html.escape(', '.join(words))}"
+            for label, words in (
+                ("in no document, searched by their neighbours", self.outside),
+                ("unknown", self.unknown),
+            )
+            if words
+        ]
+        note = f"<p>{'; '.join(notes)}</p>" if notes else ""
+        return (
+            f"<table><caption>{html.escape(self.query)}</caption><thead><tr><th></th>"
+            f"<th>{html.escape(self.ranking.replace('_', ' '))}</th><th>id</th><th>text</th></tr>"
+            f"</thead><tbody>{rows}</tbody></table>{note}"
+        )

@@ -1,0 +1,168 @@
+"""The passage of a text that best shows why it was found, its matching words marked."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from softcosine.text.analyzer import Analyzer
+
+__all__ = ["Mark", "Snippet", "snippet"]
+
+# Only so much of a very long text is searched for its best passage.
+_MAX_TEXT = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A matching word, at ``text[start:end]`` of a snippet's text."""
+
+    start: int
+    end: int
+    kind: Literal["exact", "near"]
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """A passage of a document.
+
+    Attributes
+    ----------
+    text : str
+        White space folded; an ellipsis where the document goes on.
+    marks : tuple of Mark
+        Ascending; ``"exact"`` for the query's own words, ``"near"`` for similar ones.
+    """
+
+    text: str
+    marks: tuple[Mark, ...]
+
+    def __str__(self) -> str:
+        return self.text
+
+    def marked(self, style: Callable[[str, str], str], plain: Callable[[str], str] = str) -> str:
+        """Return the text with each mark's word put through ``style(word, kind)``."""
+        parts, position = [], 0
+        for mark in self.marks:
+            parts.append(plain(self.text[position : mark.start]))
+            parts.append(style(self.text[mark.start : mark.end], mark.kind))
+            position = mark.end
+        parts.append(plain(self.text[position:]))
+        return "".join(parts)
+
+    def to_html(self) -> str:
+        """Return escaped HTML: ``<b>`` around exact words, ``<i>`` around near ones."""
+        tags = {"exact": "b", "near": "i"}
+        return self.marked(
+            lambda word, kind: f"<{tags[kind]}>{html.escape(word)}</{tags[kind]}>", html.escape
+        )
+
+
+def snippet(
+    text: str,
+    analyzer: Analyzer,
+    weights: Mapping[str, tuple[float, Literal["exact", "near"]]],
+    *,
+    width: int = 240,
+) -> Snippet:
+    """Choose the passage of greatest weight.
+
+    Parameters
+    ----------
+    text : str
+    analyzer : Analyzer
+        Of the index.
+    weights : mapping of term to (weight, kind)
+        The terms that the query reaches.
+    width : int
+        Most characters of the passage.
+    """
+    spans = analyzer.spans(text[:_MAX_TEXT])
+    stems = analyzer.stem([span.word for span in spans])
+    nothing: tuple[float, Literal["exact", "near"]] = (0.0, "near")
+    found = [
+        weights.get(stem, nothing) if analyzer.keeps(span.word) else nothing
+        for span, stem in zip(spans, stems, strict=True)
+    ]
+    first = last = 0
+    if spans:
+        first, last = _heaviest(
+            [(span.start, span.end) for span in spans],
+            [weight for weight, _ in found],
+            stems,
+            width,
+        )
+    start, stop = _passage(text, spans[first].start if spans else 0, width)
+    marks = [
+        (span.start, span.end, kind)
+        for span, (weight, kind) in zip(spans[first : last + 1], found[first : last + 1], strict=True)
+        if weight > 0.0 and span.start >= start and span.end <= stop
+    ]
+    return _folded(text, start, stop, marks)
+
+
+def _heaviest(
+    places: list[tuple[int, int]], weights: list[float], stems: list[str], width: int
+) -> tuple[int, int]:
+    """Return the first and last word of the window of greatest weight, a repeated word counted once.
+
+    The window starts a little before its first match, where there is room.
+    """
+    held: dict[str, int] = {}
+    total, best, begin, best_window = 0.0, -1.0, 0, (0, 0)
+    for end, (_, stop) in enumerate(places):
+        if weights[end] > 0.0:
+            held[stems[end]] = held.get(stems[end], 0) + 1
+            total += weights[end] if held[stems[end]] == 1 else 0.0
+        while begin < end and stop - places[begin][0] > width - 40:
+            if weights[begin] > 0.0:
+                held[stems[begin]] -= 1
+                total -= weights[begin] if held[stems[begin]] == 0 else 0.0
+            begin += 1
+        if total > best * (1.0 + 1e-9) + 1e-12:
+            best, best_window = total, (begin, end)
+    first, _ = best_window
+    last = first
+    while last + 1 < len(places) and places[last + 1][1] - places[first][0] <= width:
+        last += 1
+    return first, last
+
+
+def _passage(text: str, start: int, width: int) -> tuple[int, int]:
+    """Return where the passage begins and ends; all of a text that is short enough."""
+    if len(text) <= width:
+        return 0, len(text)
+    stop = min(len(text), start + width)
+    if stop < len(text):
+        space = text.rfind(" ", start + width // 2, stop)
+        stop = space if space > 0 else stop
+    return (0 if start <= 20 else start), stop
+
+
+def _folded(
+    text: str, start: int, stop: int, marks: list[tuple[int, int, Literal["exact", "near"]]]
+) -> Snippet:
+    """Fold white space and control characters to single blanks, and move the marks along."""
+    out: list[str] = ["…"] if start > 0 else []
+    moved: dict[int, int] = {}
+    blank = True
+    for position in range(start, stop):
+        moved[position] = len(out)
+        character = text[position]
+        if character.isspace() or not character.isprintable():
+            if not blank:
+                out.append(" ")
+            blank = True
+        else:
+            out.append(character)
+            blank = False
+    if out and out[-1] == " ":
+        out.pop()
+    placed = tuple(
+        Mark(moved[begin], moved[end - 1] + 1, kind) for begin, end, kind in marks if end > begin
+    )
+    if stop < len(text):
+        out.append("…")
+    return Snippet("".join(out), placed)

@@ -1,0 +1,123 @@
+"""An index as a folder of one segment and a manifest (see docs/format.md)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import CorruptIndexError
+from softcosine.index.documents import StoredDocuments, write_documents
+from softcosine.index.segment import Segment
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.source import (
+    SavableSource,
+    SourceState,
+    TermSimilaritySource,
+    source_from_state,
+)
+from softcosine.storage import Folder, open_folder, write_folder
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.weighting import Weighting
+
+if TYPE_CHECKING:
+    from softcosine.index.soft_index import SoftIndex
+
+__all__ = ["open_index", "save_index"]
+
+_logger = logging.getLogger(__name__)
+_SEGMENT = "segment-0"
+
+
+def save_index(index: SoftIndex, path: str | Path, *, overwrite: bool) -> None:
+    """Write an index to a folder, whole or not at all."""
+    matrix_settings, arrays = index.S.state()
+    for name, array in index.segment.to_arrays().items():
+        arrays[f"{_SEGMENT}/{name}"] = array
+    arrays["document_frequencies"] = index.document_frequencies
+    source = None
+    if isinstance(index.source, SavableSource):
+        source = _source_settings(index.source.state(), "source", arrays)
+    elif index.source is not None:
+        _logger.warning(
+            "The source of similarities cannot be saved: an opened index will not know query "
+            "words that no document has, unless it is opened with source=."
+        )
+    settings = {
+        "n_docs": len(index),
+        "segments": [_SEGMENT],
+        "similarity": matrix_settings,
+        "source": source,
+        "analyzer": index.analyzer.to_dict(),
+        "weighting": index.weighting.to_dict(),
+        "ranking": index.ranking,
+        "note": index.note,
+    }
+    write_folder(
+        path,
+        "index",
+        settings,
+        arrays,
+        files={
+            f"{_SEGMENT}/documents.sqlite": lambda file: write_documents(index.documents, file)
+        },
+        overwrite=overwrite,
+    )
+
+
+def open_index(path: str | Path, source: TermSimilaritySource | None) -> dict[str, Any]:
+    """Open a folder and return the arguments of the index that it holds."""
+    folder = open_folder(path, "index")
+    try:
+        settings = folder.settings
+        (name,) = settings["segments"]
+        if source is None and settings["source"] is not None:
+            source = source_from_state(_source_state(settings["source"], "source", folder))
+        return {
+            "segment": Segment.from_arrays(folder.arrays(name)),
+            "documents": StoredDocuments(
+                folder.file(f"{name}/documents.sqlite"), int(settings["n_docs"])
+            ),
+            "S": TermSimilarityMatrix.from_folder(folder, settings["similarity"], "matrix"),
+            "source": source,
+            "analyzer": Analyzer.from_dict(settings["analyzer"]),
+            "weighting": Weighting.from_dict(settings["weighting"]),
+            "ranking": settings["ranking"],
+            "document_frequencies": folder.array("document_frequencies"),
+            "note": settings["note"],
+        }
+    except (KeyError, TypeError) as error:
+        raise CorruptIndexError(f"{folder.path} lacks a part of an index: {error!r}") from error
+
+
+def _source_settings(
+    state: SourceState, prefix: str, arrays: dict[str, NDArray[Any]]
+) -> dict[str, Any]:
+    """Put a source's arrays among the index's, and return the rest for the manifest."""
+    for name, array in state.arrays.items():
+        arrays[f"{prefix}/{name}"] = np.asarray(array)
+    return {
+        "kind": state.kind,
+        "settings": dict(state.settings),
+        "arrays": sorted(state.arrays),
+        "parts": [
+            _source_settings(part, f"{prefix}/{number}", arrays)
+            for number, part in enumerate(state.parts)
+        ],
+    }
+
+
+def _source_state(stored: Mapping[str, Any], prefix: str, folder: Folder) -> SourceState:
+    return SourceState(
+        kind=stored["kind"],
+        settings=stored["settings"],
+        arrays={name: folder.array(f"{prefix}/{name}") for name in stored["arrays"]},
+        parts=tuple(
+            _source_state(part, f"{prefix}/{number}", folder)
+            for number, part in enumerate(stored["parts"])
+        ),
+    )
