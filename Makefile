@@ -60,7 +60,7 @@ lock: $(VENV)/.tools
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
-	find src tests makers benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The package and what it needs to run.
 $(VENV)/.package: pyproject.toml requirements/dev.txt | $(BIN)/python
