@@ -1,16 +1,16 @@
 """Whole corpora analysed at once: exactly the terms of `Analyzer.terms`, faster.
 
-A text is first cut, in C, into pieces whose number of distinct values is small beside their number
-(`softcosine.text.words.pieces`). The rules of the analyzer are applied once to each distinct piece;
+A text is first cut into pieces whose number of distinct values is small beside their number
+(`softcosine.text.pieces`). The rules of the analyzer are applied once to each distinct piece;
 the running text is only a stream of numbers.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import compress, count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,17 +19,17 @@ from numpy.typing import NDArray
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.counting import count_documents, count_terms, expand
 from softcosine.text.analyzer import Analyzer, describe, is_token_list
+from softcosine.text.pieces import PieceTable, TokenTable
 from softcosine.text.vocabulary import Vocabulary
-from softcosine.text.words import find_words, pieces
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 __all__ = ["AnalyzedTexts", "analyze"]
 
-# Pieces numbered at a time, and documents between two reports of progress.
-_BATCH = 1 << 16
-_REPORT = 1000
+# Characters (or tokens) and documents that are numbered at a time, between reports of progress.
+_BATCH = 1 << 20
+_BATCH_DOCUMENTS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,84 +167,81 @@ class _Stream:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pieces:
-    """Documents as numbers of distinct pieces, and whether a piece is a token to leave uncut."""
+class _Read:
+    """Documents as numbers of pieces or tokens, and the table that numbered them."""
 
-    stream: _Stream
-    uncut: bool
+    numbers: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    table: PieceTable | TokenTable
 
 
-def _read(texts: Iterable[Any], progress: Callable[[int], object] | None) -> _Pieces:
-    """Cut all documents and number their pieces in order of first appearance."""
+def _read(texts: Iterable[Any], progress: Callable[[int], object] | None) -> _Read:
+    """Turn all documents into numbers of pieces, batch by batch."""
     _check_corpus(texts)
-    table: defaultdict[str, int] = defaultdict(count().__next__)
-    uncut: bool | None = None
-    lengths: list[int] = []
-    pending: list[str] = []
-    batches: list[NDArray[np.int32]] = []
+    table: PieceTable | TokenTable | None = None
+    numbers: list[NDArray[np.int32]] = []
+    lengths: list[NDArray[np.int64]] = []
+    n_docs = 0
+    for batch in _batches(texts):
+        if table is None:
+            table = PieceTable() if isinstance(batch[0], str) else TokenTable()
+        batch_numbers, batch_lengths = table.number(batch)
+        numbers.append(batch_numbers)
+        lengths.append(batch_lengths)
+        n_docs += len(batch)
+        if progress is not None:
+            progress(n_docs)
+    if table is None:
+        return _Read(np.empty(0, np.int32), np.zeros(1, np.int64), TokenTable())
+    return _Read(np.concatenate(numbers), _running_sum(np.concatenate(lengths)), table)
 
-    def number_pending() -> None:
-        numbers = map(table.__getitem__, pending)
-        batches.append(np.fromiter(numbers, np.int32, len(pending)))
-        pending.clear()
 
+def _batches(texts: Iterable[Any]) -> Iterator[list[Any]]:
+    """Check documents and gather them into batches of about `_BATCH` characters or tokens."""
+    batch: list[Any] = []
+    size = 0
+    first_is_text: bool | None = None
     for position, document in enumerate(texts):
         is_text = isinstance(document, str)
         if not is_text:
             _check_tokens(document, position)
-        if uncut is None:
-            uncut = not is_text
-        elif uncut is is_text:
+        if first_is_text is None:
+            first_is_text = is_text
+        elif first_is_text is not is_text:
             raise InvalidInputError(
-                f"document {position} is a {'text' if is_text else 'token list'} but the ones "
-                f"before are {'token lists' if uncut else 'texts'}; give all in one form."
+                f"document {position} is a {'text' if is_text else 'token list'} but document 0 is "
+                f"a {'text' if first_is_text else 'token list'}; give all in one form."
             )
-        found = pieces(document) if is_text else document
-        lengths.append(len(found))
-        pending.extend(found)
-        if len(pending) >= _BATCH:
-            number_pending()
-        if progress is not None and (position + 1) % _REPORT == 0:
-            progress(position + 1)
-    number_pending()
-    if progress is not None:
-        progress(len(lengths))
-    offsets = _running_sum(np.array(lengths, dtype=np.int64))
-    strings = [str(piece) for piece in table]
-    return _Pieces(_Stream(np.concatenate(batches), offsets, strings), bool(uncut))
+        batch.append(document)
+        size += len(document)
+        if size >= _BATCH or len(batch) >= _BATCH_DOCUMENTS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
-def _terms(read: _Pieces, analyzer: Analyzer) -> _Stream:
+def _terms(read: _Read, analyzer: Analyzer) -> _Stream:
     """Turn pieces into stems, without stop words."""
-    running = read.stream
     table: defaultdict[str, int] = defaultdict(count().__next__)
-    n_words = np.ones(len(running.strings), dtype=np.int64)
-    if read.uncut:
-        word_numbers = [table[piece] for piece in running.strings]
-    else:
-        word_numbers = []
-        for i, piece in enumerate(running.strings):
-            words = find_words(piece)
-            n_words[i] = len(words)
-            word_numbers.extend([table[word] for word in words])
+    running_words, n_words = read.table.words()
+    numbers = np.fromiter(map(table.__getitem__, running_words), np.int64, len(running_words))
     words = list(table)
-    numbers = np.array(word_numbers, dtype=np.int64)
-
+    kept = np.fromiter(map(analyzer.keeps, words), bool, len(words))
     stems: defaultdict[str, int] = defaultdict(count().__next__)
-    kept = np.array([analyzer.keeps(word) for word in words], dtype=bool)
-    kept_words = [word for word, keep in zip(words, kept, strict=True) if keep]
     stem_of_word = np.full(len(words), -1, dtype=np.int32)
-    stem_of_word[kept] = [stems[stem] for stem in analyzer.stem(kept_words)]
+    stem_of_word[kept] = [
+        stems[stem] for stem in analyzer.stem(list(compress(words, kept.tolist())))
+    ]
 
     # A piece becomes the stems of those of its words that are kept.
     owner = np.repeat(np.arange(len(n_words)), n_words)
     flat = stem_of_word[numbers]
     n_stems = np.bincount(owner[flat >= 0], minlength=len(n_words))
-    flat = flat[flat >= 0]
-    piece_counts = np.bincount(running.tokens, minlength=len(n_words))
+    piece_counts = np.bincount(read.numbers, minlength=len(n_words))
     tokens = np.empty(int(piece_counts @ n_stems), dtype=np.int32)
-    offsets = np.empty_like(running.offsets)
-    expand(running.tokens, running.offsets, _running_sum(n_stems), flat, tokens, offsets)
+    offsets = np.empty_like(read.offsets)
+    expand(read.numbers, read.offsets, _running_sum(n_stems), flat[flat >= 0], tokens, offsets)
 
     forms: list[dict[str, int]] | None = None
     if analyzer.stemmer is not None:
@@ -293,6 +290,8 @@ def _with_ngrams(stream: _Stream, max_ngram: int) -> _Stream:
 
 
 def _by_frequency(counts: dict[str, int]) -> list[str]:
+    if len(counts) == 1:
+        return list(counts)
     return sorted(counts, key=lambda form: (-counts[form], form))
 
 

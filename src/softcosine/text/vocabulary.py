@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -77,7 +78,9 @@ class Vocabulary:
         forms: Sequence[Sequence[str]] | None = None,
     ) -> None:
         self._terms = _checked_terms(terms)
-        self._n_docs = _checked_n_docs(n_docs)
+        if n_docs is not None and n_docs < 0:
+            raise InvalidInputError(f"n_docs is {n_docs}; it must not be negative.")
+        self._n_docs = None if n_docs is None else int(n_docs)
         self._document_frequencies = _checked_frequencies(
             document_frequencies, n_terms=len(self._terms), n_docs=self._n_docs
         )
@@ -137,15 +140,12 @@ class Vocabulary:
     def from_sklearn(cls, vectorizer: Any) -> Vocabulary:
         """Take the columns of a fitted CountVectorizer or TfidfVectorizer, in their order.
 
+        There are no document frequencies: the vectorizers do not keep them.
+
         Parameters
         ----------
         vectorizer : CountVectorizer or TfidfVectorizer
             Fitted, or made with a fixed vocabulary.
-
-        Returns
-        -------
-        Vocabulary
-            Without document frequencies: the vectorizers do not keep them.
 
         Raises
         ------
@@ -179,15 +179,7 @@ class Vocabulary:
 
     @classmethod
     def numbered(cls, n_terms: int) -> Vocabulary:
-        """Name the columns of a matrix that has no terms "0", "1", ... by their numbers.
-
-        Raises
-        ------
-        InvalidInputError
-            If `n_terms` is negative.
-        """
-        if n_terms < 0:
-            raise InvalidInputError(f"n_terms is {n_terms}; it must not be negative.")
+        """Name the columns of a matrix that has no terms "0", "1", ... by their numbers."""
         return cls(map(str, range(n_terms)))
 
     @property
@@ -288,12 +280,7 @@ class Vocabulary:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Vocabulary:
-        """Return the vocabulary whose `to_arrays` gave these arrays.
-
-        Parameters
-        ----------
-        arrays : mapping of str to ndarray
-            Other names than those of `to_arrays` are ignored.
+        """Return the vocabulary whose `to_arrays` gave these arrays; others are ignored.
 
         Raises
         ------
@@ -316,9 +303,15 @@ class Vocabulary:
             raise InvalidInputError(
                 f"the array {error} of the vocabulary is missing; pass all that to_arrays gave."
             ) from error
-        n_docs = int(arrays["n_docs"][0]) if "n_docs" in arrays else None
-        frequencies = arrays.get("document_frequencies")
-        return cls(terms, document_frequencies=frequencies, n_docs=n_docs, forms=forms)
+        n_docs = arrays.get("n_docs")
+        if n_docs is not None and n_docs.size != 1:
+            raise InvalidInputError(f"n_docs holds {n_docs.size} numbers; it must hold one.")
+        return cls(
+            terms,
+            document_frequencies=arrays.get("document_frequencies"),
+            n_docs=None if n_docs is None else int(n_docs.item()),
+            forms=forms,
+        )
 
     def _lookup(self) -> dict[str, int]:
         if self._numbers is None:
@@ -362,18 +355,9 @@ def _checked_terms(terms: Iterable[str]) -> tuple[str, ...]:
                 f"term {number} is {term!r}, of type {type(term).__name__}; terms are strings."
             )
     if len(set(checked)) != len(checked):
-        seen: set[str] = set()
-        twice = next(term for term in checked if term in seen or seen.add(term))  # type: ignore[func-returns-value]
+        twice = next(term for term, n in Counter(checked).items() if n > 1)
         raise InvalidInputError(f"the term {twice!r} is there twice; terms must be distinct.")
     return checked
-
-
-def _checked_n_docs(n_docs: int | None) -> int | None:
-    if n_docs is None:
-        return None
-    if n_docs < 0:
-        raise InvalidInputError(f"n_docs is {n_docs}; it must not be negative.")
-    return int(n_docs)
 
 
 def _checked_frequencies(

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
-__all__ = ["MAX_WORD_LENGTH", "Span", "find_words", "normalize", "pieces", "word_spans"]
+__all__ = ["MAX_WORD_LENGTH", "Span", "find_words", "has_unspaced", "normalize", "word_spans"]
 
 # Longer than any word of a language and than a SHA-256 digest in hexadecimal, short enough that
 # encoded attachments do not fill the vocabulary.
@@ -44,6 +44,7 @@ _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u0640\u180e\u200c-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f"
     "\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]+"
 )
+_DOTTED_I = re.compile("i\u0307+")
 # Scripts written without spaces, their digits left out. Their combining marks are inside.
 _UNSPACED_BLOCKS = (
     "\u0e01-\u0e4e\u0e81-\u0ece\u0edc-\u0edf"
@@ -87,7 +88,7 @@ def normalize(text: str) -> str:
     if text.isascii():
         return text.lower().replace("_", " ")
     folded = unicodedata.normalize("NFKC", text).casefold()
-    folded = _INVISIBLE.sub("", folded).replace("i\u0307", "i")
+    folded = _DOTTED_I.sub("i", _INVISIBLE.sub("", folded))
     if _SOME_APOSTROPHE.search(folded):
         folded = folded.translate(_APOSTROPHES)
     return unicodedata.normalize("NFKC", folded).replace("_", " ")
@@ -105,32 +106,15 @@ def find_words(normalized: str) -> list[str]:
     -------
     list of str
     """
-    # Most pieces are a single word, perhaps quoted or at the end of a sentence.
-    bare = normalized.strip(".'")
-    if bare.isascii() and bare.isalnum() and len(bare) <= MAX_WORD_LENGTH:
-        return [bare]
+    if normalized.isascii() and "'s" not in normalized and len(normalized) <= MAX_WORD_LENGTH:
+        # The same for short pieces, which are most of those asked for, without the generator.
+        return [normalized] if normalized.isalnum() else _ASCII_WORD.findall(normalized)
     return [word for _, _, word in _located_words(normalized)]
 
 
-def pieces(text: str) -> list[str]:
-    """Cut a text roughly, but fast, into pieces that hold its words.
-
-    Parameters
-    ----------
-    text : str
-        The original text, not normalised.
-
-    Returns
-    -------
-    list of str
-        The words of all pieces, one piece after the other by `find_words`, are those of the text.
-        Pieces recur much as words do, so that `find_words` need be asked for distinct ones only.
-    """
-    if text.isascii():
-        return text.translate(_ASCII_PIECES).split()
-    normalized = normalize(text)
-    # Without spaces the pieces would be whole sentences, nearly all of them distinct.
-    return find_words(normalized) if _is_unspaced(normalized) else normalized.split()
+def has_unspaced(normalized: str) -> bool:
+    """Whether some character of a normalised text is of a script written without spaces."""
+    return not normalized.isascii() and _unspaced_run().search(normalized) is not None
 
 
 def word_spans(text: str) -> list[Span]:
@@ -158,18 +142,13 @@ def word_spans(text: str) -> list[Span]:
     return spans
 
 
-def _is_unspaced(normalized: str) -> bool:
-    """Whether some character belongs to a script written without spaces."""
-    return _unspaced_run().search(normalized) is not None
-
-
 def _located_words(normalized: str) -> Iterator[tuple[int, int, str]]:
     """Yield start, end and word; the offsets are those of the normalised text."""
     ascii_only = normalized.isascii()
     pattern = _ASCII_WORD if ascii_only else _unicode_word()
     for match in pattern.finditer(normalized):
         word = match.group()
-        if ascii_only or not _is_unspaced(word):
+        if ascii_only or not has_unspaced(word):
             yield _whole(match.start(), word)
         else:
             yield from _cut_at_unspaced(match.start(), word)
@@ -246,11 +225,6 @@ def _word_pattern(letters: str) -> re.Pattern[str]:
 
 
 _ASCII_WORD = _word_pattern("a-z0-9")
-# Lower-cases, and turns into spaces what is no part of a word wherever it stands.
-_ASCII_PIECES = {
-    code: chr(code).lower() if chr(code).isalnum() or chr(code) in "'.+#" else " "
-    for code in range(128)
-}
 
 
 @cache

@@ -1,0 +1,137 @@
+"""Texts as numbers of pieces: a rough cut at compiled speed, to be refined piece by piece.
+
+A piece is what stands between two characters that no word contains, such as spaces and commas. A
+corpus has few distinct pieces beside its running ones, and the words of a text are the words of its
+pieces, so whatever the rules for words cost, they are paid once for each distinct piece.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import chain, count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.kernels.pieces import number_pieces, reinsert
+from softcosine.text.words import find_words, has_unspaced, normalize
+
+__all__ = ["PieceTable", "TokenTable"]
+
+# What each UTF-8 byte becomes: ASCII is lower-cased or, where no word has it, separates.
+_CLASSES = np.array(
+    [
+        ord(chr(byte).lower()) if byte > 127 or chr(byte).isalnum() or chr(byte) in "'.+#" else 0
+        for byte in range(128)
+    ]
+    + list(range(128, 256)),
+    dtype=np.uint8,
+)
+
+
+class PieceTable:
+    """The distinct pieces of texts, numbered in order of first appearance."""
+
+    def __init__(self) -> None:
+        self._slots = np.full(1 << 12, -1, dtype=np.int64)
+        self._starts = np.zeros((1 << 11) + 1, dtype=np.int64)
+        self._arena = np.empty(1 << 14, dtype=np.uint8)
+        self._n_pieces = 0
+
+    def number(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return the numbers of the pieces of some texts, and how many each text has.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Original texts, not normalised.
+
+        Returns
+        -------
+        numbers : ndarray of shape (n_running_pieces,), int32
+        lengths : ndarray of shape (n_texts,), int64
+        """
+        encoded = [_cuttable(text).encode("utf-8", "surrogatepass") for text in texts]
+        text = np.frombuffer(bytearray().join(encoded), dtype=np.uint8)
+        ends = np.cumsum([len(data) for data in encoded], dtype=np.int64)
+        numbers = np.empty((len(text) + len(texts)) // 2 + 1, dtype=np.int32)
+        number_ends = np.zeros(len(texts), dtype=np.int64)
+        state = np.array([0, 0, self._n_pieces, 0], dtype=np.int64)
+        while True:
+            number_pieces(
+                text,
+                ends,
+                _CLASSES,
+                self._slots,
+                self._starts,
+                self._arena,
+                numbers,
+                number_ends,
+                state,
+            )
+            self._n_pieces = int(state[2])
+            if state[0] == len(texts):
+                return numbers[: state[3]], np.diff(number_ends, prepend=0)
+            self._grow(len(text))
+
+    def words(self) -> tuple[list[str], NDArray[np.int64]]:
+        """Return the words of all distinct pieces, and how many each piece has.
+
+        Returns
+        -------
+        words : list of str
+            Those of piece 0, then those of piece 1, and so on.
+        n_words : ndarray of shape (n_pieces,), int64
+        """
+        data = self._arena[: self._starts[self._n_pieces]].tobytes()
+        pieces = data.decode("utf-8", "surrogatepass").split(" ")[:-1]
+        found = list(map(find_words, pieces))
+        n_words = np.fromiter(map(len, found), np.int64, len(found))
+        return list(chain.from_iterable(found)), n_words
+
+    def _grow(self, n_bytes: int) -> None:
+        """Make room: more slots if half of them are taken, else for a piece in the arena."""
+        if 2 * self._n_pieces >= len(self._slots) - 1:
+            entries = self._slots[self._slots >= 0]
+            self._slots = np.full(4 * len(self._slots), -1, dtype=np.int64)
+            reinsert(entries, self._slots)
+            self._starts = _lengthened(self._starts, len(self._slots) // 2 + 1)
+        else:
+            self._arena = _lengthened(self._arena, 2 * len(self._arena) + n_bytes)
+
+
+class TokenTable:
+    """The distinct tokens of documents that come as token lists; each is one word as it is."""
+
+    def __init__(self) -> None:
+        self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
+
+    def number(
+        self, documents: Sequence[Sequence[str]]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return the numbers of the tokens of some documents, and how many each has."""
+        lengths = np.fromiter(map(len, documents), np.int64, len(documents))
+        numbers = map(self._numbers.__getitem__, chain.from_iterable(documents))
+        return np.fromiter(numbers, np.int32, int(lengths.sum())), lengths
+
+    def words(self) -> tuple[list[str], NDArray[np.int64]]:
+        """Return the distinct tokens, and that each is one word."""
+        words = list(map(str, self._numbers))
+        return words, np.ones(len(words), dtype=np.int64)
+
+
+def _cuttable(text: str) -> str:
+    """Normalise a text as far as the table does not."""
+    if text.isascii():
+        return text
+    normalized = normalize(text)
+    # Without spaces the pieces would be whole sentences, nearly all of them distinct.
+    return " ".join(find_words(normalized)) if has_unspaced(normalized) else normalized
+
+
+def _lengthened(array: NDArray[Any], length: int) -> NDArray[Any]:
+    longer = np.empty(length, dtype=array.dtype)
+    longer[: len(array)] = array
+    return longer

@@ -1,0 +1,180 @@
+"""The rules for words, and what an analyzer makes of them."""
+
+from __future__ import annotations
+
+import pickle
+import unicodedata
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from softcosine.errors import InvalidInputError
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.words import MAX_WORD_LENGTH, find_words, normalize
+
+# Letters of many scripts, marks, digits, joiners, invisible and broken characters, side by side.
+TROUBLE = (
+    "abzAZ09 '.+#-_,\n\u2019\u02bc\u00b7\u05f3\u05d0\u00df\u0130\ufb01\u00bd\u00e9e\u0301\u0307"
+    "\u00ad\u200b\u200c\u200d\ufeff\u0640\u0627\u0663\u0915\u094d\u0937\u3042\u30a2\u30fc\u3099"
+    "\u6771\u4eac\u90fd\uff21\uff11\uff76\uff9e\u0e01\u0e31\u0e33\u0e55\u0e97\u1780\u17d2\u17a2"
+    "\ud55c\u1100\u1161\u11a8\u0149\u1e9b\u0323\x00\x1c\x85\u00a0\u3000\ud800\U0001d400"
+    "\U00020000\U0001f600\u0344\u0345\u00a8\uff3f\u04b0\u0470"
+)
+texts = st.one_of(
+    st.text(st.sampled_from(TROUBLE), max_size=30),
+    st.text(st.characters(exclude_categories=()), max_size=20),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("The Tyres, of (the) CAR.", ["the", "tyres", "of", "the", "car"]),
+        ("don't O'Reilly l\u2019homme r'n'b", ["don't", "o'reilly", "l'homme", "r'n'b"]),
+        ("dog's dogs' it's 1990's 'quoted'", ["dog", "dogs", "it", "1990", "quoted"]),
+        ("e-mail state_of_the-art", ["e", "mail", "state", "of", "the", "art"]),
+        ("3.11 v3.11.4 1.1.1.1 1,000 .5 6.", ["3.11", "v3.11.4", "1.1.1.1", "1", "000", "5", "6"]),
+        ("E1042 AB-12/X end.Next x.5", ["e1042", "ab", "12", "x", "end", "next", "x", "5"]),
+        ("C++ c++11 C# c#m notepad++ A+", ["c++", "c++", "11", "c#", "c", "m", "notepad", "a"]),
+        ("ﬁne Straße İstanbul ＡＢＣ", ["fine", "strasse", "istanbul", "abc"]),
+        ("½ ① x²", ["1", "2", "1", "x2"]),
+        ("co\u00adoperate می\u200cخواهم", ["cooperate", "میخواهم"]),
+        ("हिन्दी текст", ["हिन्दी", "текст"]),
+        ("한국어 문장", ["한국어", "문장"]),
+        ("col\u00b7lecció צה\u05f4ל", ["col\u00b7lecció", "צה\u05f4ל"]),
+        ("東", ["東"]),
+        ("東京都", ["東京", "京都"]),
+        ("Python入門 3.11", ["python", "入門", "3.11"]),
+        ("第3章", ["第", "3", "章"]),
+        ("カ\u309aあ", ["カ\u309aあ"]),
+        ("กินข้าว", ["กิน", "นข้", "ข้า", "าว"]),
+        ("ปี ๒๕๖๓", ["ปี", "๒๕๖๓"]),
+        ("\u0301 \u0301a \ud800 \x00a\x00b", ["a", "a", "b"]),
+        ("", []),
+        (" \n\t--- \U0001f600", []),
+    ],
+)  # fmt: skip
+def test_words_follow_the_stated_rules(text, words):
+    assert Analyzer().words(text) == words
+
+
+def test_words_are_cut_at_the_stated_length():
+    long = "x" * MAX_WORD_LENGTH
+    assert Analyzer().words(f"{long} {long}y {long[:-2]}'sy") == [long, long, long[:-2]]
+    (span,) = Analyzer().spans(long + "yy")
+    assert (span.start, span.end, span.word) == (0, MAX_WORD_LENGTH + 2, long)
+
+
+@given(texts)
+def test_words_are_normalized_and_not_empty(text):
+    for word in Analyzer().words(text):
+        assert 0 < len(word) <= MAX_WORD_LENGTH
+        assert "_" not in word
+        assert unicodedata.is_normalized("NFC", word) or any(
+            unicodedata.category(c) == "Mn" for c in word
+        )
+
+
+@given(texts)
+def test_a_word_read_again_is_itself(text):
+    for word in Analyzer().words(text):
+        assert find_words(word) == [word]
+
+
+@given(texts)
+@example("1\u00bd\u00ad'S _\ufb03x")
+def test_spans_have_the_words_and_lie_in_the_text(text):
+    spans = Analyzer().spans(text)
+    assert [span.word for span in spans] == Analyzer().words(text)
+    assert all(0 <= span.start < span.end <= len(text) for span in spans)
+    assert [span.start for span in spans] == sorted(span.start for span in spans)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["\ufb01ne", "Stra\u00dfe", "\u0130da", "E1042", "e\u0301t\u00e9", "\uff21\u00ad\uff22"]
+        )
+    )
+)
+def test_spans_point_to_the_original_characters(words):
+    text = " \u00bd ".join(words)
+    found = [text[span.start : span.end] for span in Analyzer().spans(text)]
+    assert [piece for piece in found if piece != "\u00bd"] == words
+
+
+def test_spans_of_a_possessive_leave_the_ending_out():
+    (span,) = Analyzer().spans("Dog's")
+    assert (span.start, span.end, span.word) == (0, 3, "dog")
+
+
+@given(texts)
+def test_normalizing_twice_changes_no_word(text):
+    once = normalize(text)
+    assert find_words(normalize(once)) == find_words(once)
+
+
+def test_stop_words_go_before_stemming_and_are_normalized():
+    analyzer = Analyzer("english", stop_words=["THE", "running", "Don\u2019t"])
+    assert analyzer.terms("The runs don't stop running") == ["run", "stop"]
+    assert analyzer == Analyzer("english", stop_words=["don't", "the", "running"])
+
+
+def test_english_stop_words_keep_negation():
+    analyzer = Analyzer(stop_words="english")
+    assert analyzer.terms("It's not what they're about, isn't it?") == ["not"]
+
+
+def test_words_with_digits_are_not_stemmed():
+    assert Analyzer("english").terms("ties 7ties 3.11s") == ["tie", "7ties", "3.11s"]
+
+
+def test_stemming_survives_surrogates_and_nul():
+    assert Analyzer("english").terms(["ties", "\ud800ties", "ti\0es"])[:2] == ["tie", "\ud800ties"]
+
+
+def test_ngrams_follow_the_word_they_begin_with():
+    analyzer = Analyzer(max_ngram=3, stop_words=["of"])
+    assert analyzer.terms("cup of green tea") == [
+        "cup", "cup green", "cup green tea", "green", "green tea", "tea",
+    ]  # fmt: skip
+
+
+def test_short_words_can_be_left_out():
+    assert Analyzer(min_length=2).terms("a cup \u6771") == ["cup"]
+
+
+def test_tokens_are_taken_as_they_are():
+    tokens = ["New York", "THE", "x-y", ""]
+    assert Analyzer(stop_words=["the"]).terms(tokens) == ["New York", "THE", "x-y"]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Analyzer().words(None), "the text is None"),
+        (lambda: Analyzer().spans(3), "of type int"),
+        (lambda: Analyzer().terms(b"tea"), "bytes; decode"),
+        (lambda: Analyzer().terms(float("nan")), "nan"),
+        (lambda: Analyzer().terms(["a", None]), "token 1 of the document is None"),
+        (lambda: Analyzer().terms({"a"}), "of type set"),
+        (lambda: Analyzer("klingon"), "no stemmer 'klingon'"),
+        (lambda: Analyzer(stop_words="klingon"), "no list of stop words"),
+        (lambda: Analyzer(stop_words=[1]), "stop word 1"),
+        (lambda: Analyzer(max_ngram=0), "max_ngram is 0"),
+        (lambda: Analyzer(min_length=True), "min_length is True"),
+        (lambda: Analyzer.from_dict({"rules": 0}), "version 0"),
+        (lambda: Analyzer.from_dict({"rules": 1, "stems": 2}), "has the settings"),
+    ],
+)
+def test_errors_say_what_is_wrong(call, message):
+    with pytest.raises(InvalidInputError, match=message):
+        call()
+
+
+def test_settings_survive_storing():
+    analyzer = Analyzer("german", stop_words=["und"], max_ngram=2, min_length=3)
+    assert Analyzer.from_dict(analyzer.to_dict()) == analyzer
+    assert pickle.loads(pickle.dumps(analyzer)) == analyzer
+    assert hash(analyzer) == hash(Analyzer.from_dict(analyzer.to_dict()))
