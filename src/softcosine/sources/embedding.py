@@ -12,7 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.selection import best_columns, pair_similarities
-from softcosine.sources.source import Neighbors, SourceState, check_limit, check_pairs
+from softcosine.sources.source import (
+    Neighbors,
+    SourceState,
+    check_limit,
+    check_pairs,
+    equal_strings,
+)
 from softcosine.sources.threads import for_each_chunk
 from softcosine.sources.word_vectors import WordVectors
 
@@ -186,8 +192,7 @@ class EmbeddingSimilarity:
         answer = np.zeros(n_pairs, np.float32)
         if len(self):
             self._pairs(left, right, answer)
-        equal = [a == b for a, b in zip(left, right, strict=True)]
-        answer[np.array(equal, np.bool_)] = 1.0
+        answer[equal_strings(left, right)] = 1.0
         return answer
 
     def _pairs(

@@ -17,6 +17,7 @@ from softcosine.sources.source import (
     TermSimilaritySource,
     check_limit,
     check_pairs,
+    equal_strings,
     source_from_state,
     state_of,
 )
@@ -107,8 +108,7 @@ class Guarded:
     def _apart(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
         apart = self._antonyms.opposed(left, right)
         if self._isolate_digits:
-            different = [a != b for a, b in zip(left, right, strict=True)]
-            apart |= (_have_digits(left) | _have_digits(right)) & np.array(different, np.bool_)
+            apart |= (_have_digits(left) | _have_digits(right)) & ~equal_strings(left, right)
         return apart
 
     def neighbors(

@@ -19,6 +19,7 @@ __all__ = [
     "TermSimilaritySource",
     "check_limit",
     "check_pairs",
+    "equal_strings",
     "register_source",
     "source_from_state",
     "state_of",
@@ -176,7 +177,7 @@ _LIBRARY_KINDS = {
     "cooccurrence": "softcosine.sources.cooccurrence:CooccurrenceSimilarity",
     "strongest": "softcosine.sources.combine:StrongestSimilarity",
     "mean": "softcosine.sources.combine:MeanSimilarity",
-    "first": "softcosine.sources.combine:FirstSimilarity",
+    "first": "softcosine.sources.precedence:FirstSimilarity",
     "scaled": "softcosine.sources.combine:ScaledSimilarity",
     "guarded": "softcosine.sources.guard:Guarded",
 }
@@ -261,3 +262,9 @@ def check_limit(max_neighbors: int) -> None:
     """Raise InvalidInputError if the number of neighbours asked for is negative."""
     if max_neighbors < 0:
         raise InvalidInputError(f"max_neighbors is {max_neighbors}; needed is 0 or more.")
+
+
+def equal_strings(left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
+    """Whether the strings of each pair are the same, shape (n_pairs,)."""
+    pairs = zip(left, right, strict=True)
+    return np.fromiter((a == b for a, b in pairs), np.bool_, len(left))

@@ -1,0 +1,295 @@
+"""Which terms stand near which: counted, weighed, and brought down to a few dimensions.
+
+All sums run in a fixed order, over chunks that do not depend on the number of threads, and none
+goes through a BLAS: the same corpus gives the same bits everywhere that rounds alike.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.kernels.jit import helper, kernel
+
+__all__ = [
+    "add_gram",
+    "combine_columns",
+    "context_sizes",
+    "diagonalize",
+    "fill_information",
+    "lay_out",
+    "sort_positions",
+    "sparse_times_dense",
+]
+
+_END = -2  # stands between documents
+
+
+@kernel("void(int32[::1], int64[::1], int32[::1], int32[::1])")
+def lay_out(
+    tokens: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    numbers: NDArray[np.int32],
+    stream: NDArray[np.int32],
+) -> None:
+    """Renumber the running terms, with a mark before, between and after the documents.
+
+    tokens (n,), offsets (n_docs + 1,) read: as in AnalyzedTexts; numbers (n_all_terms,) read: new
+    number of each term, or -1; stream (n + n_docs + 1,) out: -1 for terms left out. O(n).
+    """
+    place = 0
+    stream[place] = _END
+    for document in range(offsets.shape[0] - 1):
+        for i in range(offsets[document], offsets[document + 1]):
+            place += 1
+            stream[place] = numbers[tokens[i]] if tokens[i] >= 0 else -1
+        place += 1
+        stream[place] = _END
+
+
+@kernel("void(int32[::1], int64[::1], int64[::1])")
+def sort_positions(
+    stream: NDArray[np.int32], ends: NDArray[np.int64], positions: NDArray[np.int64]
+) -> None:
+    """List the positions of every term.
+
+    stream (n,) read; ends (n_terms,) read and changed: where each term's list begins, afterwards
+    where it ends; positions (n_occurrences,) out: rising within a term. O(n).
+    """
+    for place in range(stream.shape[0]):
+        term = stream[place]
+        if term >= 0:
+            positions[ends[term]] = place
+            ends[term] += 1
+
+
+@helper
+def _count_contexts(
+    stream: NDArray[np.int32],
+    positions: NDArray[np.int64],
+    window: int,
+    weights: NDArray[np.int64],
+    met: NDArray[np.int32],
+) -> int:
+    """Add up the weights of the terms near the given positions; returns how many were met.
+
+    A term at distance d weighs window + 1 - d; a term is no context of itself. `weights` is zero
+    before; `met` holds the terms in the order they were met.
+    """
+    n_met = 0
+    for i in range(positions.shape[0]):
+        own = stream[positions[i]]
+        for step in (-1, 1):
+            place = positions[i]
+            for weight in range(window, 0, -1):
+                place += step
+                term = stream[place]
+                if term == _END:
+                    break
+                if term < 0 or term == own:
+                    continue
+                if weights[term] == 0:
+                    met[n_met] = term
+                    n_met += 1
+                weights[term] += weight
+    return n_met
+
+
+@kernel("void(int32[::1], int64[::1], int64[::1], int64, int64, int64, int64[::1], int64[::1])")
+def context_sizes(
+    stream: NDArray[np.int32],
+    positions: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    window: int,
+    first: int,
+    last: int,
+    sizes: NDArray[np.int64],
+    totals: NDArray[np.int64],
+) -> None:
+    """Count the distinct contexts of the terms `first` to `last`, and sum their weights.
+
+    stream, positions read; starts (n_terms + 1,) read: where each term's positions begin; sizes,
+    totals (n_terms,) out, for these terms. O(window) an occurrence.
+    """
+    weights = np.zeros(starts.shape[0] - 1, np.int64)
+    met = np.empty(starts.shape[0] - 1, np.int32)
+    for term in range(first, last):
+        near = positions[starts[term] : starts[term + 1]]
+        n_met = _count_contexts(stream, near, window, weights, met)
+        total = 0
+        for i in range(n_met):
+            total += weights[met[i]]
+            weights[met[i]] = 0
+        sizes[term] = n_met
+        totals[term] = total
+
+
+@kernel(
+    "void(int32[::1], int64[::1], int64[::1], int64, float64[::1], float64, int64, int64,"
+    " int64[::1], int32[::1], float32[::1], int64[::1])"
+)
+def fill_information(
+    stream: NDArray[np.int32],
+    positions: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    window: int,
+    surprise: NDArray[np.float64],
+    shift: float,
+    first: int,
+    last: int,
+    row_starts: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float32],
+    row_ends: NDArray[np.int64],
+) -> None:
+    """Write the positive pointwise information of the terms `first` to `last` with their contexts.
+
+    It is ln(n_ij) + surprise_i + surprise_j - shift, where positive. stream, positions, starts,
+    window: as in context_sizes; surprise (n_terms,) read; row_starts (n_terms + 1,) read: places
+    enough for all contexts; columns, values (row_starts[-1],) out; row_ends (n_terms,) out: where
+    the entries that were positive end. O(window) an occurrence.
+    """
+    weights = np.zeros(starts.shape[0] - 1, np.int64)
+    met = np.empty(starts.shape[0] - 1, np.int32)
+    for term in range(first, last):
+        near = positions[starts[term] : starts[term + 1]]
+        n_met = _count_contexts(stream, near, window, weights, met)
+        end = row_starts[term]
+        for i in range(n_met):
+            context = met[i]
+            # The sum of the two terms' own parts first: it is the same from both sides.
+            information = np.log(weights[context]) + (surprise[term] + surprise[context]) - shift
+            weights[context] = 0
+            if information > 0.0:
+                columns[end] = context
+                values[end] = information
+                end += 1
+        row_ends[term] = end
+
+
+@kernel(
+    "void(int64[::1], int64[::1], int32[::1], float32[::1], float32[:, ::1], int64, int64,"
+    " float32[:, ::1])"
+)
+def sparse_times_dense(
+    row_starts: NDArray[np.int64],
+    row_ends: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float32],
+    dense: NDArray[np.float32],
+    first: int,
+    last: int,
+    product: NDArray[np.float32],
+) -> None:
+    """Multiply rows `first` to `last` of a sparse matrix by a dense one.
+
+    dense (n, c) read; product (n, c) out, these rows. Rows are independent. O(entries c).
+    """
+    for row in range(first, last):
+        answer = product[row]
+        answer[:] = 0.0
+        for i in range(row_starts[row], row_ends[row]):
+            value = values[i]
+            other = dense[columns[i]]
+            for j in range(answer.shape[0]):
+                answer[j] += value * other[j]
+
+
+@kernel("void(float32[:, ::1], float32[:, ::1], float64[:, ::1])")
+def add_gram(
+    left: NDArray[np.float32], right: NDArray[np.float32], gram: NDArray[np.float64]
+) -> None:
+    """Add leftᵀ right to `gram`, row by row in float64.
+
+    left (n, c), right (n, c) read; gram (c, c) in and out. O(n c²).
+    """
+    for row in range(left.shape[0]):
+        other = right[row]
+        for i in range(left.shape[1]):
+            value = np.float64(left[row, i])
+            sums = gram[i]
+            for j in range(other.shape[0]):
+                sums[j] += value * np.float64(other[j])
+
+
+@kernel("void(float32[:, ::1], float64[:, ::1], int64, int64, float32[:, ::1])")
+def combine_columns(
+    dense: NDArray[np.float32],
+    small: NDArray[np.float64],
+    first: int,
+    last: int,
+    product: NDArray[np.float32],
+) -> None:
+    """Multiply rows `first` to `last` of a dense matrix by a small one, summed in float64.
+
+    dense (n, c), small (c, r) read; product (n, r) out, these rows. O(rows c r).
+    """
+    sums = np.empty(small.shape[1], np.float64)
+    for row in range(first, last):
+        sums[:] = 0.0
+        for i in range(small.shape[0]):
+            value = np.float64(dense[row, i])
+            factors = small[i]
+            for j in range(sums.shape[0]):
+                sums[j] += value * factors[j]
+        for j in range(sums.shape[0]):
+            product[row, j] = sums[j]
+
+
+@helper
+def _rotate(left: NDArray[np.float64], right: NDArray[np.float64], c: float, s: float) -> None:
+    """Turn two rows into c left - s right and s left + c right."""
+    for k in range(left.shape[0]):
+        a = left[k]
+        b = right[k]
+        left[k] = c * a - s * b
+        right[k] = s * a + c * b
+
+
+@kernel("void(float64[:, ::1], float64[:, ::1])")
+def diagonalize(matrix: NDArray[np.float64], vectors: NDArray[np.float64]) -> None:
+    """Eigenvalues and eigenvectors of a small symmetric matrix by cyclic Jacobi rotations.
+
+    matrix (n, n) in, symmetric; out: the eigenvalues on the diagonal, in no order, and rounding
+    beside it; vectors (n, n) out: row i is the eigenvector of matrix[i, i]. O(n³) a sweep, of which
+    it takes some eight.
+    """
+    n = matrix.shape[0]
+    vectors[:] = 0.0
+    for i in range(n):
+        vectors[i, i] = 1.0
+    for _ in range(60):
+        beside = 0.0
+        whole = 0.0
+        for i in range(n):
+            for j in range(n):
+                square = matrix[i, j] * matrix[i, j]
+                whole += square
+                beside += square if i != j else 0.0
+        if beside <= 1e-28 * whole:
+            return
+        for p in range(n - 1):
+            for q in range(p + 1, n):
+                if matrix[p, q] == 0.0:
+                    continue
+                theta = (matrix[q, q] - matrix[p, p]) / (2.0 * matrix[p, q])
+                if abs(theta) > 1e100:
+                    t = 0.5 / theta
+                else:
+                    t = 1.0 / (abs(theta) + np.sqrt(theta * theta + 1.0))
+                    if theta < 0.0:
+                        t = -t
+                c = 1.0 / np.sqrt(t * t + 1.0)
+                s = t * c
+                pp = matrix[p, p] - t * matrix[p, q]
+                qq = matrix[q, q] + t * matrix[p, q]
+                _rotate(matrix[p], matrix[q], c, s)
+                # The matrix is symmetric, so its columns p and q are now known.
+                for k in range(n):
+                    matrix[k, p] = matrix[p, k]
+                    matrix[k, q] = matrix[q, k]
+                matrix[p, p] = pp
+                matrix[q, q] = qq
+                matrix[p, q] = 0.0
+                matrix[q, p] = 0.0
+                _rotate(vectors[p], vectors[q], c, s)

@@ -1,0 +1,142 @@
+"""Sources in order of trust: who knows both terms first decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.sources.parts import SourceOfSources
+from softcosine.sources.source import (
+    Neighbors,
+    SourceState,
+    TermSimilaritySource,
+    check_limit,
+    check_pairs,
+    equal_strings,
+    source_from_state,
+    state_of,
+)
+
+__all__ = ["FirstSimilarity"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """A searched sequence: which parts know each string, and cut-outs of it."""
+
+    strings: Sequence[str]
+    knowing: NDArray[np.int64]  # bit s: part s knows the string
+    cuts: dict[int, tuple[Sequence[str], NDArray[np.int64]]] = field(default_factory=dict)
+
+    def unknown_to(self, parts: int) -> tuple[Sequence[str], NDArray[np.int64]]:
+        """Strings that none of the parts of a bit set knows, and their positions."""
+        cut = self.cuts.get(parts)
+        if cut is None:
+            positions = np.flatnonzero((self.knowing & parts) == 0)
+            strings = self.strings
+            if len(positions) < len(strings):
+                strings = tuple(self.strings[i] for i in positions.tolist())
+            cut = self.cuts[parts] = (strings, positions)
+        return cut
+
+
+class FirstSimilarity(SourceOfSources):
+    """The similarity by the first part that knows both terms.
+
+    Exact, if the parts are: each is asked only about pairs that no earlier one knows.
+
+    Parameters
+    ----------
+    sources : sequence of TermSimilaritySource
+        One to 32, the most trusted first.
+    """
+
+    __slots__ = ("_searched",)
+
+    def __init__(self, sources: Sequence[TermSimilaritySource]) -> None:
+        super().__init__(sources)
+        if len(self.sources) > 32:
+            raise InvalidInputError(f"there are {len(self.sources)} sources; at most 32 can be.")
+        self._searched: _Searched | None = None  # the last tuple
+
+    def __repr__(self) -> str:
+        return f"first({', '.join(map(repr, self.sources))})"
+
+    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
+        """Similarity of the pairs ``(left[i], right[i])`` by the first part that knows both."""
+        check_pairs(left, right)
+        answer = np.zeros(len(left), np.float32)
+        open_pairs = np.ones(len(left), np.bool_)
+        for source in self.sources:
+            told = np.flatnonzero(open_pairs & source.knows(left) & source.knows(right))
+            if len(told):
+                pairs = told.tolist()
+                answer[told] = source.similarities(
+                    [left[i] for i in pairs], [right[i] for i in pairs]
+                )
+                open_pairs[told] = False
+        answer[equal_strings(left, right)] = 1.0
+        return answer
+
+    def neighbors(
+        self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
+    ) -> Neighbors:
+        """Return the most similar strings of `among` of every term."""
+        check_limit(max_neighbors)
+        knowing = self._knowing(terms)
+        searched = self._search(among)
+        rows: list[NDArray[Any]] = [np.empty(0, np.int64)]
+        columns: list[NDArray[Any]] = [np.empty(0, np.int64)]
+        values: list[NDArray[Any]] = [np.empty(0, np.float32)]
+        for number, source in enumerate(self.sources):
+            # Of a term that some earlier parts know, only strings that none of them knows are open.
+            earlier = knowing & ((1 << number) - 1)
+            told = (knowing >> number) & 1 == 1
+            for known_to in np.unique(earlier[told]).tolist():
+                asked = np.flatnonzero(told & (earlier == known_to))
+                strings, positions = searched.unknown_to(known_to)
+                if len(strings) == 0:
+                    continue
+                found = source.neighbors(
+                    [terms[i] for i in asked.tolist()], strings, max_neighbors=max_neighbors
+                )
+                rows.append(asked[found.rows()])
+                columns.append(positions[found.indices])
+                values.append(found.similarities)
+        return Neighbors.from_pairs(
+            np.concatenate(rows),
+            np.concatenate(columns),
+            np.concatenate(values),
+            n_terms=len(terms),
+            among=among,
+            max_neighbors=max_neighbors,
+        )
+
+    def _knowing(self, terms: Sequence[str]) -> NDArray[np.int64]:
+        """Return the parts that know each term, as bits."""
+        bits = np.zeros(len(terms), np.int64)
+        for number, source in enumerate(self.sources):
+            bits |= source.knows(terms).astype(np.int64) << number
+        return bits
+
+    def _search(self, among: Sequence[str]) -> _Searched:
+        if self._searched is not None and self._searched.strings is among:
+            return self._searched
+        searched = _Searched(among, self._knowing(among))
+        if isinstance(among, tuple):
+            self._searched = searched
+        return searched
+
+    def state(self) -> SourceState:
+        """Everything that is needed to build an equal source."""
+        return SourceState("first", parts=tuple(map(state_of, self.sources)))
+
+    @classmethod
+    def from_state(cls, state: SourceState) -> FirstSimilarity:
+        """Source that `state` was taken from."""
+        return cls([source_from_state(part) for part in state.parts])
