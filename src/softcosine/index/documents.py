@@ -92,7 +92,12 @@ class MemoryDocuments:
     def number(self, id: str) -> int:
         """Return the number of a document."""
         if self._numbers is None:
-            if isinstance(id, str) and id.isdecimal() and id == str(int(id)) and int(id) < len(self):
+            if (
+                isinstance(id, str)
+                and id.isdecimal()
+                and id == str(int(id))
+                and int(id) < len(self)
+            ):
                 return int(id)
         elif isinstance(id, str) and id in self._numbers:
             return self._numbers[id]
@@ -205,9 +210,7 @@ def checked_ids(ids: Iterable[str], n_docs: int) -> list[str]:
     return checked
 
 
-def _checked_metadata(
-    metadata: Iterable[Metadata | None], n_docs: int
-) -> list[dict[str, Any]]:
+def _checked_metadata(metadata: Iterable[Metadata | None], n_docs: int) -> list[dict[str, Any]]:
     checked = []
     for number, value in enumerate(metadata):
         if value is not None and not isinstance(value, Mapping):

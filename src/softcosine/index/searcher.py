@@ -92,9 +92,7 @@ class Searcher:
     Safe to use from many threads at once.
     """
 
-    def __init__(
-        self, segment: Segment, S: TermSimilarityMatrix, ranking: PreparedRanking
-    ) -> None:
+    def __init__(self, segment: Segment, S: TermSimilarityMatrix, ranking: PreparedRanking) -> None:
         self.segment = segment
         self.S = S
         self.ranking = ranking
@@ -279,10 +277,23 @@ class Searcher:
         floor = np.float32(min(minimum / (scale * factor), _HUGE)) if minimum > 0 else np.float32(0)
         return int(
             find_candidates(
-                ranking.kind, space.touched, n_touched, space.expansion, scale,
-                segment.term_groups, segment.group_starts, ranking.group_weights,
-                segment.documents, segment.posting_weights, ranking.saturation32,
-                ranking.factors32, floor, k, slack, space.scores, space.candidates,
+                ranking.kind,
+                space.touched,
+                n_touched,
+                space.expansion,
+                scale,
+                segment.term_groups,
+                segment.group_starts,
+                ranking.group_weights,
+                segment.documents,
+                segment.posting_weights,
+                ranking.saturation32,
+                ranking.factors32,
+                floor,
+                k,
+                slack,
+                space.scores,
+                space.candidates,
             )  # fmt: skip
         )
 

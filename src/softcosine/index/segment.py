@@ -176,7 +176,9 @@ class Segment:
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays by name, for storage."""
         return {
-            field.name: getattr(self, field.name) for field in fields(self) if field.name != "n_terms"
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name != "n_terms"
         }
 
     @classmethod
@@ -195,7 +197,9 @@ class Segment:
             or segment.scales.shape[0] != segment.n_docs
             or int(segment.pointers[-1]) != n
         ):
-            raise CorruptIndexError("the arrays of a segment do not fit together; rebuild the index.")
+            raise CorruptIndexError(
+                "the arrays of a segment do not fit together; rebuild the index."
+            )
         return segment
 
 

@@ -97,7 +97,9 @@ def snippet(
     start, stop = _passage(text, spans[first].start if spans else 0, width)
     marks = [
         (span.start, span.end, kind)
-        for span, (weight, kind) in zip(spans[first : last + 1], found[first : last + 1], strict=True)
+        for span, (weight, kind) in zip(
+            spans[first : last + 1], found[first : last + 1], strict=True
+        )
         if weight > 0.0 and span.start >= start and span.end <= stop
     ]
     return _folded(text, start, stop, marks)

@@ -62,9 +62,7 @@ def save_index(index: SoftIndex, path: str | Path, *, overwrite: bool) -> None:
         "index",
         settings,
         arrays,
-        files={
-            f"{_SEGMENT}/documents.sqlite": lambda file: write_documents(index.documents, file)
-        },
+        files={f"{_SEGMENT}/documents.sqlite": lambda file: write_documents(index.documents, file)},
         overwrite=overwrite,
     )
 

@@ -44,9 +44,7 @@ def soft_norms_squared(  # type: ignore[no-untyped-def]
         begin, end = pointers[d], pointers[d + 1]
         for p in range(begin, end):
             i = terms[p]
-            scratch[i] = (
-                _value(kind, p, d, levels, table, saturation, k1, reals) * term_weights[i]
-            )
+            scratch[i] = _value(kind, p, d, levels, table, saturation, k1, reals) * term_weights[i]
         total = 0.0
         for p in range(begin, end):
             i = terms[p]
@@ -82,9 +80,7 @@ def rank_candidates(  # type: ignore[no-untyped-def]
         d = candidates[c]
         total = 0.0
         for p in range(pointers[d], pointers[d + 1]):
-            total += expansion[terms[p]] * _value(
-                kind, p, d, levels, table, saturation, k1, reals
-            )
+            total += expansion[terms[p]] * _value(kind, p, d, levels, table, saturation, k1, reals)
         score = total * factors[d] * query_factor
         if score < minimum or (exclusive and score == minimum):
             continue

@@ -56,9 +56,7 @@ def invert_counts(  # type: ignore[no-untyped-def]
     return n_groups
 
 
-@kernel(
-    "void(int64[::1], uint32[::1], float64[::1], int64[::1], uint32[::1], float32[::1])"
-)
+@kernel("void(int64[::1], uint32[::1], float64[::1], int64[::1], uint32[::1], float32[::1])")
 def invert_reals(pointers, terms, reals, term_starts, documents, weights):  # type: ignore[no-untyped-def]
     """Order real-valued postings by term, then document. `term_starts` (n_terms,) is used up."""
     for d in range(pointers.shape[0] - 1):

@@ -43,9 +43,7 @@ def smallest_eigenvalue(S: csr_array, *, tolerance: float = 1e-4) -> float:
     matrix = S.astype(np.float64)
     start = np.random.default_rng(0).standard_normal(n)
     try:
-        values = eigsh(
-            matrix, k=1, which="SA", v0=start, tol=tolerance, return_eigenvectors=False
-        )
+        values = eigsh(matrix, k=1, which="SA", v0=start, tol=tolerance, return_eigenvectors=False)
     except ArpackNoConvergence as error:
         if len(error.eigenvalues):
             return float(error.eigenvalues.min())

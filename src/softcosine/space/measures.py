@@ -27,6 +27,7 @@ __all__ = [
 
 _BLOCK = 512  # rows of X whose products are held at once in the sparse form
 
+
 def soft_inner_product(
     X: ArrayLike | csr_array, Y: ArrayLike | csr_array | None, S: TermSimilarityMatrix
 ) -> NDArray[np.float64]:

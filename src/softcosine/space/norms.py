@@ -44,7 +44,9 @@ def checked_matrix(X: ArrayLike | csr_array, n_terms: int, name: str) -> csr_arr
         matrix = matrix.copy()
         matrix.sum_duplicates()
     if not np.all(np.isfinite(matrix.data)):
-        row = int(np.searchsorted(matrix.indptr, np.flatnonzero(~np.isfinite(matrix.data))[0], "right"))
+        row = int(
+            np.searchsorted(matrix.indptr, np.flatnonzero(~np.isfinite(matrix.data))[0], "right")
+        )
         raise InvalidInputError(
             f"{name} holds NaN or infinity in row {row - 1}; every weight must be finite."
         )
