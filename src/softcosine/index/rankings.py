@@ -176,7 +176,7 @@ def _finished(base: PreparedRanking, segment: Segment) -> PreparedRanking:
     values = segment.reals if base.kind == REALS else base.group_weights
     least, most = 1.0, 1.0
     if positive.size and values.size:
-        least = float(values.min()) * min(1.0, float(positive.min()))
+        least = min(1.0, float(values.min())) * min(1.0, float(positive.min()))
         most = float(values.max()) * max(1.0, float(positive.max()))
     if base.saturation.size:
         most *= 1.0 + float(base.saturation.max())
