@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from softcosine.sources.combine import strongest
+from softcosine.sources.combine import first
 from softcosine.sources.cooccurrence import CooccurrenceSimilarity
 from softcosine.sources.embedding import EmbeddingSimilarity
 from softcosine.sources.english import looks_english
@@ -17,7 +17,11 @@ from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.corpus import AnalyzedTexts
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["MIN_ENGLISH", "DefaultSource", "default_source"]
+__all__ = ["MIN_ENGLISH", "RANKING", "DefaultSource", "default_source", "english_share"]
+
+RANKING = "soft_bm25"
+_THRESHOLD = 0.3
+_EXPONENT = 4.0
 
 # Share of the distinct words of five letters or more that the English table must know.
 MIN_ENGLISH = 0.6
@@ -41,8 +45,13 @@ def english_share(vocabulary: Vocabulary) -> float:
 def default_source(
     analyzed: AnalyzedTexts, *, progress: Callable[[int, int], None] | None = None
 ) -> DefaultSource:
-    """Choose the English table, if the text is English, joined with what the texts teach."""
-    learned = CooccurrenceSimilarity.fit(analyzed, progress=progress)
+    """Choose the English table, if the text is English, joined with what the texts teach.
+
+    The table speaks of the pairs that it knows, the texts of all others.
+    """
+    learned = CooccurrenceSimilarity.fit(
+        analyzed, threshold=_THRESHOLD, exponent=_EXPONENT, progress=progress
+    )
     share = english_share(analyzed.vocabulary)
     if share < MIN_ENGLISH:
         return DefaultSource(
@@ -50,9 +59,9 @@ def default_source(
             f"The bundled English vectors know {share:.0%} of the longer words, less than "
             f"{MIN_ENGLISH:.0%}: they were left out, and similarities come from the texts alone.",
         )
-    english = EmbeddingSimilarity.english()
+    english = EmbeddingSimilarity.english(threshold=_THRESHOLD, exponent=_EXPONENT)
     return DefaultSource(
-        Guarded(strongest(english, learned)),
-        f"The bundled English vectors know {share:.0%} of the longer words; they were joined with "
-        "what the texts teach.",
+        Guarded(first(english, learned)),
+        f"Similarities come from the bundled English vectors, which know {share:.0%} of the longer "
+        "words, and for the others from what the texts teach.",
     )

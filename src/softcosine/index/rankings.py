@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -21,12 +20,13 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.segment import Segment
+from softcosine.index.threads import n_threads
 from softcosine.kernels.documents import COUNTS, REALS, SATURATED, soft_norms_squared
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.norms import reciprocal, roots
 from softcosine.text.weighting import Weighting
 
-__all__ = ["PreparedRanking", "Ranking", "prepare"]
+__all__ = ["PreparedRanking", "Ranking", "check_ranking", "prepare"]
 
 Ranking = Literal["soft_cosine", "inner_product", "expanded_cosine", "soft_bm25"]
 
@@ -60,6 +60,7 @@ class PreparedRanking:
         Which norm the query is divided by.
     least, most : float
         Bounds of value times factor, and of the value alone: what float32 will have to hold.
+        `most` may be infinite.
     """
 
     name: str
@@ -109,18 +110,22 @@ def prepare(
     IndefiniteMatrixError
         If some document has x'Sx < 0.
     """
-    try:
-        build = _RANKINGS[name]
-    except KeyError:
-        raise InvalidInputError(
-            f"there is no ranking {name!r}; choose one of {', '.join(get_args(Ranking))}."
-        ) from None
+    build = _RANKINGS[check_ranking(name)]
     if segment.real and name == "soft_bm25":
         raise InvalidInputError(
             "soft_bm25 needs counts, and this index holds real weights; rank by soft_cosine or "
             "inner_product."
         )
-    return build(segment, S, weighting, document_frequencies, threads or os.cpu_count() or 1)
+    return build(segment, S, weighting, document_frequencies, n_threads(threads))
+
+
+def check_ranking(name: str) -> str:
+    """Return the name if there is such a ranking; InvalidInputError otherwise."""
+    if not isinstance(name, str) or name not in _RANKINGS:
+        raise InvalidInputError(
+            f"there is no ranking {name!r}; choose one of {', '.join(get_args(Ranking))}."
+        )
+    return name
 
 
 def _base(
@@ -154,12 +159,12 @@ def _base(
         query_weighting=raw,
         absent_weight=absent,
         table=np.ascontiguousarray(table, np.float64),
-        saturation=saturation,
+        saturation=np.ascontiguousarray(saturation, np.float64),
         k1=raw.k1,
         average_length=average,
         factors=segment.scales,
         group_weights=group_weights.astype(np.float32),
-        saturation32=saturation.astype(np.float32),
+        saturation32=np.empty(0, np.float32),
         factors32=np.empty(0, np.float32),
         normalization="none",
         least=0.0,
@@ -170,19 +175,22 @@ def _base(
 def _finished(base: PreparedRanking, segment: Segment) -> PreparedRanking:
     """Add the float32 factors and the bounds of what float32 will hold."""
     factors = base.factors
-    if base.kind == SATURATED:
-        factors = factors * (base.k1 + 1.0) / (1.0 + base.saturation)
+    with np.errstate(over="ignore", under="ignore"):
+        if base.kind == SATURATED:
+            factors = factors * (base.k1 + 1.0) / (1.0 + base.saturation)
+        factors32 = factors.astype(np.float32)
+        saturation32 = base.saturation.astype(np.float32)
     positive = factors[factors > 0]
     values = segment.reals if base.kind == REALS else base.group_weights
     least, most = 1.0, 1.0
     if positive.size and values.size:
-        least = min(1.0, float(values.min())) * min(1.0, float(positive.min()))
+        least = float(values.min()) * min(1.0, float(positive.min()))
         most = float(values.max()) * max(1.0, float(positive.max()))
     if base.saturation.size:
         most *= 1.0 + float(base.saturation.max())
-    with np.errstate(over="ignore", under="ignore"):
-        factors32 = factors.astype(np.float32)
-    return replace(base, factors32=factors32, least=least, most=most)
+    return replace(
+        base, factors32=factors32, saturation32=saturation32, least=least, most=most
+    )
 
 
 def _soft_cosine(

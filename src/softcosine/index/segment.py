@@ -4,7 +4,8 @@ Counts are kept as they are, so that S and W may change without touching a posti
 by term, within a term by frequency (1 first, most of all), then by document: 4 bytes a posting and
 no stream of weights, since all postings of a group share their frequency. The distinct frequencies
 are numbered as *levels*; a frequency of any size is one of them, never clipped. A matrix of real
-weights keeps a float64 a value instead, each document scaled to a largest weight of 1.
+weights keeps a float64 a value instead, each document divided by a power of two that brings its
+largest weight into [1, 2): no digit is lost, and squares neither overflow nor vanish.
 """
 
 from __future__ import annotations
@@ -19,10 +20,24 @@ from scipy.sparse import csr_array
 
 from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.kernels.postings import invert_counts, invert_reals
+from softcosine.space.norms import balanced
 
 __all__ = ["Segment"]
 
 _MAX_LEVELS = 2**16
+_DTYPES = {
+    "pointers": "int64",
+    "terms": "uint32",
+    "levels": "uint16",
+    "reals": "float64",
+    "frequencies": "float64",
+    "scales": "float64",
+    "term_groups": "int64",
+    "group_starts": "int64",
+    "group_levels": "uint16",
+    "documents": "uint32",
+    "posting_weights": "float32",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +54,11 @@ class Segment:
     levels : ndarray, uint16
         Level of each value's frequency; empty for real weights.
     reals : ndarray, float64
-        In (0, 1]; empty for counts.
+        In [0, 2); empty for counts.
     frequencies : ndarray of shape (n_levels,), float64
         The distinct frequencies, ascending; empty for real weights.
     scales : ndarray of shape (n_docs,), float64
-        What each document's values were divided by; ones for counts.
+        What each document's values were divided by, a power of two; ones for counts.
     term_groups : ndarray of shape (n_terms + 1,), int64
         Where each term begins in `group_starts`; for real weights, in `documents`.
     group_starts : ndarray of shape (n_groups + 1,), int64
@@ -105,11 +120,8 @@ class Segment:
         n_docs, n_terms = X.shape
         pointers = X.indptr.astype(np.int64)
         terms = X.indices.astype(np.uint32)
-        scales = np.ones(n_docs)
-        filled = np.diff(pointers) > 0
-        if filled.any():
-            scales[filled] = np.maximum.reduceat(X.data, pointers[:-1][filled])
-        reals = X.data / np.repeat(scales, np.diff(pointers))
+        scaled, powers = balanced(X)
+        scales, reals = np.ldexp(1.0, powers), scaled.data
         documents = np.empty(terms.shape[0], np.uint32)
         posting_weights = np.empty(terms.shape[0], np.float32)
         term_starts = _starts(terms, n_terms)
@@ -133,12 +145,12 @@ class Segment:
     @property
     def n_docs(self) -> int:
         """How many documents there are."""
-        return self.pointers.shape[0] - 1
+        return int(self.pointers.shape[0]) - 1
 
     @property
     def n_postings(self) -> int:
         """How many values there are."""
-        return self.terms.shape[0]
+        return int(self.terms.shape[0])
 
     @property
     def real(self) -> bool:
@@ -187,6 +199,12 @@ class Segment:
         names = {field.name for field in fields(cls)} - {"n_terms"}
         if missing := names - arrays.keys():
             raise CorruptIndexError(f"a segment lacks its arrays {', '.join(sorted(missing))}.")
+        for name in names:
+            if arrays[name].ndim != 1 or arrays[name].dtype != _DTYPES[name]:
+                raise CorruptIndexError(
+                    f"the array {name} of a segment is of type {arrays[name].dtype} and shape "
+                    f"{arrays[name].shape}; one dimension of {_DTYPES[name]} was written."
+                )
         segment = cls(
             n_terms=arrays["term_groups"].shape[0] - 1, **{name: arrays[name] for name in names}
         )
@@ -195,7 +213,10 @@ class Segment:
             segment.documents.shape[0] != n
             or max(segment.levels.shape[0], segment.reals.shape[0]) != n
             or segment.scales.shape[0] != segment.n_docs
+            or segment.pointers.shape[0] == 0
             or int(segment.pointers[-1]) != n
+            or segment.posting_weights.shape[0] != segment.reals.shape[0]
+            or segment.group_starts.shape[0] != segment.group_levels.shape[0] + (not segment.real)
         ):
             raise CorruptIndexError(
                 "the arrays of a segment do not fit together; rebuild the index."

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
+from softcosine.index.defaults import MIN_ENGLISH, RANKING, default_source, english_share
 from softcosine.index.documents import Documents, MemoryDocuments
 from softcosine.index.explanation import Explanation, explain
 from softcosine.index.query import ParsedQuery, parse_query, query_vector
@@ -23,7 +24,7 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.guard import Guarded
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
-from softcosine.text.corpus import analyze
+from softcosine.text.corpus import AnalyzedTexts, analyze
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
@@ -87,7 +88,7 @@ class SoftIndex:
         plain: bool = False,
         analyzer: Analyzer | None = None,
         weighting: Weighting | None = None,
-        ranking: str = "soft_cosine",
+        ranking: str = RANKING,
         max_neighbors: int = 100,
         min_df: int | float = 1,
         max_df: int | float = 1.0,
@@ -113,7 +114,7 @@ class SoftIndex:
         analyzer : Analyzer, optional
             English stemming and no stop words where the text is English, else ``Analyzer()``.
         weighting : Weighting, optional
-        ranking : {"soft_cosine", "inner_product", "expanded_cosine", "soft_bm25"}
+        ranking : {"soft_bm25", "soft_cosine", "inner_product", "expanded_cosine"}
             The default of searches; see `softcosine.index.rankings`.
         max_neighbors : int
             Most neighbours of a term in S.
@@ -134,14 +135,16 @@ class SoftIndex:
                 "source, S and plain exclude each other; give at most one of them."
             )
         tell = progress or _silent
-        kept: list[str] = []
-        rules = analyzer or Analyzer()
-        analyzed = analyze(
+        kept: list[Any] = []
+        analyzed, rules = _analyzed(
             texts if isinstance(texts, str | bytes | Mapping) else _keeping(texts, kept),
-            rules, min_df=min_df, max_df=max_df,
+            kept, analyzer, min_df=min_df, max_df=max_df,
             progress=lambda done: tell("reading texts", done, None),
         )  # fmt: skip
-        documents = MemoryDocuments(kept, ids=ids, metadata=metadata)
+        documents = MemoryDocuments(
+            [text if isinstance(text, str) else " ".join(text) for text in kept],
+            ids=ids, metadata=metadata,
+        )  # fmt: skip
         counts, vocabulary, note = analyzed.counts(), analyzed.vocabulary, ""
         if S is not None:
             counts, vocabulary = _in_vocabulary(counts, vocabulary, S.vocabulary), S.vocabulary
@@ -149,8 +152,6 @@ class SoftIndex:
             S, note = TermSimilarityMatrix.identity(vocabulary), "Ordinary cosine: S = I."
         else:
             if source is None:
-                from softcosine.index.defaults import default_source
-
                 tell("learning from the texts", 0, None)
                 chosen = default_source(
                     analyzed,
@@ -287,9 +288,11 @@ class SoftIndex:
         ]
 
     def similar(
-        self, id: str, *, k: int = 10, min_score: float = 0.0, ranking: str | None = None
+        self, id: str, *, k: int = 10, min_score: float = 0.0, ranking: str = "soft_cosine"
     ) -> Hits:
         """Return the k documents most similar to one of the index, itself left out.
+
+        Two documents are compared by their soft cosine, whatever ranks the index's searches.
 
         Raises
         ------
@@ -315,7 +318,9 @@ class SoftIndex:
         """
         return self._explanation(self.parse(query), _shown(query), id, ranking)
 
-    def explain_similar(self, id: str, other: str, *, ranking: str | None = None) -> Explanation:
+    def explain_similar(
+        self, id: str, other: str, *, ranking: str = "soft_cosine"
+    ) -> Explanation:
         """Say why `other` is similar to the document `id`."""
         parsed = self._parsed_document(self.documents.number(id))
         return self._explanation(parsed, f"like {id}", other, ranking)
@@ -462,14 +467,24 @@ class SoftIndex:
         )
 
 
-def _keeping(texts: Iterable[Any], kept: list[str]) -> Iterable[Any]:
-    """Pass documents on, whatever they are, and keep their texts."""
+def _keeping(texts: Iterable[Any], kept: list[Any]) -> Iterable[Any]:
+    """Pass documents on, and keep them."""
     for text in texts:
-        if isinstance(text, str):
-            kept.append(text)
-        else:
-            kept.append(" ".join(map(str, text)) if isinstance(text, Iterable) else "")
+        kept.append(text)
         yield text
+
+
+def _analyzed(
+    texts: Iterable[Any], kept: list[Any], analyzer: Analyzer | None, **settings: Any
+) -> tuple[AnalyzedTexts, Analyzer]:
+    """Analyse texts; with no analyzer given, stem them if they turn out to be English."""
+    if analyzer is not None:
+        return analyze(texts, analyzer, **settings), analyzer
+    stemming = Analyzer("english")
+    analyzed = analyze(texts, stemming, **settings)
+    if english_share(analyzed.vocabulary) >= MIN_ENGLISH:
+        return analyzed, stemming
+    return analyze(kept, Analyzer(), **settings), Analyzer()
 
 
 def _shown(query: str | Sequence[str]) -> str:
