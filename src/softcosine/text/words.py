@@ -25,10 +25,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from operator import add
 
 __all__ = ["MAX_WORD_LENGTH", "Span", "find_words", "has_unspaced", "normalize", "word_spans"]
 
@@ -142,16 +143,17 @@ def word_spans(text: str) -> list[Span]:
     return spans
 
 
-def _located_words(normalized: str) -> Iterator[tuple[int, int, str]]:
-    """Yield start, end and word; the offsets are those of the normalised text."""
-    ascii_only = normalized.isascii()
-    pattern = _ASCII_WORD if ascii_only else _unicode_word()
+def _located_words(normalized: str) -> list[tuple[int, int, str]]:
+    """Start, end and word of each word; the offsets are those of the normalised text."""
+    found: list[tuple[int, int, str]] = []
+    pattern = _ASCII_WORD if normalized.isascii() else _unicode_word()
     for match in pattern.finditer(normalized):
         word = match.group()
-        if ascii_only or not has_unspaced(word):
-            yield _whole(match.start(), word)
+        if has_unspaced(word):
+            found.extend(_cut_at_unspaced(match.start(), word))
         else:
-            yield from _cut_at_unspaced(match.start(), word)
+            found.append(_whole(match.start(), word))
+    return found
 
 
 def _whole(start: int, word: str) -> tuple[int, int, str]:
@@ -163,27 +165,31 @@ def _whole(start: int, word: str) -> tuple[int, int, str]:
     return start, end, word
 
 
-def _cut_at_unspaced(offset: int, word: str) -> Iterator[tuple[int, int, str]]:
+def _cut_at_unspaced(offset: int, word: str) -> list[tuple[int, int, str]]:
     """Cut a word that has characters of scripts without spaces: pairs of those, the rest whole."""
+    found: list[tuple[int, int, str]] = []
     done = 0
     for run in _unspaced_run().finditer(word):
-        if run.start() > done:
-            yield from _located_rest(offset + done, word[done : run.start()])
+        found.extend(_located_rest(offset + done, word[done : run.start()]))
         done = run.end()
-        bounds = [offset + run.start() + m.start() for m in _unspaced_character().finditer(run[0])]
-        bounds.append(offset + run.end())
-        if len(bounds) == 2:
-            yield bounds[0], bounds[1], run[0]
-        for start, end in zip(bounds, bounds[2:], strict=False):
-            yield start, end, word[start - offset : end - offset]
-    if done < len(word):
-        yield from _located_rest(offset + done, word[done:])
+        characters: Sequence[str] = run.group()
+        bounds: Sequence[int] = range(offset + run.start(), offset + run.end() + 1)
+        if _some_mark().search(run.group()):
+            characters = _marked_character().findall(run.group())
+            bounds = list(accumulate(map(len, characters), initial=offset + run.start()))
+        if len(characters) == 1:
+            found.append((bounds[0], bounds[1], characters[0]))
+        pairs = map(add, characters, characters[1:])
+        found.extend(zip(bounds, bounds[2:], pairs, strict=False))
+    found.extend(_located_rest(offset + done, word[done:]))
+    return found
 
 
-def _located_rest(offset: int, part: str) -> Iterator[tuple[int, int, str]]:
+def _located_rest(offset: int, part: str) -> list[tuple[int, int, str]]:
     """Words of what stands beside runs; a joiner at its edge joins nothing now."""
-    for start, end, word in _located_words(part):
-        yield offset + start, offset + end, word
+    if not part:
+        return []
+    return [(offset + start, offset + end, word) for start, end, word in _located_words(part)]
 
 
 def _aligned(piece: str, offset: int) -> tuple[str, list[int], list[int]]:
@@ -264,5 +270,10 @@ def _unspaced_run() -> re.Pattern[str]:
 
 
 @cache
-def _unspaced_character() -> re.Pattern[str]:
+def _some_mark() -> re.Pattern[str]:
+    return re.compile(f"[{_marks()}]")
+
+
+@cache
+def _marked_character() -> re.Pattern[str]:
     return re.compile(rf"[^{_marks()}][{_marks()}]*")
