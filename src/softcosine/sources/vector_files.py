@@ -29,7 +29,7 @@ _HEADER = re.compile(rb"\s*(\d{1,15})[ \t]+(\d{1,9})[ \t]*\r?\n")
 _NUMERIC = frozenset(b"0123456789.+-eE \t\r\n")
 _CONTROL = frozenset(range(32)) - frozenset(b"\t\n\r\x0b\x0c\x1c\x1d\x1e\x1f")
 _NPZ_WORDS = ("words", "tokens", "vocab", "vocabulary", "terms", "keys", "labels", "index_to_key")
-_NPZ_VECTORS = ("vectors", "v", "embeddings", "embedding", "weights", "matrix", "X", "q")
+_NPZ_VECTORS = ("vectors", "v", "embeddings", "embedding", "matrix", "X")
 _BESIDE_NPY = (".words.txt", ".words", ".vocab", ".txt")
 
 Progress = Callable[[int, int], None]
@@ -218,7 +218,8 @@ def _read_binary(
 def _read_npz(path: Path) -> tuple[Path, list[str], NDArray[Any], NDArray[Any] | None]:
     """Words, vectors and scales of an ``.npz`` archive."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # Opened here, since np.load leaves a file open that it cannot read.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             names = list(archive.files)
             words_name = next((name for name in _NPZ_WORDS if name in names), None)
             vectors_name = next((name for name in _NPZ_VECTORS if name in names), None)
@@ -265,7 +266,8 @@ def _word_list(path: Path, name: str, words: NDArray[Any]) -> list[str]:
 def _read_npy(path: Path) -> tuple[Path, list[str], NDArray[Any]]:
     """Vectors of an ``.npy`` file and words of the text file beside it."""
     try:
-        vectors = np.load(path, allow_pickle=False)
+        with path.open("rb") as file:
+            vectors = np.load(file, allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
         raise MalformedFileError(path, f"not a readable .npy array: {error}") from error
     beside = [path.with_suffix(suffix) for suffix in _BESIDE_NPY]

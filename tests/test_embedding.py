@@ -1,0 +1,186 @@
+"""Similarity by word vectors, against cosines computed from the definition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.sources import embedding, threads
+from softcosine.sources.embedding import EmbeddingSimilarity
+from softcosine.sources.english import english_table, looks_english
+from softcosine.sources.source import source_from_state
+
+# Few distinct components, so that cosines tie and vectors repeat; the empty and the tiny occur.
+components = st.sampled_from((0.0, 0.0, 1.0, 1.0, -1.0, 0.5, 3.0, 1e-3))
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> NDArray[np.float64]:
+    n, d = draw(st.integers(1, 12)), draw(st.integers(1, 11))
+    rows = st.lists(components, min_size=d, max_size=d)
+    return np.array(draw(st.lists(rows, min_size=n, max_size=n)))
+
+
+def names(n: int) -> list[str]:
+    """Words whose order is not that of their numbers."""
+    return [f"{'dbca'[i % 4]}{i}" for i in range(n)]
+
+
+def cosines(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    norms = np.sqrt((vectors**2).sum(axis=1))
+    products = vectors @ vectors.T
+    scale = np.outer(norms, norms)
+    return np.divide(products, scale, out=np.zeros_like(products), where=scale > 0)
+
+
+def all_pairs(source: EmbeddingSimilarity, words: list[str]) -> NDArray[np.float32]:
+    n = len(words)
+    left = [words[i] for i in range(n) for _ in range(n)]
+    return source.similarities(left, words * n).reshape(n, n)
+
+
+@given(tables(), st.sampled_from((0.0, 0.3, 0.55)), st.sampled_from((1.0, 2.0, 0.5, 3.7)))
+def test_similarity_is_the_power_of_the_cosine_above_the_threshold(
+    vectors: NDArray[np.float64], threshold: float, exponent: float
+) -> None:
+    words = names(len(vectors))
+    source = EmbeddingSimilarity(words, vectors, threshold=threshold, exponent=exponent)
+    C = cosines(vectors)
+    expected = np.where((threshold <= C) & (C > 0), np.maximum(C, 0.0) ** exponent, 0.0)
+    np.fill_diagonal(expected, 1.0)
+    clear = np.abs(C - threshold) > 1e-6
+    np.testing.assert_allclose(all_pairs(source, words)[clear], expected[clear], atol=1e-6)
+    assert source.knows(words).tolist() == vectors.any(axis=1).tolist()
+
+
+@given(tables(), st.integers(1, 13))
+def test_fewer_neighbors_are_the_first_of_more(vectors: NDArray[np.float64], k: int) -> None:
+    words = names(len(vectors))
+    source = EmbeddingSimilarity(words, vectors, threshold=0.0)
+    S = all_pairs(source, words)
+    neighbors = source.neighbors(words, words, max_neighbors=k)
+    for i in range(len(words)):
+        order = sorted(range(len(words)), key=lambda j, i=i: (-S[i, j], words[j]))
+        expected = [j for j in order if j != i and S[i, j] > 0][:k]
+        indices, similarities = neighbors.of(i)
+        assert indices.tolist() == expected
+        assert similarities.tolist() == S[i, expected].tolist()
+
+
+@pytest.mark.parametrize("exponent", [0.05, 1.0, 2.0, 9.0])
+def test_neighbors_are_exact_where_cosines_differ_by_less_than_float32_tells(
+    exponent: float,
+) -> None:
+    random = np.random.default_rng(0)
+    near = 1.0 + random.standard_normal((200, 24)) * 1e-4
+    words = names(200)
+    source = EmbeddingSimilarity(words, near, exponent=exponent)
+    S = all_pairs(source, words)
+    neighbors = source.neighbors(words, words, max_neighbors=3)
+    for i in range(0, 200, 7):
+        order = sorted(set(range(200)) - {i}, key=lambda j, i=i: (-S[i, j], words[j]))
+        assert neighbors.of(i)[0].tolist() == order[:3]
+
+
+def test_neither_the_block_nor_the_threads_change_a_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(1)
+    words = names(150)
+    source = EmbeddingSimilarity(words, random.standard_normal((150, 20)), threshold=0.05)
+    answers = set()
+    for block_bytes, n_cpus in ((1 << 25, 4), (1 << 25, 1), (600 * 7, 3), (1, 2)):
+        monkeypatch.setattr(embedding, "_BLOCK_BYTES", block_bytes)
+        monkeypatch.setattr(threads.os, "cpu_count", lambda n=n_cpus: n)
+        found = source.neighbors(words, words, max_neighbors=5)
+        answers.add(found.indices.tobytes() + found.similarities.tobytes())
+    assert len(answers) == 1
+
+
+def test_equal_directions_are_wholly_similar() -> None:
+    random = np.random.default_rng(2)
+    vectors = random.standard_normal((20, 300))
+    source = EmbeddingSimilarity(names(40), np.vstack((vectors, 3.0 * vectors)))
+    words = names(40)
+    assert source.similarities(words[:20], words[20:]).tolist() == [1.0] * 20
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-30, 1e30, 1e300])
+def test_the_length_of_a_vector_does_not_matter(size: float) -> None:
+    source = EmbeddingSimilarity(["a", "b"], np.array([[3.0, 4.0], [4.0, 3.0]]) * size)
+    assert source.similarities(["a"], ["b"]).item() == pytest.approx(0.96**2)
+
+
+def test_of_a_word_given_twice_the_first_counts() -> None:
+    source = EmbeddingSimilarity(["a", "b", "a"], [[1, 0], [1, 0], [0, 1]])
+    assert source.words == ("a", "b")
+    assert source.similarities(["a"], ["b"]).item() == 1.0
+
+
+def test_a_word_is_found_as_it_stands_then_without_regard_to_case() -> None:
+    words = ["US", "us", "Paris", "straße", "x"]
+    source = EmbeddingSimilarity(words, np.eye(5))
+    asked = ["US", "us", "Us", "paris", "PARIS", "STRASSE", "pari"]
+    found = [source.similarities([term] * 5, words).tolist() for term in asked]
+    assert [row.index(1.0) if 1.0 in row else None for row in found] == [0, 1, 1, 2, 2, 3, None]
+
+
+def test_a_zero_vector_is_no_vector() -> None:
+    source = EmbeddingSimilarity(["a", "b", "c"], [[0.0, 0.0], [1.0, 0.0], [-0.0, 0.0]])
+    assert source.knows(["a", "b", "c"]).tolist() == [False, True, False]
+    assert source.words == ("b",)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32"])
+def test_compact_types_are_kept(dtype: str) -> None:
+    vectors = np.array([[1, 2], [2, 1], [0, 0]], dtype=dtype)
+    source = EmbeddingSimilarity(["a", "b", "c"], vectors)
+    state = source.state()
+    assert state.arrays["vectors"].dtype == dtype
+    again = source_from_state(state)
+    assert again.similarities(["a"], ["b"]).item() == pytest.approx(0.8**2)
+
+
+@pytest.mark.parametrize(
+    ("words", "vectors", "message"),
+    [
+        (["a", "b"], [[1.0, 2.0]], "2 words but 1 vectors"),
+        (["a", "b"], [[1.0, 2.0], [1.0]], "different numbers of components"),
+        (["a", "b"], [1.0, 2.0], r"shape \(2,\)"),
+        (["a", "b"], [[1.0, 2.0], [np.nan, 1.0]], "vector of 'b' .* NaN or infinity"),
+        (["a", "b"], [[1.0, np.inf], [1.0, 1.0]], "vector of 'a' .* NaN or infinity"),
+        (["a"], [["x", "y"]], "needed are real numbers"),
+        (["a"], [[1j, 2.0]], "needed are real numbers"),
+    ],
+)
+def test_unusable_vectors_are_refused(words: list[str], vectors: object, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        EmbeddingSimilarity(words, vectors)
+
+
+@pytest.mark.parametrize(
+    "setting", [{"threshold": -0.1}, {"threshold": 1.1}, {"threshold": np.nan}, {"exponent": 0.0}]
+)
+def test_settings_out_of_range_are_refused(setting: dict[str, float]) -> None:
+    with pytest.raises(InvalidInputError, match=next(iter(setting))):
+        EmbeddingSimilarity(["a"], [[1.0]], **setting)
+
+
+def test_the_english_table_is_read_once_and_shared() -> None:
+    source = EmbeddingSimilarity.english(threshold=0.4)
+    assert len(source) > 20_000
+    assert source.dimensions == 128
+    assert source.state().arrays["vectors"].dtype == np.int8
+    assert english_table() is english_table()
+    near = source.similarities(["bicycle", "bicycle"], ["bike", "parliament"])
+    assert near[0] > 0.5 > near[1]
+
+
+def test_english_is_told_by_its_longer_words() -> None:
+    english = "the quick brown foxes jumped over lazily resting animals"
+    german = "der schnelle braune Fuchs springt gestern über Zäune"
+    assert looks_english(english.split()) > 0.6 > looks_english(german.split())
+    assert looks_english(["a", "12345", "x-ray-tube"]) == 0.0
+    assert looks_english([]) == 0.0

@@ -1,0 +1,73 @@
+"""Opposites and codes stay apart, and use up no neighbour's place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.sources.antonyms import Antonyms
+from softcosine.sources.embedding import EmbeddingSimilarity
+from softcosine.sources.guard import Guarded
+
+ALIKE = ["hot", "cold", "COLD", "Cold", "cool", "warm", "E1042", "٣", "mild"]
+
+
+def alike() -> EmbeddingSimilarity:
+    return EmbeddingSimilarity(ALIKE, [[1.0, 0.01 * i] for i in range(len(ALIKE))])
+
+
+def test_dropped_neighbors_use_up_no_place() -> None:
+    source = Guarded(alike(), antonyms=Antonyms([("hot", "cold"), ("hot", "cool")]))
+    for k in (1, 2, 3):
+        indices, _ = source.neighbors(["hot"], ALIKE, max_neighbors=k).of(0)
+        assert [ALIKE[i] for i in indices] == ["warm", "mild"][:k]
+
+
+def test_terms_with_digits_of_any_script_stand_alone() -> None:
+    source = Guarded(alike(), antonyms=None)
+    assert source.similarities(["E1042", "٣", "hot"], ["hot", "hot", "٣"]).tolist() == [0.0] * 3
+    assert source.similarities(["E1042"], ["E1042"]).tolist() == [1.0]
+    assert np.diff(source.neighbors(["E1042", "٣"], ALIKE, max_neighbors=5).indptr).sum() == 0
+    open_source = Guarded(alike(), antonyms=None, isolate_digits=False)
+    assert open_source.similarities(["E1042"], ["hot"]).item() > 0.9
+
+
+def test_the_english_antonyms_come_with_the_package() -> None:
+    antonyms = Antonyms.english()
+    assert Antonyms.english() is antonyms
+    assert len(antonyms) > 1000
+    assert antonyms.opposed(["hot", "Cold", "hot"], ["cold", "HOT", "warm"]).tolist() == [
+        True,
+        True,
+        False,
+    ]
+    assert Guarded(alike()).antonyms == antonyms
+    assert Guarded(alike(), antonyms=None).antonyms == Antonyms([])
+
+
+def test_pairs_are_unordered_and_kept_once() -> None:
+    antonyms = Antonyms([("Up", "down"), ("down", "up"), ("in", "out")])
+    assert antonyms.pairs == {("down", "up"), ("in", "out")}
+    assert len(antonyms) == 2
+    assert antonyms.of("UP") == {"down"}
+    assert antonyms.of("left") == frozenset()
+
+
+def test_a_file_of_pairs_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.txt"
+    path.write_text("# comment\nhot\tcold\r\n\nin\tout\n", encoding="utf-8")
+    assert Antonyms.read(path) == Antonyms([("cold", "hot"), ("out", "in")])
+    path.write_text("hot\tcold\nin out\n", encoding="utf-8")
+    with pytest.raises(MalformedFileError, match="line 2: 'in out' is not two words") as raised:
+        Antonyms.read(path)
+    assert raised.value.line == 2
+
+
+def test_wrong_antonyms_are_refused() -> None:
+    with pytest.raises(InvalidInputError, match="its own antonym"):
+        Antonyms([("hot", "HOT")])
+    with pytest.raises(InvalidInputError, match="antonyms is 'german'"):
+        Guarded(alike(), antonyms="german")  # type: ignore[arg-type]

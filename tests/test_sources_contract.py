@@ -1,0 +1,275 @@
+"""Every source keeps the same promises; values are compared with all pairs, one by one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.sources.antonyms import Antonyms
+from softcosine.sources.combine import first, mean, scaled, strongest
+from softcosine.sources.cooccurrence import CooccurrenceSimilarity
+from softcosine.sources.embedding import EmbeddingSimilarity
+from softcosine.sources.guard import Guarded
+from softcosine.sources.source import (
+    Neighbors,
+    SourceState,
+    TermSimilaritySource,
+    register_source,
+    source_from_state,
+    state_of,
+)
+from softcosine.text.corpus import analyze
+
+WORDS = (
+    "hot",
+    "cold",
+    "warm",
+    "tyre",
+    "tire",
+    "Tyre",
+    "E1042",
+    "E1043",
+    "3.11",
+    "łódź",
+    "日本",
+    "",
+)
+ASKED = (*WORDS, "HOT", "Warm", "nowhere", "Straße")
+# Duplicates, unknown strings and no order; more of them than neighbours are asked for.
+AMONG = ("tire", "nowhere", *reversed(WORDS), "hot", "warm", "elsewhere", "HOT", "TIRE")
+
+
+def embedding() -> EmbeddingSimilarity:
+    # Few distinct numbers: cosines tie, and several vectors are the same.
+    vectors = np.random.default_rng(3).integers(-1, 4, (len(WORDS), 3))
+    vectors[vectors.sum(axis=1) == 0] = 1
+    return EmbeddingSimilarity(WORDS, vectors, threshold=0.2)
+
+
+def other_embedding() -> EmbeddingSimilarity:
+    words = [*WORDS[::2], "elsewhere", "nowhere"]
+    vectors = np.random.default_rng(4).integers(0, 3, (len(words), 4)) + 0.5
+    return EmbeddingSimilarity(words, vectors, threshold=0.5, exponent=1.5)
+
+
+def cooccurrence() -> CooccurrenceSimilarity:
+    words = ["hot", "cold", "warm", "tyre", "tire", "E1042", "E1043", "日本"]
+    random = np.random.default_rng(5)
+    texts = [list(random.choice(words, 6)) for _ in range(20)]
+    return CooccurrenceSimilarity.fit(analyze(texts), dimensions=4, evidence=2.0, threshold=0.1)
+
+
+SOURCES: dict[str, Callable[[], TermSimilaritySource]] = {
+    "embedding": embedding,
+    "int8 embedding": lambda: EmbeddingSimilarity(
+        WORDS, np.random.default_rng(6).integers(-9, 90, (len(WORDS), 5)).astype(np.int8)
+    ),
+    "no words": lambda: EmbeddingSimilarity([], []),
+    "cooccurrence": cooccurrence,
+    "guarded": lambda: Guarded(embedding(), antonyms=Antonyms([("hot", "cold"), ("hot", "warm")])),
+    "unguarded": lambda: Guarded(embedding(), antonyms=None, isolate_digits=False),
+    "scaled": lambda: scaled(embedding(), 0.5),
+    "strongest": lambda: strongest(embedding(), scaled(other_embedding(), 0.75), cooccurrence()),
+    "mean": lambda: mean(embedding(), other_embedding(), weights=[1, 3]),
+    "first": lambda: first(other_embedding(), cooccurrence(), embedding()),
+    "all together": lambda: Guarded(
+        strongest(first(cooccurrence(), embedding()), scaled(mean(other_embedding()), 0.5)),
+        antonyms=Antonyms([("tire", "hot")]),
+    ),
+}
+
+
+def brute_force(
+    source: TermSimilaritySource, terms: Sequence[str], among: Sequence[str], k: int
+) -> list[list[tuple[int, np.float32]]]:
+    """Neighbours from the definition: all pairs, sorted."""
+    answer = []
+    for term in terms:
+        values = source.similarities([term] * len(among), among)
+        pairs = [(j, values[j]) for j in range(len(among)) if values[j] > 0.0 and among[j] != term]
+        answer.append(sorted(pairs, key=lambda pair: (-pair[1], among[pair[0]], pair[0]))[:k])
+    return answer
+
+
+def as_lists(neighbors: Neighbors) -> list[list[tuple[int, np.float32]]]:
+    return [
+        list(zip(*(part.tolist() for part in neighbors.of(i)), strict=True))
+        for i in range(len(neighbors))
+    ]
+
+
+def bits(neighbors: Neighbors) -> tuple[bytes, bytes, bytes]:
+    arrays = neighbors.indptr, neighbors.indices, neighbors.similarities
+    return arrays[0].tobytes(), arrays[1].tobytes(), arrays[2].tobytes()
+
+
+@pytest.fixture(scope="module", params=SOURCES)
+def source(request: pytest.FixtureRequest) -> TermSimilaritySource:
+    return SOURCES[request.param]()
+
+
+def square(source: TermSimilaritySource, terms: Sequence[str]) -> NDArray[np.float32]:
+    n = len(terms)
+    left = [terms[i] for i in range(n) for _ in range(n)]
+    right = [terms[j] for _ in range(n) for j in range(n)]
+    return source.similarities(left, right).reshape(n, n)
+
+
+class TestSourceContract:
+    def test_similarities_are_symmetric_to_the_bit_and_at_most_one(
+        self, source: TermSimilaritySource
+    ) -> None:
+        S = square(source, ASKED)
+        assert S.dtype == np.float32
+        assert S.tobytes() == np.ascontiguousarray(S.T).tobytes()
+        assert S.min() >= 0.0
+        assert S.max() <= 1.0
+
+    def test_every_term_is_wholly_similar_to_itself_known_or_not(
+        self, source: TermSimilaritySource
+    ) -> None:
+        assert source.similarities(ASKED, ASKED).tolist() == [1.0] * len(ASKED)
+
+    def test_unknown_terms_are_similar_to_nothing_else(self, source: TermSimilaritySource) -> None:
+        known = source.knows(ASKED)
+        S = square(source, ASKED)
+        np.fill_diagonal(S, 0.0)
+        assert not S[~known].any()
+        neighbors = source.neighbors(ASKED, AMONG, max_neighbors=5)
+        assert not np.diff(neighbors.indptr)[~known].any()
+
+    @pytest.mark.parametrize("k", [1, 2, 5, 100])
+    def test_neighbors_are_those_of_brute_force(self, source: TermSimilaritySource, k: int) -> None:
+        if k < 100 and "mean(" in repr(source):
+            pytest.skip("neighbours under a mean are approximate unless all are asked for")
+        neighbors = source.neighbors(ASKED, AMONG, max_neighbors=k)
+        assert neighbors.indptr.dtype == np.int64
+        assert neighbors.indices.dtype == np.int32
+        assert neighbors.similarities.dtype == np.float32
+        assert as_lists(neighbors) == brute_force(source, ASKED, AMONG, k)
+
+    def test_a_batch_equals_one_by_one(self, source: TermSimilaritySource) -> None:
+        batch = as_lists(source.neighbors(ASKED, AMONG, max_neighbors=4))
+        single = [as_lists(source.neighbors([t], AMONG, max_neighbors=4))[0] for t in ASKED]
+        assert batch == single
+
+    def test_a_remembered_tuple_a_new_tuple_and_a_list_give_the_same(
+        self, source: TermSimilaritySource
+    ) -> None:
+        expected = bits(source.neighbors(ASKED, AMONG, max_neighbors=4))
+        for among in (AMONG, list(AMONG), (*AMONG[:3], *AMONG[3:]), AMONG):
+            assert bits(source.neighbors(ASKED, among, max_neighbors=4)) == expected
+
+    def test_a_list_may_change_between_calls(self, source: TermSimilaritySource) -> None:
+        among = list(AMONG)
+        source.neighbors(ASKED, among, max_neighbors=4)
+        among.reverse()
+        expected = bits(source.neighbors(ASKED, tuple(among), max_neighbors=4))
+        assert bits(source.neighbors(ASKED, among, max_neighbors=4)) == expected
+
+    def test_nothing_asked_or_nothing_searched_gives_nothing(
+        self, source: TermSimilaritySource
+    ) -> None:
+        assert len(source.neighbors((), AMONG, max_neighbors=3)) == 0
+        for among, k in (((), 3), (("nowhere else",), 3), (AMONG, 0)):
+            neighbors = source.neighbors(ASKED, among, max_neighbors=k)
+            assert len(neighbors) == len(ASKED)
+            assert len(neighbors.indices) == 0
+        assert source.similarities([], []).shape == (0,)
+        assert source.knows([]).shape == (0,)
+
+    def test_wrong_calls_are_refused(self, source: TermSimilaritySource) -> None:
+        with pytest.raises(InvalidInputError, match="left has 1 terms but right has 2"):
+            source.similarities(["hot"], ["hot", "cold"])
+        with pytest.raises(InvalidInputError, match="max_neighbors is -1"):
+            source.neighbors(["hot"], ["cold"], max_neighbors=-1)
+
+    def test_saved_then_built_anew_it_gives_the_same(self, source: TermSimilaritySource) -> None:
+        state = state_of(source)
+        again = source_from_state(stored(state))
+        assert type(again) is type(source)
+        assert repr(again) == repr(source)
+        assert again.knows(ASKED).tolist() == source.knows(ASKED).tolist()
+        assert square(again, ASKED).tobytes() == square(source, ASKED).tobytes()
+        expected = bits(source.neighbors(ASKED, AMONG, max_neighbors=4))
+        assert bits(again.neighbors(ASKED, AMONG, max_neighbors=4)) == expected
+
+
+def stored(state: SourceState) -> SourceState:
+    """State as it comes back from a file: settings through JSON, arrays that cannot be written."""
+    arrays = {name: array.copy() for name, array in state.arrays.items()}
+    for array in arrays.values():
+        assert array.dtype.kind in "iuf"
+        array.flags.writeable = False
+    parts = tuple(stored(part) for part in state.parts)
+    return SourceState(state.kind, json.loads(json.dumps(dict(state.settings))), arrays, parts)
+
+
+class Letters:
+    """A source of a user's own: the share of common letters."""
+
+    def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        return np.array([bool(term) for term in terms], np.bool_)
+
+    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
+        return np.array(
+            [
+                1.0 if a == b else len({*a} & {*b}) / max(1, len({*a} | {*b})) * bool(a and b)
+                for a, b in zip(left, right, strict=True)
+            ],
+            np.float32,
+        )
+
+    def neighbors(
+        self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
+    ) -> Neighbors:
+        rows = np.repeat(np.arange(len(terms)), len(among))
+        columns = np.tile(np.arange(len(among)), len(terms))
+        left = [terms[i] for i in rows.tolist()]
+        right = [among[j] for j in columns.tolist()]
+        values = self.similarities(left, right)
+        values[[a == b for a, b in zip(left, right, strict=True)]] = 0.0
+        return Neighbors.from_pairs(
+            rows, columns, values, n_terms=len(terms), among=among, max_neighbors=max_neighbors
+        )
+
+
+def test_a_users_own_source_joins_with_others() -> None:
+    joined = Guarded(strongest(Letters(), embedding()), antonyms=None)
+    found = joined.neighbors(ASKED, AMONG, max_neighbors=3)
+    assert as_lists(found) == brute_force(joined, ASKED, AMONG, 3)
+
+
+def test_a_source_without_state_cannot_be_saved() -> None:
+    with pytest.raises(InvalidInputError, match=r"Letters cannot be saved: it has no state\(\)"):
+        state_of(strongest(embedding(), Letters()))
+
+
+def test_a_registered_kind_is_built_by_its_own_builder() -> None:
+    register_source("tests.letters", lambda state: Letters())
+    assert isinstance(source_from_state(SourceState("tests.letters")), Letters)
+
+
+def test_unknown_kinds_and_the_librarys_own_names_are_refused() -> None:
+    with pytest.raises(InvalidInputError, match="no such kind is known here"):
+        source_from_state(SourceState("tests.never registered"))
+    with pytest.raises(InvalidInputError, match="the library's own"):
+        register_source("embedding", lambda state: Letters())
+
+
+def test_pairs_are_ordered_by_similarity_then_string_and_cut_to_the_limit() -> None:
+    neighbors = Neighbors.from_pairs(
+        np.array([1, 1, 1, 1, 3]),
+        np.array([0, 1, 2, 3, 3]),
+        np.array([0.5, 0.5, 0.75, 0.0, 0.25]),
+        n_terms=4,
+        among=["b", "a", "c", "d"],
+        max_neighbors=2,
+    )
+    assert as_lists(neighbors) == [[], [(2, 0.75), (1, 0.5)], [], [(3, 0.25)]]
+    assert neighbors.rows().tolist() == [1, 1, 3]

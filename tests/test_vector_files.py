@@ -1,0 +1,250 @@
+"""Files of word vectors: every format read, every break of it named."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from softcosine.errors import MalformedFileError
+from softcosine.kernels.decimal import parse_decimals
+from softcosine.sources import vector_files
+from softcosine.sources.embedding import EmbeddingSimilarity
+from softcosine.sources.vector_files import read_vectors
+from softcosine.sources.word_vectors import WordVectors
+
+WORDS = ["the", "Straße", "日本", "l'été", "7"]
+VECTORS = np.array(
+    [[0.25, -1.5, 3e-3], [1, 0, 0], [-0.125, 2.0, 1e2], [5, 6, 7], [0.1, 0.2, 0.3]], np.float32
+)
+
+
+def as_text(words: list[str] = WORDS, *, header: bool = False, end: str = "\n") -> bytes:
+    lines = [f"{len(words)} 3"] if header else []
+    lines += [
+        " ".join([word, *map(str, row.tolist())]) for word, row in zip(words, VECTORS, strict=True)
+    ]
+    return (end.join(lines) + end).encode()
+
+
+def as_binary(*, newlines: bool = False) -> bytes:
+    rows = [
+        word.encode() + b" " + row.astype("<f4").tobytes()
+        for word, row in zip(WORDS, VECTORS, strict=True)
+    ]
+    return b"5 3\n" + (b"\n" if newlines else b"").join(rows) + (b"\n" if newlines else b"")
+
+
+def as_npz(**arrays: object) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, **(arrays or {"words": np.array(WORDS), "vectors": VECTORS}))
+    return file.getvalue()
+
+
+FORMATS: dict[str, Callable[[], bytes]] = {
+    "GloVe text": as_text,
+    "GloVe text without a last newline": lambda: as_text().rstrip(b"\n"),
+    "word2vec text": lambda: as_text(header=True),
+    "fastText with a space at line ends": lambda: as_text(header=True, end=" \n"),
+    "Windows line ends": lambda: as_text(header=True, end="\r\n"),
+    "tabs": lambda: as_text().replace(b" ", b"\t"),
+    "several spaces": lambda: as_text().replace(b" ", b"   "),
+    "blank lines": lambda: b"\n" + as_text(end="\n\n") + b"\n",
+    "gzipped text": lambda: gzip.compress(as_text(header=True)),
+    "word2vec binary": as_binary,
+    "word2vec binary with newlines": lambda: as_binary(newlines=True),
+    "gzipped binary": lambda: gzip.compress(as_binary()),
+    "npz": as_npz,
+    "npz of bytes": lambda: as_npz(
+        labels=np.array([word.encode() for word in WORDS]), matrix=VECTORS
+    ),
+    "npz of a text": lambda: as_npz(
+        tokens=np.frombuffer("\n".join(WORDS).encode(), np.uint8), v=VECTORS
+    ),
+}
+
+
+def check(table: WordVectors, words: list[str] = WORDS) -> None:
+    assert table.words == tuple(words)
+    rows = [WORDS.index(word) for word in words]
+    assert table.arrays()["vectors"].tolist() == VECTORS[rows].tolist()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("piece", [1, 7, 1 << 20])
+def test_every_format_is_told_by_its_content(
+    name: str, piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_files, "_PIECE", piece)
+    monkeypatch.setattr(vector_files, "_SAMPLE", 64)
+    path = tmp_path / "vectors.any"
+    path.write_bytes(FORMATS[name]())
+    check(read_vectors(path))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_only_the_wanted_words_are_kept_in_any_case(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "vectors"
+    path.write_bytes(FORMATS[name]())
+    source = EmbeddingSimilarity.load(path, words=["THE", "STRASSE", "absent"], threshold=0.4)
+    assert source.words == ("the", "Straße")
+    assert source.threshold == 0.4
+
+
+def test_npy_takes_its_words_from_the_file_beside(tmp_path: Path) -> None:
+    path = tmp_path / "glove.npy"
+    np.save(path, VECTORS.astype(np.float16))
+    with pytest.raises(MalformedFileError, match=r"words are missing; .* glove\.words\.txt or"):
+        read_vectors(path)
+    (tmp_path / "glove.words.txt").write_bytes("\r\n".join(WORDS).encode() + b"\r\n")
+    table = read_vectors(path)
+    assert table.words == tuple(WORDS)
+    assert table.arrays()["vectors"].dtype == np.float16
+
+
+def test_small_integers_come_with_their_scales(tmp_path: Path) -> None:
+    path = tmp_path / "small.npz"
+    vectors = np.array([[1, 1], [1, -1]], np.int8)
+    np.savez(path, words=np.array(["a", "b"]), vectors=vectors, scales=np.array([1.0, 3.0]))
+    table = read_vectors(path)
+    assert table.arrays()["vectors"].dtype == np.int8
+    cosine = EmbeddingSimilarity.of_table(table, threshold=0.0, exponent=1.0)
+    assert cosine.similarities(["a"], ["b"]).item() == 0.0
+    assert read_vectors(path, words=["B"]).words == ("b",)
+
+
+def test_words_may_hold_spaces(tmp_path: Path) -> None:
+    path = tmp_path / "glove.840B.txt"
+    path.write_bytes(b"a 1 2\n. . . 3 4\nat name@domain.com 5 6\n")
+    table = read_vectors(path)
+    assert table.words == ("a", ". . .", "at name@domain.com")
+    assert table.arrays()["vectors"].tolist() == [[1, 2], [3, 4], [5, 6]]
+
+
+def test_bytes_that_are_not_utf8_are_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "latin1.txt"
+    path.write_bytes("été 1.25 2.5\nnuit 3.0 4.5\n".encode("latin-1"))
+    assert read_vectors(path).words == ("\ufffdt\ufffd", "nuit")
+
+
+def test_progress_ends_at_the_size_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.txt"
+    path.write_bytes(as_text())
+    calls: list[tuple[int, int]] = []
+    read_vectors(path, progress=lambda done, total: calls.append((done, total)))
+    size = path.stat().st_size
+    assert calls[-1] == (size, size)
+    assert calls == sorted(calls)
+
+
+BROKEN = {
+    "empty": (b"", "the file is empty", None),
+    "blank": (b"\n \n", "no word with a vector", None),
+    "words only": (b"one\ntwo\n", "no numbers stand after the word", 1),
+    "prose": (b"Call me Ishmael.\nSome years ago,\n", "'me' stands where a finite number", 1),
+    "too few numbers": (b"a 1 2 3\nb 1 2\nc 1 2 3\n", "'b' has 2 numbers.* 3 dimensions", 2),
+    "too many numbers": (b"a 1 2\nb 1 2\nc 1 2 3\n", "'c' has 3 numbers.* 2 dimensions", 3),
+    "not a number": (b"2 2\na 1 2\nb 1 x2\n", "'x2' stands .*number 2 of 2", 3),
+    "NaN": (b"a 1 2\n\nb nan 2\n", "'nan' stands", 3),
+    "infinity": (b"a 1 2\nb 1 1e39\n", "'1e39' stands", 2),
+    "underscore": (b"a 1 2\nb 1 1_0\n", "'1_0' stands", 2),
+    "two points": (b"a 1 2\nb 1 1.0.1\n", "'1.0.1' stands", 2),
+    "bare exponent": (b"a 1 2\nb 1 1e\n", "'1e' stands", 2),
+    "promises more": (b"3 2\na 1 2\nb 1 2\n", "promises 3 words, but the file holds 2", 1),
+    "promises fewer": (b"1 2\na 1 2\nb 1 2\n", "promises 1 words, but the file holds 2", 1),
+    "promises other dimensions": (b"2 3\na 1 2\nb 1 2\n", "'a' has 2 numbers", 2),
+    "promises none": (b"2 0\na\nb\n", "0 dimensions", 1),
+    "binary cut short": (as_binary()[:-5], "promises 5 words of 3 .* ends after 4", None),
+    "binary goes on": (as_binary() + b"more", "goes on after them", None),
+    "binary holds NaN": (
+        b"1 2\na " + np.array([1, np.nan], "<f4").tobytes(),
+        "vector of 'a' .* NaN",
+        None,
+    ),
+    "PNG": (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "neither text nor a known format", None),
+    "UTF-16": ("a 1 2\n".encode("utf-16"), "neither text nor a known format", None),
+    "gzip cut short": (gzip.compress(as_text() * 99)[:-20], "gzip file is damaged", None),
+    "gzip of nothing": (gzip.compress(b""), "no word with a vector", None),
+    "gzip altered": (gzip.compress(as_text())[:-8] + bytes(8), "gzip file is damaged", None),
+    "zip cut short": (as_npz()[:200], "not a readable .npz", None),
+    "npz without words": (as_npz(vectors=VECTORS, x=[1]), "holds vectors, x; needed is", None),
+    "npz of objects": (
+        as_npz(words=np.array(["a", None], object), vectors=VECTORS),
+        "Python objects.* array of strings",
+        None,
+    ),
+    "npz with numbers for words": (
+        as_npz(words=np.arange(5), vectors=VECTORS),
+        "'words' is of type int64",
+        None,
+    ),
+    "npz that does not fit": (
+        as_npz(words=np.array(["a"]), vectors=VECTORS),
+        "1 words but 5 vectors",
+        None,
+    ),
+    "npz with wrong scales": (
+        as_npz(words=np.array(WORDS), vectors=VECTORS, scales=np.ones(2)),
+        "one number for each component, 3",
+        None,
+    ),
+    "npy cut short": (b"\x93NUMPY\x01\x00", "not a readable .npy", None),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_file_is_named_with_its_line(name: str, tmp_path: Path) -> None:
+    content, message, line = BROKEN[name]
+    path = tmp_path / "broken"
+    path.write_bytes(content)
+    with pytest.raises(MalformedFileError, match=message) as raised:
+        read_vectors(path)
+    assert raised.value.line == line
+    assert str(raised.value).startswith(f"{path}, line {line}:" if line else f"{path}:")
+
+
+def test_a_missing_file_is_just_that(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        read_vectors(tmp_path / "nowhere.txt")
+
+
+def parsed(text: str, n: int) -> tuple[int, NDArray[np.float32]]:
+    numbers = np.zeros(n, np.float32)
+    return parse_decimals(np.frombuffer(bytearray(text.encode()), np.uint8), numbers), numbers
+
+
+@given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1))
+def test_the_shortest_decimals_are_read_back_to_the_bit(values: list[float]) -> None:
+    expected = np.array(values, np.float32)
+    text = " ".join(np.format_float_scientific(value, trim="-") for value in expected)
+    n_good, numbers = parsed(text, len(values))
+    assert n_good == len(values)
+    assert numbers.tobytes() == expected.tobytes()
+
+
+@given(
+    st.from_regex(
+        r"[-+]?([0-9]{1,25}\.?[0-9]{0,25}|\.[0-9]{1,25})([eE][-+]?[0-9]{1,3})?", fullmatch=True
+    )
+)
+def test_every_way_to_write_a_number_is_read(text: str) -> None:
+    n_good, numbers = parsed(text, 1)
+    assert n_good == 1
+    with np.errstate(over="ignore"):
+        expected = np.float32(float(text))
+    if np.isfinite(expected) and np.isfinite(numbers[0]):
+        assert abs(np.float64(numbers[0]) - expected) <= np.spacing(np.abs(expected))
+    else:
+        assert abs(float(text)) > 3.4e38
+
+
+@pytest.mark.parametrize("text", ["", "-", ".", "e5", "1e", "1 ", "0x10", "1,5", "inf", "1-"])
+def test_what_is_not_a_number_is_not_read(text: str) -> None:
+    assert parsed(text, 2)[0] < 2
