@@ -1,0 +1,129 @@
+"""The command ``softcosine``: its commands, and how every error becomes one clear line.
+
+Exit codes: 0 done, also where nothing was found; 1 an error, such as an index that is not there;
+2 wrong usage or input that cannot be read; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from softcosine import __version__
+from softcosine.cli import asking, demo, indexing, inspecting
+from softcosine.errors import InvalidInputError, SoftCosineError
+
+__all__ = ["app", "main"]
+
+_FAILED, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
+
+
+class _Commands(TyperGroup):
+    """A group whose deliberate errors end as one line on standard error."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+        except BrokenPipeError:
+            # Whoever read us has enough; nothing may be written when the interpreter ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(_FAILED) from None
+        except KeyboardInterrupt:
+            _say("interrupted; nothing was left half-written.", ctx)
+            raise typer.Exit(_INTERRUPTED) from None
+        except (SoftCosineError, OSError) as error:
+            _say(_message(error), ctx)
+            bad = isinstance(error, InvalidInputError)
+            raise typer.Exit(_BAD_INPUT if bad else _FAILED) from None
+
+
+app = typer.Typer(
+    name="softcosine",
+    cls=_Commands,
+    rich_markup_mode=None,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Try first: softcosine demo",
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"softcosine {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _softcosine(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Tell the version."),
+    ] = False,
+    debug: Annotated[
+        bool,
+        typer.Option("--debug", envvar="SOFTCOSINE_DEBUG", help="Show where an error arose."),
+    ] = False,
+) -> None:
+    """Search texts by meaning: cosine similarity that knows which words mean alike.
+
+    \b
+      softcosine index faq.jsonl -o faq.index
+      softcosine search faq.index "bicycle tire repair" -k 5 --explain
+
+    A score is the soft cosine of query and document: 1 for equal ones, 0 where no word of one is
+    like a word of the other. --explain says by which words it came about.
+    """
+
+
+app.command("index")(indexing.index)
+app.command("search")(asking.search)
+app.command("similar")(asking.similar)
+app.command("explain")(asking.explain)
+app.command("terms")(asking.terms)
+app.command("info")(inspecting.info)
+app.command("verify")(inspecting.verify)
+app.command("demo")(demo.demo)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave by SystemExit.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        What stands after the command's name; the process's own by default.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a text that the terminal cannot show is no error
+            stream.reconfigure(errors="backslashreplace")
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        app(None if arguments is None else list(arguments), prog_name="softcosine")
+
+
+def _show_warning(message: Warning | str, *_: Any) -> None:
+    print(f"softcosine: {message}", file=sys.stderr)  # noqa: T201
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        place = f"{error.filename}: " if error.filename is not None else ""
+        return f"{place}{error.strerror}."
+    return str(error)
+
+
+def _say(message: str, ctx: Any) -> None:
+    if ctx.params.get("debug"):
+        traceback.print_exc()
+    print(f"softcosine: {' '.join(message.split())}", file=sys.stderr)  # noqa: T201

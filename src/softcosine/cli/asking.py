@@ -1,0 +1,209 @@
+"""``softcosine search``, ``similar``, ``explain`` and ``terms``: questions to an index."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from softcosine.errors import InvalidInputError, UnknownTermError
+
+if TYPE_CHECKING:
+    from softcosine.index.explanation import Explanation
+    from softcosine.index.results import Hits
+    from softcosine.index.soft_index import SoftIndex
+
+__all__ = ["explain", "search", "similar", "terms"]
+
+Index = Annotated[Path, typer.Argument(metavar="INDEX", help="A folder that 'index' wrote.")]
+Limit = Annotated[int, typer.Option("-k", min=1, metavar="N", help="Most answers.")]
+MinScore = Annotated[
+    float, typer.Option("--min", metavar="SCORE", help="Leave out documents of a lower score.")
+]
+Explained = Annotated[
+    bool, typer.Option("--explain", "-e", help="Say which words made each score.")
+]
+Json = Annotated[bool, typer.Option("--json", help="One line of JSON for each answer.")]
+RankingName = Annotated[
+    str | None,
+    typer.Option(
+        "--ranking",
+        help="soft_cosine, inner_product, expanded_cosine or soft_bm25, if not the index's own.",
+    ),
+]
+
+
+def search(
+    index: Index,
+    words: Annotated[
+        list[str],
+        typer.Argument(metavar="WORDS...", help="The query; - reads one from each line of stdin."),
+    ],
+    k: Limit = 10,
+    min_score: MinScore = 0.0,
+    explain: Explained = False,
+    ranking: RankingName = None,
+    as_json: Json = False,
+) -> None:
+    """Find the documents that are most like some words.
+
+    \b
+      softcosine search faq.index "bicycle tire repair" -k 5 --explain
+      softcosine search faq.index "bicycle tire repair" --json | jq -r '.hits[].id'
+      softcosine search faq.index - --json < queries.txt > answers.jsonl
+
+    Words of the query are bold in the answers, similar words underlined. The score is the soft
+    cosine unless the index ranks otherwise: from 0, no word is like another, to 1, the same words.
+
+    JSON: query, ranking, seconds, outside (words in no document), unknown (words left out), and
+    hits of rank, id, score, text, metadata, snippet {text, marks}, with --explain also parts of
+    query_word, document_word, similarity and contribution, which sum to the score.
+    """
+    opened = _open(index)
+    for query in _queries(words):
+        _answer(
+            opened,
+            lambda query=query: opened.search(query, k=k, min_score=min_score, ranking=ranking),
+            lambda id, query=query: opened.explain(query, id, ranking=ranking),
+            explain,
+            as_json,
+        )
+
+
+def similar(
+    index: Index,
+    id: Annotated[str, typer.Argument(metavar="ID", help="Id of a document.")],
+    k: Limit = 10,
+    min_score: MinScore = 0.0,
+    explain: Explained = False,
+    ranking: RankingName = None,
+    as_json: Json = False,
+) -> None:
+    """Find the documents that are most like one of the index.
+
+    \b
+      softcosine similar faq.index faq-17 --min 0.5 --explain
+
+    The score is the soft cosine unless the index ranks otherwise: from 0 to 1, for equal texts.
+    JSON as for 'search'.
+    """
+    opened = _open(index)
+    _answer(
+        opened,
+        lambda: opened.similar(id, k=k, min_score=min_score, ranking=ranking),
+        lambda other: opened.explain_similar(id, other, ranking=ranking),
+        explain,
+        as_json,
+    )
+
+
+def explain(
+    index: Index,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="Words.")],
+    id: Annotated[str, typer.Argument(metavar="ID", help="Id of a document.")],
+    ranking: RankingName = None,
+    as_json: Json = False,
+) -> None:
+    """Say why a document scores what it scores: pairs of words that sum to the score.
+
+    \b
+      softcosine explain faq.index "bicycle tire repair" faq-17
+
+    A pair joined by = is one and the same word, by ~ two similar ones. What a pair adds grows with
+    its similarity (0 to 1) and the weights of both words, and shrinks with the length of the text.
+
+    JSON: query, id, score, ranking, parts of query_word, document_word, similarity, contribution.
+    """
+    from softcosine.cli.showing import explanation_record, print_json, printable, show_explanation
+
+    opened = _open(index)
+    found = opened.explain(query, id, ranking=ranking)
+    if as_json:
+        print_json(explanation_record(found))
+        return
+    text = " ".join(opened.documents.text(opened.documents.number(id)).split())
+    show_explanation(found, printable(text if len(text) <= 240 else f"{text[:239]}…"))
+
+
+def terms(
+    index: Index,
+    words: Annotated[list[str], typer.Argument(metavar="WORD...", help="Single words.")],
+    k: Limit = 10,
+    as_json: Json = False,
+) -> None:
+    """Show which indexed words are similar to a word, itself indexed or not.
+
+    \b
+      softcosine terms faq.index tyre puncture
+
+    A similarity lies between 0 and 1: how much of its weight the other word counts for.
+    JSON: word, indexed, and neighbors of word and similarity.
+    """
+    opened = _open(index)
+    for word in words:
+        _show_neighbors(opened, word, k, as_json)
+
+
+def _open(path: Path) -> SoftIndex:
+    from softcosine.index.soft_index import SoftIndex
+
+    return SoftIndex.open(path)
+
+
+def _queries(words: list[str]) -> Iterable[str]:
+    if words != ["-"]:
+        return [" ".join(words)]
+    return (line.rstrip("\n") for line in sys.stdin if line.strip())
+
+
+def _answer(
+    opened: SoftIndex,
+    ask: Callable[[], Hits],
+    why: Callable[[str], Explanation],
+    explain: bool,
+    as_json: bool,
+) -> None:
+    from softcosine.cli.showing import hits_record, print_json, show_hits
+
+    opened.searcher()  # opening is not answering
+    started = time.perf_counter()
+    hits = ask()
+    seconds = time.perf_counter() - started
+    explanations = [why(hit.id) for hit in hits] if explain else []
+    if as_json:
+        print_json(hits_record(hits, seconds, explanations))
+    else:
+        show_hits(hits, len(opened), seconds, explanations)
+
+
+def _show_neighbors(opened: SoftIndex, word: str, k: int, as_json: bool) -> None:
+    from softcosine.cli.showing import console, print_json, printable
+
+    parsed = opened.parse(word)
+    n_terms = len(parsed.terms) + len(parsed.outside) + len(parsed.unknown)
+    if n_terms != 1:
+        raise InvalidInputError(
+            f"{word!r} holds {n_terms} terms; give one word, or several as several arguments."
+        )
+    if parsed.unknown:
+        raise UnknownTermError(
+            f"{word!r} stands in no document, and nothing similar to it is known."
+        )
+    neighbors = opened.neighbors(word, k=k)
+    indexed = not parsed.outside
+    if as_json:
+        record: dict[str, Any] = {"word": word, "indexed": indexed}
+        record["neighbors"] = [{"word": other, "similarity": s} for other, s in neighbors]
+        print_json(record)
+        return
+    out = console()
+    out.print(printable(word), style="bold", end="")
+    out.print("" if indexed else "  (in no document)", style="yellow")
+    for other, similarity in neighbors:
+        out.print(f"  {similarity:.3f}  {printable(other)}")
+    if not neighbors:
+        out.print("  no indexed word is similar to it")

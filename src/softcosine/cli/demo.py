@@ -1,0 +1,207 @@
+"""``softcosine demo``: questions to the names of Python's Unicode symbols, no download needed."""
+
+from __future__ import annotations
+
+import time
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from softcosine.cli.asking import Json
+
+if TYPE_CHECKING:
+    from softcosine.cli.symbols import OpenedSymbols
+    from softcosine.index.explanation import Explanation
+    from softcosine.index.results import Hits
+    from softcosine.index.soft_index import SoftIndex
+    from softcosine.text.vocabulary import Vocabulary
+
+__all__ = ["CANDIDATES", "answer", "choose_questions", "demo"]
+
+# Asked are the first of these that share no word and no stem with any name.
+CANDIDATES = (
+    "illness", "infinite", "kitten", "burger", "weeping feline", "spouse", "radiation", "alcohol",
+    "voting", "laughter", "forbidden", "insect", "puppy", "infant", "danger", "spacecraft",
+)  # fmt: skip
+_N_QUESTIONS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What soft and plain cosine say to a question."""
+
+    hits: Hits
+    why: tuple[Explanation, ...]
+    seconds: float
+    plain: Hits
+
+
+def demo(
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="WORDS...", help="Your own question.")
+    ] = None,
+    k: Annotated[
+        int | None, typer.Option("-k", min=1, metavar="N", help="Most answers to a question.")
+    ] = None,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Index the names again, as on the first call.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Ask the names of Unicode's symbols for meanings: no files and no download needed.
+
+    \b
+      softcosine demo
+      softcosine demo "sick infant" -k 5
+
+    The first call indexes the names of the symbols that this Python knows, and keeps the index
+    among your data (SOFTCOSINE_HOME names another folder). Without words, it asks six questions
+    whose words, even stemmed, stand in no name. A score is the soft cosine, from 0 to 1; behind it
+    stand the words that made it, and below what plain cosine answers.
+
+    JSON: unicode, symbols, index, built_seconds, and answers of query, seconds, outside, unknown,
+    hits and plain; a hit is rank, character, code_point, name and score, with parts as in 'search'.
+    """
+    from softcosine.cli.showing import Reporter, console, print_json
+    from softcosine.cli.symbols import open_symbols
+    from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+
+    with Reporter() as report:
+        report.announce("The first call indexes the names, which takes some seconds.")
+        opened = open_symbols(report, rebuild=rebuild)
+    index = opened.index
+    if words:
+        questions, k = (" ".join(words),), k or 5
+    else:
+        questions, k = choose_questions(index.vocabulary, CANDIDATES), k or 3
+    plain = index.with_similarity(TermSimilarityMatrix.identity(index.vocabulary))
+    answers = [answer(index, plain, question, k) for question in questions]
+    if as_json:
+        print_json(_record(opened, answers))
+        return
+    out = console()
+    if not words:
+        out.print(
+            f"The {len(index):,} symbols of Unicode {unicodedata.unidata_version}, found by their "
+            "names. No word of these questions\nstands in any name, not even its stem.\n"
+        )
+    for one in answers:
+        _show(one)
+    _show_end(opened, answers, own=bool(words))
+
+
+def choose_questions(vocabulary: Vocabulary, candidates: Sequence[str]) -> tuple[str, ...]:
+    """Return the first candidates of which no word, even stemmed, is in a vocabulary.
+
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+        Of the names, stemmed or not.
+    candidates : sequence of str
+    """
+    from softcosine.text.analyzer import Analyzer
+
+    stemming = Analyzer("english")
+    words: Iterable[str] = vocabulary.terms
+    if vocabulary.forms is not None:
+        words = (form for forms in vocabulary.forms for form in forms)
+    known = list(words)
+    taken = {*vocabulary.terms, *known, *stemming.stem(known)}
+
+    def absent(question: str) -> bool:
+        return taken.isdisjoint(stemming.words(question) + stemming.terms(question))
+
+    return tuple(filter(absent, candidates))[:_N_QUESTIONS]
+
+
+def answer(index: SoftIndex, plain: SoftIndex, question: str, k: int) -> _Answer:
+    """Ask both indexes, and time the soft one."""
+    index.searcher()
+    started = time.perf_counter()
+    hits = index.search(question, k=k)
+    seconds = time.perf_counter() - started
+    why = tuple(index.explain(question, hit.id) for hit in hits)
+    return _Answer(hits, why, seconds, plain.search(question, k=k))
+
+
+def _record(opened: OpenedSymbols, answers: list[_Answer]) -> dict[str, Any]:
+    from softcosine.cli.showing import explanation_record
+
+    def hits_of(hits: Hits) -> list[dict[str, Any]]:
+        return [
+            {
+                "rank": rank,
+                "character": hit.id,
+                "code_point": f"U+{ord(hit.id):04X}",
+                "name": hit.text,
+                "score": hit.score,
+            }
+            for rank, hit in enumerate(hits, 1)
+        ]
+
+    return {
+        "unicode": unicodedata.unidata_version,
+        "symbols": len(opened.index),
+        "index": None if opened.path is None else str(opened.path),
+        "built_seconds": opened.built,
+        "answers": [
+            {
+                "query": one.hits.query,
+                "seconds": one.seconds,
+                "outside": list(one.hits.outside),
+                "unknown": list(one.hits.unknown),
+                "hits": [
+                    {**hit, "parts": explanation_record(why)["parts"]}
+                    for hit, why in zip(hits_of(one.hits), one.why, strict=True)
+                ],
+                "plain": hits_of(one.plain),
+            }
+            for one in answers
+        ],
+    }
+
+
+def _show(one: _Answer) -> None:
+    from rich.table import Table
+
+    from softcosine.cli.showing import console, marked, pairs_text, printable
+
+    out = console()
+    out.print(printable(one.hits.query), style="bold")
+    table = Table.grid(padding=(0, 2, 0, 0), expand=False)
+    table.add_column(min_width=4, justify="right")
+    table.add_column(width=34)
+    table.add_column(style="cyan", no_wrap=True)
+    table.add_column()
+    for hit, why in zip(one.hits, one.why, strict=True):
+        table.add_row(
+            hit.id, marked(hit.snippet), f"{hit.score:.3f}", pairs_text(why.parts, limit=2)
+        )
+    out.print(table if len(one.hits) else "  nothing found")
+    if one.hits.unknown:
+        out.print(f"  unknown, so left out: {', '.join(map(printable, one.hits.unknown))}")
+    found = "; ".join(f"{hit.id} {hit.text} {hit.score:.3f}" for hit in one.plain[:2])
+    out.print(f"  plain cosine: {found or 'nothing'}\n", style="dim")
+
+
+def _show_end(opened: OpenedSymbols, answers: list[_Answer], *, own: bool) -> None:
+    from softcosine.cli.showing import console, duration
+
+    out = console()
+    seconds = sorted(one.seconds for one in answers)[len(answers) // 2]
+    built = f"Indexed in {duration(opened.built)}, once. " if opened.built is not None else ""
+    out.print(f"{built}Answered in {duration(seconds)} from {len(opened.index):,} names.", style="dim")
+    if opened.problem:
+        out.print(f"The index could not be kept ({opened.problem}).", style="yellow")
+    if own:
+        return
+    out.print(
+        "Scores are soft cosines, from 0 to 1; behind them, what each pair of words adds.\n",
+        style="dim",
+    )
+    out.print('Your own words:  softcosine demo "sick infant"')
+    out.print("Your own texts:  softcosine index FILES -o my.index    (.jsonl .csv .txt, a folder)")
+    out.print('                 softcosine search my.index "your words" --explain')

@@ -1,0 +1,362 @@
+"""From files to records: JSON lines, CSV, plain text and the others, read once and as a stream."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import re
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from softcosine.errors import InvalidInputError, MalformedFileError, MissingDependencyError
+
+__all__ = ["FORMATS", "STANDARD_INPUT", "Record", "format_of", "read_folder", "read_records"]
+
+STANDARD_INPUT = "-"
+
+_SUFFIXES = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".txt": "lines",
+    ".parquet": "parquet",
+}
+# What counts as a text file in a folder, where no pattern is given.
+_TEXT_SUFFIXES = (".txt", ".text", ".md", ".markdown", ".rst", ".adoc", ".org", ".tex")
+_UNDECODABLE = re.compile("[\udc80-\udcff]")
+# Other byte order marks than that of UTF-8, which is skipped.
+_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+_LARGEST_FIELD = 2**31 - 1  # what csv takes on every system
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Named values from one place of one file.
+
+    Attributes
+    ----------
+    values : dict
+        Strings from text formats; anything that JSON holds otherwise.
+    path : str
+        The file.
+    line : int or None
+        Where the record ends, from 1, in a format with lines.
+    """
+
+    values: dict[str, Any]
+    path: str
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """An open text, and what to call it in messages."""
+
+    stream: io.TextIOWrapper
+    path: str
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Give every line and its number; the first that is no text is an error."""
+        number = 0
+        try:
+            for number, line in enumerate(self.stream, 1):
+                if "\0" in line:
+                    raise self.error("it holds NUL characters, so it is no text file", number)
+                if not line.isascii() and _UNDECODABLE.search(line):
+                    raise self.error(
+                        f"this is not {self.stream.encoding}; if it is text in another encoding, "
+                        "name that by --encoding, such as --encoding latin-1",
+                        number,
+                    )
+                yield number, line
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise self.error(f"the compressed file is cut short or damaged ({error})") from error
+        except UnicodeError as error:
+            raise self.error(f"the text cannot be decoded ({error})", number + 1) from error
+
+    def error(self, problem: str, line: int | None = None) -> MalformedFileError:
+        """Make the error that names this text and a line."""
+        return MalformedFileError(self.path, f"{problem}.", line=line)
+
+
+def read_records(path: str, *, format: str | None = None, encoding: str = "utf-8") -> Iterator[Record]:
+    """Read the records of one file, or of standard input for ``"-"``.
+
+    Parameters
+    ----------
+    path : str
+        The name of a text format may end in ``.gz``.
+    format : str, optional
+        One of `FORMATS`; by default the file's name tells, and standard input holds lines.
+    encoding : str
+        Of text formats. A byte order mark of UTF-8 is skipped.
+
+    Raises
+    ------
+    MalformedFileError
+        If the file breaks its format; names the line.
+    InvalidInputError
+        If the name tells no format, or there is no such encoding.
+    MissingDependencyError
+        If a parquet file is given and pyarrow is not installed.
+    """
+    chosen = format or format_of(path)
+    if chosen not in FORMATS:
+        raise InvalidInputError(
+            f"there is no format {chosen!r}; choose one of {', '.join(FORMATS)}."
+        )
+    if chosen == "parquet":
+        yield from _parquet(path)
+        return
+    with _opened(path, encoding, newline="" if chosen in ("csv", "tsv") else None) as text:
+        yield from _READERS[chosen](text)
+
+
+def format_of(path: str) -> str:
+    """Return the format that a file's name tells."""
+    if path == STANDARD_INPUT:
+        return "lines"
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    if suffixes and suffixes[-1] == ".gz":
+        suffixes.pop()
+    if suffixes and suffixes[-1] in _SUFFIXES:
+        return _SUFFIXES[suffixes[-1]]
+    raise InvalidInputError(
+        f"{path}: the name does not tell the format; say --format and one of {', '.join(FORMATS)}."
+    )
+
+
+def read_folder(folder: str, *, pattern: str | None = None, encoding: str = "utf-8") -> Iterator[Record]:
+    """Read a folder's text files, one record a file, named by its path inside the folder.
+
+    Parameters
+    ----------
+    folder : str
+        Searched with its subfolders in order of the names; hidden files and folders are left out.
+    pattern : str, optional
+        Which names are read, such as ``"*.py"``; by default those of plain text and its mark-ups.
+    encoding : str
+
+    Raises
+    ------
+    InvalidInputError
+        If no file qualifies.
+    """
+    root = Path(folder)
+    names = [path.relative_to(root) for path in root.rglob(pattern or "*")]
+    visible = sorted(
+        name
+        for name in names
+        if not any(part.startswith(".") for part in name.parts) and (root / name).is_file()
+    )
+    chosen = [name for name in visible if pattern is not None or _is_text_name(name)]
+    if not chosen:
+        seen = f"it holds {len(visible)} other files, such as {visible[0]}" if visible else "it is empty"
+        raise InvalidInputError(
+            f"{folder}: no file there is named {pattern or ' or '.join('*' + s for s in _TEXT_SUFFIXES)}"
+            f"; {seen}. Choose files by --glob, or give files of records by their names."
+        )
+    for name in chosen:
+        with _opened(str(root / name), encoding) as text:
+            content = "".join(line for _, line in text.lines())
+        yield Record({"id": name.as_posix(), "text": content}, str(root / name))
+
+
+def _is_text_name(name: Path) -> bool:
+    plain = name.with_suffix("") if name.suffix.lower() == ".gz" else name
+    return plain.suffix.lower() in _TEXT_SUFFIXES
+
+
+@contextmanager
+def _opened(path: str, encoding: str, newline: str | None = None) -> Iterator[_Text]:
+    """Open a text, compressed or not, so that undecodable bytes are found line by line."""
+    name = "standard input" if path == STANDARD_INPUT else path
+    raw: Any = sys.stdin.buffer if path == STANDARD_INPUT else _binary(path)
+    try:
+        if encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
+            encoding = "utf-8-sig"
+            mark = bytes(_peeked(raw, name)[:2])
+            if mark in _MARKS:
+                raise MalformedFileError(
+                    name, f"it begins like {_MARKS[mark]} text; say --encoding {_MARKS[mark]}."
+                )
+        try:
+            stream = io.TextIOWrapper(
+                raw, encoding=encoding, errors="surrogateescape", newline=newline
+            )
+        except LookupError:
+            raise InvalidInputError(
+                f"there is no text encoding {encoding!r}; utf-8, utf-16 and latin-1 are some."
+            ) from None
+        yield _Text(stream, name)
+    finally:
+        if raw is not sys.stdin.buffer:
+            raw.close()
+
+
+def _binary(path: str) -> BinaryIO | gzip.GzipFile:
+    return gzip.open(path, "rb") if path.lower().endswith(".gz") else Path(path).open("rb")
+
+
+def _peeked(raw: Any, name: str) -> bytes:
+    try:
+        return bytes(raw.peek(2))
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise MalformedFileError(name, f"it is no gzip file ({error}).") from error
+
+
+def _lines(text: _Text) -> Iterator[Record]:
+    for number, line in text.lines():
+        if line.strip():
+            yield Record({"text": line.rstrip("\n")}, text.path, number)
+
+
+def _whole(text: _Text) -> Iterator[Record]:
+    yield Record({"text": "".join(line for _, line in text.lines())}, text.path)
+
+
+def _json_lines(text: _Text) -> Iterator[Record]:
+    for number, line in text.lines():
+        if not line.strip():
+            continue
+        try:
+            values = _parsed(line)
+        except (ValueError, RecursionError) as error:
+            raise text.error(
+                f"this is no JSON ({error}); every line must be one object, such as "
+                '{"id": "a", "text": "..."}',
+                number,
+            ) from error
+        yield Record(_checked_object(values, text, number), text.path, number)
+
+
+def _json(text: _Text) -> Iterator[Record]:
+    try:
+        values = _parsed("".join(line for _, line in text.lines()))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, MalformedFileError):
+            raise
+        raise text.error(
+            f"this is no JSON ({error}); if every line is an object of its own, say --format jsonl",
+            getattr(error, "lineno", None),
+        ) from error
+    if not isinstance(values, list):
+        raise text.error(f"it holds {_kind(values)}; an array of objects was needed")
+    for number, value in enumerate(values, 1):
+        yield Record(_checked_object(value, text, None, f"item {number} is "), text.path)
+
+
+def _parsed(line: str) -> Any:
+    return json.loads(line, parse_constant=_no_number)
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no JSON number; write null")
+
+
+def _checked_object(
+    value: Any, text: _Text, line: int | None, place: str = "this is "
+) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    raise text.error(
+        f'{place}{_kind(value)}; an object was needed, such as {{"id": "a", "text": "..."}}', line
+    )
+
+
+def _kind(value: object) -> str:
+    names = {list: "an array", dict: "an object", str: "a string", bool: "true or false"}
+    return "null" if value is None else names.get(type(value), "a number")
+
+
+def _csv(text: _Text) -> Iterator[Record]:
+    return _rows(text, csv.reader((line for _, line in text.lines()), strict=True))
+
+
+def _tsv(text: _Text) -> Iterator[Record]:
+    # As IANA registers it, without quoting: a quotation mark is a character like any other.
+    return _rows(
+        text,
+        csv.reader((line for _, line in text.lines()), delimiter="\t", quoting=csv.QUOTE_NONE),
+    )
+
+
+def _rows(text: _Text, reader: Any) -> Iterator[Record]:
+    """Name each row's values by the header."""
+    csv.field_size_limit(_LARGEST_FIELD)
+    header: list[str] | None = None
+    try:
+        for row in reader:
+            if not row or row == [""]:
+                continue
+            if header is None:
+                header = _checked_header(row, text, reader.line_num)
+            elif len(row) != len(header):
+                raise text.error(
+                    f"this row has {len(row)} fields and the header {len(header)}; quote fields "
+                    "that hold the separator or a line break",
+                    reader.line_num,
+                )
+            else:
+                yield Record(dict(zip(header, row, strict=True)), text.path, reader.line_num)
+    except csv.Error as error:
+        raise text.error(
+            f'the quoting is broken ({error}); a quotation mark inside a quoted field is written ""',
+            reader.line_num,
+        ) from error
+
+
+def _checked_header(row: list[str], text: _Text, line: int) -> list[str]:
+    for name in row:
+        if row.count(name) > 1:
+            raise text.error(f"the header names {name!r} twice; every column needs its name", line)
+    return row
+
+
+def _parquet(path: str) -> Iterator[Record]:
+    try:
+        from pyarrow.parquet import ParquetFile
+    except ImportError as error:
+        raise MissingDependencyError("pyarrow", "parquet", "Reading parquet files") from error
+    if path == STANDARD_INPUT:
+        raise InvalidInputError("parquet cannot be read from standard input; give the file.")
+    with Path(path).open("rb") as file:
+        try:
+            for batch in ParquetFile(file).iter_batches(batch_size=4096):
+                for values in batch.to_pylist():
+                    yield Record({name: _plain(value) for name, value in values.items()}, path)
+        except ValueError as error:
+            raise MalformedFileError(path, f"it is no readable parquet file ({error}).") from error
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON can hold it: dates and the like as strings, NaN as null."""
+    if isinstance(value, float):
+        return value if abs(value) < float("inf") else None
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    if isinstance(value, dict):
+        return {str(name): _plain(one) for name, one in value.items()}
+    return str(value)
+
+
+_READERS: dict[str, Callable[[_Text], Iterator[Record]]] = {
+    "jsonl": _json_lines,
+    "json": _json,
+    "csv": _csv,
+    "tsv": _tsv,
+    "lines": _lines,
+    "text": _whole,
+}
+FORMATS = (*_READERS, "parquet")

@@ -1,0 +1,189 @@
+"""``softcosine index``: from files to an index on disk."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from softcosine.errors import AlreadyExistsError, InvalidInputError
+
+if TYPE_CHECKING:
+    from softcosine.cli.showing import Reporter
+    from softcosine.sources.source import TermSimilaritySource
+
+__all__ = ["index"]
+
+_ENGLISH = "english"  # names the bundled vectors among --vectors
+
+
+def index(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="Files, folders of text files, or - for stdin."),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="INDEX", help="The folder to write.")
+    ],
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an index of that name.")
+    ] = False,
+    id_field: Annotated[
+        str | None,
+        typer.Option(
+            "--id", metavar="FIELD", help="Field of the id; else 'id', else running numbers from 1."
+        ),
+    ] = None,
+    text_fields: Annotated[
+        list[str] | None,
+        typer.Option("--text", metavar="FIELD", help="Field of the text ('text'); may be repeated."),
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(help="jsonl, json, csv, tsv, lines, text (a file is a document) or parquet."),
+    ] = None,
+    encoding: Annotated[str, typer.Option(help="Encoding of text files.")] = "utf-8",
+    pattern: Annotated[
+        str | None, typer.Option("--glob", metavar="PATTERN", help="Files of a folder: '*.py'.")
+    ] = None,
+    vectors: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Word vectors in place of the default similarities (word2vec, GloVe, .npz); "
+            "'english' names the bundled ones. Several are joined.",
+        ),
+    ] = None,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Ordinary cosine: no word is like another.")
+    ] = False,
+    stemmer: Annotated[
+        str | None, typer.Option(metavar="LANGUAGE", help="Such as english, german, or none.")
+    ] = None,
+    ranking: Annotated[
+        str | None,
+        typer.Option(help="soft_cosine, inner_product, expanded_cosine or soft_bm25."),
+    ] = None,
+    max_neighbors: Annotated[
+        int | None, typer.Option(min=0, help="Most similar words that a word has.")
+    ] = None,
+    min_df: Annotated[
+        str | None,
+        typer.Option(metavar="N", help="Leave out words of fewer documents: 2, or 0.001 of all."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
+) -> None:
+    """Index documents, so that they can be searched by meaning.
+
+    \b
+      softcosine index faq.jsonl -o faq.index
+      softcosine index items.csv -o items.index --id sku --text title --text body
+      softcosine index notes/ -o notes.index
+      zcat log.gz | softcosine index - -o log.index
+
+    Formats: JSON lines, JSON, CSV and TSV with a header line, plain text with a document a line
+    (each also .gz), parquet, and folders of text files. Fields that are neither id nor text become
+    metadata and come back with every answer. Without --vectors, similarities come from bundled
+    English word vectors, if the text is English, and from the texts themselves.
+    """
+    if output.exists() and not overwrite:
+        raise AlreadyExistsError(f"{output} exists already; say --overwrite, or choose another name.")
+    if not output.absolute().parent.is_dir():
+        raise FileNotFoundError(f"the folder {output.parent} does not exist; create it first.")
+    options: dict[str, Any] = {"plain": plain} if plain else {}
+    if min_df is not None:
+        options["min_df"] = _limit(min_df)
+    if plain and vectors:
+        raise InvalidInputError("--plain and --vectors exclude each other; give one of them.")
+
+    from softcosine.cli.reading import Fields, read_documents
+    from softcosine.cli.showing import Reporter
+
+    started = time.perf_counter()
+    with Reporter() as report:
+        documents = read_documents(
+            inputs,
+            fields=Fields(id_field, tuple(text_fields or ["text"])),
+            format=format,
+            encoding=encoding,
+            pattern=pattern,
+            progress=lambda done: report("reading documents", done, None),
+        )
+        from softcosine.index.soft_index import SoftIndex
+        from softcosine.text.analyzer import Analyzer
+
+        if vectors:
+            options["source"] = _source(vectors, report)
+        if stemmer is not None:
+            options["analyzer"] = Analyzer(None if stemmer == "none" else stemmer)
+        if ranking is not None:
+            options["ranking"] = ranking
+        if max_neighbors is not None:
+            options["max_neighbors"] = max_neighbors
+        made = SoftIndex.from_texts(
+            documents.texts,
+            ids=documents.ids,
+            metadata=documents.metadata,
+            progress=report,
+            **options,
+        )
+        report("writing", 0, None)
+        made.save(output, overwrite=overwrite)
+    _show(made, output, time.perf_counter() - started, as_json)
+
+
+def _limit(given: str) -> int | float:
+    try:
+        return int(given) if given.isdecimal() else float(given)
+    except ValueError:
+        raise InvalidInputError(
+            f"--min-df is {given!r}; it must be a number of documents or a share of them."
+        ) from None
+
+
+def _source(names: list[str], report: Reporter) -> TermSimilaritySource:
+    """Load the vectors, joined by the strongest similarity if there are several."""
+    from softcosine.sources.embedding import EmbeddingSimilarity
+
+    sources = [
+        EmbeddingSimilarity.english()
+        if name == _ENGLISH
+        else EmbeddingSimilarity.load(
+            name, progress=lambda done, total: report("reading vectors", done, total)
+        )
+        for name in names
+    ]
+    if len(sources) == 1:
+        return sources[0]
+    from softcosine.sources.combine import strongest
+
+    return strongest(*sources)
+
+
+def _show(made: Any, output: Path, seconds: float, as_json: bool) -> None:
+    from softcosine.cli.inspecting import bytes_of
+    from softcosine.cli.showing import console, duration, print_json, size
+
+    n_bytes = bytes_of(output)
+    if as_json:
+        print_json(
+            {
+                "index": str(output),
+                "documents": len(made),
+                "terms": len(made.vocabulary),
+                "bytes": n_bytes,
+                "seconds": seconds,
+                "note": made.note,
+            }
+        )
+        return
+    out = console()
+    out.print(
+        f"Indexed {len(made):,} documents of {len(made.vocabulary):,} terms in "
+        f"{duration(seconds)}: {output} ({size(n_bytes)})."
+    )
+    if made.note:
+        out.print(made.note, style="dim")
+    out.print(f'Ask it: softcosine search {output} "your words" --explain', style="dim")

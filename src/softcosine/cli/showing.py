@@ -1,0 +1,292 @@
+"""What commands print: tables for people, JSON for machines, progress on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from functools import cache
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+    from rich.text import Text
+
+    from softcosine.index.explanation import Explanation, Part
+    from softcosine.index.results import Hit, Hits
+    from softcosine.index.snippet import Snippet
+
+__all__ = [
+    "RANKINGS",
+    "Reporter",
+    "console",
+    "duration",
+    "explanation_record",
+    "hit_record",
+    "hits_record",
+    "marked",
+    "pairs_text",
+    "print_json",
+    "printable",
+    "show_explanation",
+    "show_hits",
+    "size",
+]
+
+RANKINGS = {
+    "soft_cosine": "soft cosine, 0 to 1",
+    "inner_product": "inner product, no upper bound",
+    "expanded_cosine": "expanded cosine, 0 or more",
+    "soft_bm25": "soft BM25, no upper bound",
+}
+_EXACT, _NEAR = "bold", "underline"
+_SHOWN_PARTS = 4
+_SLOW = 0.6  # seconds of work before progress is shown
+
+
+@cache
+def _console(stream: int) -> Console:
+    from rich.console import Console
+
+    return Console(stderr=stream == 2, highlight=False, emoji=False, markup=False)
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return what prints to a terminal with styles, and elsewhere without."""
+    return _console(2 if stderr else 1)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as one line of JSON."""
+    plain = (sys.stdout.encoding or "").lower().replace("-", "") not in ("utf8", "utf8sig")
+    sys.stdout.write(json.dumps(value, ensure_ascii=plain) + "\n")
+
+
+def printable(text: str) -> str:
+    """Return a text whose control characters cannot disturb a terminal."""
+    return "".join(c if c.isprintable() or c == " " else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def duration(seconds: float) -> str:
+    """Return a time in a readable unit."""
+    if seconds < 0.0995:
+        return f"{seconds * 1000:.1f} ms" if seconds < 0.00995 else f"{seconds * 1000:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 99.5 else f"{seconds / 60:.0f} min"
+
+
+def size(n_bytes: int) -> str:
+    """Return a number of bytes in a readable unit."""
+    amount = float(n_bytes)
+    for unit in ("B", "kB", "MB", "GB"):
+        if amount < 999.5:
+            return f"{amount:.0f} {unit}" if unit == "B" or amount >= 100 else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} TB"
+
+
+def hits_record(hits: Hits, seconds: float, explanations: Sequence[Explanation]) -> dict[str, Any]:
+    """Return the answer to a query as ``--json`` prints it."""
+    return {
+        "query": hits.query,
+        "ranking": hits.ranking,
+        "seconds": seconds,
+        "outside": list(hits.outside),
+        "unknown": list(hits.unknown),
+        "hits": [
+            hit_record(rank, hit, explanations[rank - 1] if explanations else None)
+            for rank, hit in enumerate(hits, 1)
+        ],
+    }
+
+
+def hit_record(rank: int, hit: Hit, explanation: Explanation | None) -> dict[str, Any]:
+    """Return one document that was found as ``--json`` prints it."""
+    passage = hit.snippet
+    record: dict[str, Any] = {
+        "rank": rank,
+        "id": hit.id,
+        "score": hit.score,
+        "text": hit.text,
+        "metadata": hit.metadata,
+        "snippet": {
+            "text": passage.text,
+            "marks": [[mark.start, mark.end, mark.kind] for mark in passage.marks],
+        },
+    }
+    if explanation is not None:
+        record["parts"] = explanation_record(explanation)["parts"]
+    return record
+
+
+def explanation_record(explanation: Explanation) -> dict[str, Any]:
+    """Return an explanation as ``--json`` prints it."""
+    return {
+        "query": explanation.query,
+        "id": explanation.id,
+        "score": explanation.score,
+        "ranking": explanation.ranking,
+        "parts": [
+            {
+                "query_word": part.query_word,
+                "document_word": part.document_word,
+                "similarity": part.similarity,
+                "contribution": part.contribution,
+            }
+            for part in explanation.parts
+        ],
+    }
+
+
+def show_hits(
+    hits: Hits, n_docs: int, seconds: float, explanations: Sequence[Explanation]
+) -> None:
+    """Print documents with their rank, score, id and passage, and what became of the query."""
+    from rich.padding import Padding
+    from rich.table import Table
+
+    out = console()
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(justify="right", style="dim", no_wrap=True)
+    table.add_column(justify="right", style="cyan", no_wrap=True)
+    table.add_column(style="green", max_width=24, overflow="fold")
+    table.add_column(ratio=1)
+    for rank, hit in enumerate(hits, 1):
+        table.add_row(str(rank), f"{hit.score:.3f}", printable(hit.id), marked(hit.snippet))
+        if explanations:
+            table.add_row("", "", "", pairs_text(explanations[rank - 1].parts))
+    if len(hits):
+        out.print(table)
+    else:
+        out.print("Nothing found.")
+    for line in _notes(hits):
+        out.print(Padding.indent(line, 0), style="yellow")
+    out.print(
+        f"{len(hits)} of {n_docs:,} documents in {duration(seconds)}; "
+        f"score: {RANKINGS.get(hits.ranking, hits.ranking)}.",
+        style="dim",
+    )
+
+
+def _notes(hits: Hits) -> Iterable[str]:
+    if hits.outside:
+        words = ", ".join(map(printable, hits.outside))
+        yield f"In no document, so searched by similar words: {words}."
+    if hits.unknown:
+        yield f"Unknown, so left out: {', '.join(map(printable, hits.unknown))}."
+
+
+def marked(passage: Snippet) -> Text:
+    """Return a passage with exact words bold and similar ones underlined."""
+    from rich.text import Text
+
+    text = Text(printable(passage.text))
+    for mark in passage.marks:
+        text.stylize(_EXACT if mark.kind == "exact" else _NEAR, mark.start, mark.end)
+    return text
+
+
+def pairs_text(parts: Sequence[Part], limit: int = _SHOWN_PARTS) -> Text:
+    """Return the largest parts of a score in a line: ``tire ~ tyre adds .19``."""
+    from rich.text import Text
+
+    shown = []
+    for part in parts[:limit]:
+        sign = "=" if part.query_word == part.document_word else "~"
+        words = f"{printable(part.query_word)} {sign} {printable(part.document_word)}"
+        shown.append(f"{words} {part.contribution:+.3f}")
+    rest = sum(part.contribution for part in parts[limit:])
+    if len(parts) > limit:
+        shown.append(f"{len(parts) - limit} more {rest:+.3f}")
+    return Text("; ".join(shown), style="dim")
+
+
+def show_explanation(explanation: Explanation, passage: str) -> None:
+    """Print the parts of a score as a table that sums to it."""
+    from rich.table import Table
+
+    out = console()
+    out.print(printable(explanation.id), style="green", end="  ")
+    out.print(passage)
+    table = Table(box=None, padding=(0, 2, 0, 0), show_footer=True, header_style="dim")
+    table.add_column("query", footer="score")
+    table.add_column("")
+    table.add_column("document")
+    table.add_column("similarity", justify="right")
+    table.add_column("adds", f"{explanation.score:.4f}", justify="right", footer_style="bold cyan")
+    for part in explanation.parts:
+        same = part.query_word == part.document_word
+        table.add_row(
+            printable(part.query_word),
+            "=" if same else "~",
+            printable(part.document_word),
+            f"{part.similarity:.3f}",
+            f"{part.contribution:.4f}",
+        )
+    out.print(table)
+    if not explanation.parts:
+        out.print("No word of the document is like a word of the query.")
+    out.print(f"Score: {RANKINGS.get(explanation.ranking, explanation.ranking)}.", style="dim")
+
+
+class Reporter:
+    """Shows the progress of long work on standard error, if that is a terminal.
+
+    Call it with what is being done, how far it is, and out of how many or None. Nothing is shown
+    in the first moments, and nothing stays afterwards.
+    """
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self._progress: Progress | None = None
+        self._tasks: dict[str, TaskID] = {}
+        self._terminal = sys.stderr.isatty()
+        self._announcement = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def announce(self, message: str) -> None:
+        """Have a line printed before the first progress, if there is any."""
+        self._announcement = message
+
+    def __call__(self, what: str, done: int, total: int | None) -> None:
+        """Tell how far the work is."""
+        if self._announcement:
+            if self._terminal:
+                console(stderr=True).print(self._announcement, style="dim")
+            self._announcement = ""
+        if not self._terminal or time.monotonic() - self._started < _SLOW:
+            return
+        if self._progress is None:
+            self._progress = _progress_bars()
+            self._progress.start()
+        if what not in self._tasks:
+            for task in self._tasks.values():
+                self._progress.remove_task(task)
+            self._tasks = {what: self._progress.add_task(what, total=total)}
+        self._progress.update(self._tasks[what], completed=done, total=total)
+
+
+def _progress_bars() -> Progress:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console(stderr=True),
+        transient=True,
+    )

@@ -1,0 +1,130 @@
+"""The names of Python's Unicode symbols as documents, and their index among the user's data."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from softcosine import __version__
+from softcosine.errors import SoftCosineError
+
+if TYPE_CHECKING:
+    from softcosine.cli.showing import Reporter
+    from softcosine.index.soft_index import SoftIndex
+
+__all__ = ["OpenedSymbols", "Symbol", "data_folder", "index_symbols", "open_symbols", "symbols"]
+
+# Marks that say nothing one by one, and musical notations, whose names are words of music theory.
+_LEFT_OUT = re.compile(
+    r"RADICAL|BRAILLE PATTERN|SIGNWRITING|HEXAGRAM FOR|TETRAGRAM FOR|MUSICAL SYMBOL|ZNAMENNY"
+    r"|INSTRUMENTAL NOTATION|VOCAL NOTATION"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A character and its name in lower case."""
+
+    character: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedSymbols:
+    """The index of the symbols' names, and how it was had.
+
+    Attributes
+    ----------
+    index : SoftIndex
+        An id is the character itself.
+    path : Path or None
+        Where it is kept; None if it could not be written.
+    built : float or None
+        Seconds that building took; None if it was there.
+    problem : str
+        Why it could not be kept, if so.
+    """
+
+    index: SoftIndex
+    path: Path | None
+    built: float | None
+    problem: str = ""
+
+
+def symbols() -> list[Symbol]:
+    """Return the symbols and punctuation marks (categories S* and P*) that have names.
+
+    Radicals, Braille, signwriting, hexagrams, tetragrams and musical notations are left out. How
+    many there are depends on the Unicode version of this Python.
+    """
+    found = []
+    for code in range(sys.maxunicode + 1):
+        character = chr(code)
+        if unicodedata.category(character)[0] in "SP":
+            name = unicodedata.name(character, "")
+            if name and not _LEFT_OUT.search(name):
+                found.append(Symbol(character, name.lower()))
+    return found
+
+
+def index_symbols(report: Reporter | None = None) -> SoftIndex:
+    """Index the names with the default settings."""
+    from softcosine.index.soft_index import SoftIndex
+
+    found = symbols()
+    return SoftIndex.from_texts(
+        [symbol.name for symbol in found],
+        ids=[symbol.character for symbol in found],
+        progress=report,
+    )
+
+
+def open_symbols(report: Reporter | None = None, *, rebuild: bool = False) -> OpenedSymbols:
+    """Open the index of this Unicode version and this softcosine, or build it, once.
+
+    Parameters
+    ----------
+    report : Reporter, optional
+        Told of the progress of building.
+    rebuild : bool
+        Build it anew in any case.
+    """
+    from softcosine.index.soft_index import SoftIndex
+
+    name = f"symbols-{unicodedata.unidata_version}-{__version__}.index"
+    path = data_folder() / name
+    if not rebuild:
+        try:
+            return OpenedSymbols(SoftIndex.open(path), path, None)
+        except (SoftCosineError, OSError):
+            pass  # not there, or not of this version
+    started = time.perf_counter()
+    index = index_symbols(report)
+    built = time.perf_counter() - started
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        index.save(path, overwrite=True)
+    except OSError as error:
+        return OpenedSymbols(index, None, built, f"{path.parent}: {error.strerror or error}")
+    return OpenedSymbols(index, path, built)
+
+
+def data_folder() -> Path:
+    """Return where softcosine keeps a user's data; SOFTCOSINE_HOME names another place."""
+    given = os.environ.get("SOFTCOSINE_HOME")
+    if given:
+        return Path(given)
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "softcosine"
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA")
+        return (Path(local) if local else Path.home() / "AppData" / "Local") / "softcosine"
+    shared = os.environ.get("XDG_DATA_HOME", "")
+    root = Path(shared) if Path(shared).is_absolute() else Path.home() / ".local" / "share"
+    return root / "softcosine"
