@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from softcosine.errors import InvalidInputError
 from softcosine.sources import embedding, threads
 from softcosine.sources.embedding import EmbeddingSimilarity
-from softcosine.sources.english import english_table, looks_english
+from softcosine.sources.english import english_share, english_table
+from softcosine.text.vocabulary import Vocabulary
 from softcosine.sources.source import source_from_state
 
 # Few distinct components, so that cosines tie and vectors repeat; the empty and the tiny occur.
@@ -181,6 +182,16 @@ def test_the_english_table_is_read_once_and_shared() -> None:
 def test_english_is_told_by_its_longer_words() -> None:
     english = "the quick brown foxes jumped over lazily resting animals"
     german = "der schnelle braune Fuchs springt gestern über Zäune"
-    assert looks_english(english.split()) > 0.6 > looks_english(german.split())
-    assert looks_english(["a", "12345", "x-ray-tube"]) == 0.0
-    assert looks_english([]) == 0.0
+    assert english_share(Vocabulary.from_texts([english])) > 0.6
+    assert english_share(Vocabulary.from_texts([german])) < 0.6
+    assert english_share(Vocabulary.from_texts(["12345 x-ray-tube"])) == 0.0
+    assert english_share(Vocabulary.from_texts([])) == 0.0
+
+
+def test_english_is_told_by_short_words_where_there_are_no_others() -> None:
+    assert english_share(Vocabulary.from_texts(["the cat, the dog, tea"])) > 0.6
+
+
+def test_words_of_many_documents_outvote_the_names_in_few() -> None:
+    names = " ".join(f"xqzvw{letter}" for letter in "abcdefghij")
+    assert english_share(Vocabulary.from_texts([names, *["green water"] * 20])) > 0.6

@@ -8,26 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from softcosine.sources.combine import first
 from softcosine.sources.cooccurrence import CooccurrenceSimilarity
 from softcosine.sources.embedding import EmbeddingSimilarity
-from softcosine.sources.english import english_table
+from softcosine.sources.english import english_share
 from softcosine.sources.guard import Guarded
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.corpus import AnalyzedTexts
-from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["MIN_ENGLISH", "RANKING", "DefaultSource", "default_source", "english_share"]
+__all__ = ["MIN_ENGLISH", "RANKING", "DefaultSource", "default_source"]
 
 RANKING = "soft_bm25"
 _THRESHOLD = 0.3
 _EXPONENT = 4.0
 
-# Share of the words of so many letters or more that the English table must know.
+# Share of the documents' longer words that the English table must know.
 MIN_ENGLISH = 0.6
-TELLING_LENGTH = 5  # shorter words are shared by too many languages
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,30 +32,6 @@ class DefaultSource:
 
     source: TermSimilaritySource
     note: str
-
-
-def english_share(vocabulary: Vocabulary) -> float:
-    """Share of the documents' longer words that the bundled English table knows.
-
-    A word counts once for each document that has it, so that the many names and misspellings that
-    stand in a single document do not outvote the language. Words of `TELLING_LENGTH` letters or
-    more tell; where there are none, all do. 0 for an empty vocabulary.
-    """
-    forms = vocabulary.forms or tuple((term,) for term in vocabulary.terms)
-    frequencies = vocabulary.document_frequencies
-    weights = np.ones(len(vocabulary)) if frequencies is None else frequencies.astype(np.float64)
-    # Under stemming the most frequent form is what people wrote.
-    words = [own[0] if own else term for own, term in zip(forms, vocabulary.terms, strict=True)]
-    telling = np.array(
-        [word.isalpha() and len(word) >= TELLING_LENGTH for word in words], dtype=np.bool_
-    )
-    if not telling.any():
-        telling = np.array([word.isalpha() for word in words], dtype=np.bool_)
-    total = float(weights[telling].sum())
-    if total == 0.0:
-        return 0.0
-    known = english_table().find(words) >= 0
-    return float(weights[telling & known].sum()) / total
 
 
 def default_source(

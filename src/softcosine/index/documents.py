@@ -92,13 +92,11 @@ class MemoryDocuments:
     def number(self, id: str) -> int:
         """Return the number of a document."""
         if self._numbers is None:
-            if (
-                isinstance(id, str)
-                and id.isdecimal()
-                and id == str(int(id))
-                and int(id) < len(self)
-            ):
-                return int(id)
+            # No number has more digits; Python refuses to read very long ones.
+            if isinstance(id, str) and id.isdecimal() and len(id) < 20:
+                number = int(id)
+                if number < len(self) and id == str(number):
+                    return number
         elif isinstance(id, str) and id in self._numbers:
             return self._numbers[id]
         raise _unknown(id)
@@ -190,8 +188,10 @@ def write_documents(documents: Documents, path: Path) -> None:
 
 def checked_ids(ids: Iterable[str], n_docs: int) -> list[str]:
     """Return the ids as a list, checked: strings, distinct, one a document."""
-    if isinstance(ids, str):
-        raise InvalidInputError("ids is a single string; pass one id a document in a list.")
+    if isinstance(ids, str) or not isinstance(ids, Iterable):
+        raise InvalidInputError(
+            f"ids is of type {type(ids).__name__}; pass a list of strings, one a document."
+        )
     checked = list(ids)
     if len(checked) != n_docs:
         raise InvalidInputError(f"{len(checked)} ids were given for {n_docs} documents.")
@@ -211,6 +211,11 @@ def checked_ids(ids: Iterable[str], n_docs: int) -> list[str]:
 
 
 def _checked_metadata(metadata: Iterable[Metadata | None], n_docs: int) -> list[dict[str, Any]]:
+    if isinstance(metadata, str | Mapping) or not isinstance(metadata, Iterable):
+        raise InvalidInputError(
+            f"metadata is of type {type(metadata).__name__}; pass a list of mappings, one a "
+            "document."
+        )
     checked = []
     for number, value in enumerate(metadata):
         if value is not None and not isinstance(value, Mapping):
@@ -219,12 +224,12 @@ def _checked_metadata(metadata: Iterable[Metadata | None], n_docs: int) -> list[
                 "mapping or None."
             )
         try:
-            json.dumps(dict(value or {}), allow_nan=False)
-        except (TypeError, ValueError) as error:
+            # Read back, so that an index gives the same before and after it is saved.
+            checked.append(json.loads(json.dumps(dict(value or {}), allow_nan=False)))
+        except (TypeError, ValueError, RecursionError) as error:
             raise InvalidInputError(
                 f"the metadata of document {number} cannot be written as JSON: {error}."
             ) from error
-        checked.append(dict(value or {}))
     if len(checked) != n_docs:
         raise InvalidInputError(f"{len(checked)} metadata were given for {n_docs} documents.")
     return checked

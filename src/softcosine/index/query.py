@@ -181,5 +181,5 @@ def _similarities(
 
 
 def _factor(S: TermSimilarityMatrix) -> float:
-    """What S's off-diagonals were multiplied by to make it definite."""
+    """Return what S's off-diagonals were multiplied by to make it definite."""
     return float(S.settings.get("shrunk", 1.0))

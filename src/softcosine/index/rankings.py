@@ -188,9 +188,7 @@ def _finished(base: PreparedRanking, segment: Segment) -> PreparedRanking:
         most = float(values.max()) * max(1.0, float(positive.max()))
     if base.saturation.size:
         most *= 1.0 + float(base.saturation.max())
-    return replace(
-        base, factors32=factors32, saturation32=saturation32, least=least, most=most
-    )
+    return replace(base, factors32=factors32, saturation32=saturation32, least=least, most=most)
 
 
 def _soft_cosine(

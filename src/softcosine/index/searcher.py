@@ -8,7 +8,6 @@ index, in ascending term order. A score has thus the same bits whatever came bes
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from softcosine.errors import InvalidInputError
 from softcosine.index.rankings import PreparedRanking
 from softcosine.index.segment import Segment
+from softcosine.index.threads import n_threads
 from softcosine.kernels.documents import rank_candidates
 from softcosine.kernels.search import clear, expand, find_candidates
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -83,7 +83,7 @@ class _Workspace:
         self.expansion = np.zeros(n_terms)
         self.seen = np.zeros(n_terms, np.uint8)
         self.touched = np.empty(n_terms, np.int32)
-        self.facts = np.zeros(5)
+        self.facts = np.zeros(6)
 
 
 class Searcher:
@@ -128,7 +128,10 @@ class Searcher:
         ------
         IndefiniteMatrixError
             If the ranking needs the query's soft norm and x'Sx is negative.
+        InvalidInputError
+            If k or min_score is no number that it can be, or scores may leave float64's range.
         """
+        check_min_score(min_score)
         k = min(check_k(k), max(self.segment.n_docs, 1))
         return self._with_workspace(
             lambda work: self._search(work, query, k, min_score, positive, expand_postings)
@@ -146,7 +149,7 @@ class Searcher:
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Top]:
         """Search many queries, each by one thread; the same bits as one by one."""
-        threads = min(threads or os.cpu_count() or 1, max(1, len(queries)))
+        threads = min(n_threads(threads), max(1, len(queries)))
 
         def one(query: QueryVector) -> Top:
             return self.search(
@@ -243,16 +246,32 @@ class Searcher:
         )  # fmt: skip
         factor = 1.0
         if ranking.normalization != "none":
-            square = space.facts[3] + query.extra_norm
+            square = float(space.facts[3]) + query.extra_norm
             size = abs(square)
             if ranking.normalization == "ordinary":
-                square = size = space.facts[4]
-            elif square < 0.0 and not self.S.non_negative:
-                # What rounding may have cost is relative to x'|S|x.
-                size = float(np.abs(query.weights).sum()) ** 2
+                square = size = float(space.facts[4])
+            elif not self.S.non_negative:
+                size = self._size(query)
             norm = float(roots(np.array([square]), np.array([size]))[0])
             factor = 1.0 / norm if norm > 0.0 else 0.0
+        reach = float(space.facts[0]) * ranking.most * self._longest * max(factor, 1.0)
+        if space.facts[5] > 0 or reach == np.inf:
+            raise InvalidInputError(
+                "the scores of this query may leave the range of float64; scale the query, the "
+                "documents or the entries of S down."
+            )
         return factor, n_touched
+
+    def _size(self, query: QueryVector) -> float:
+        """x'W|S|Wx of a query: what rounding may have cost is relative to it."""
+        indptr, indices, data = self.S.arrays
+        x = np.zeros(self.segment.n_terms)
+        x[query.terms] = np.abs(query.weights)
+        total = abs(query.extra_norm)
+        for term in query.terms:
+            row = slice(indptr[term], indptr[term + 1])
+            total += x[term] * float(np.abs(data[row]).astype(np.float64) @ x[indices[row]])
+        return float(total)
 
     def _float32_holds(self, space: _Workspace, factor: float) -> bool:
         """Whether the approximate scores of this query obey their error bound."""
@@ -275,27 +294,13 @@ class Searcher:
         # One more unit downwards for rounding the bound itself to float32.
         slack = (1.0 - gamma) / (1.0 + gamma) * (1.0 - 4 * _UNIT_ROUNDOFF)
         floor = np.float32(min(minimum / (scale * factor), _HUGE)) if minimum > 0 else np.float32(0)
-        return int(
-            find_candidates(
-                ranking.kind,
-                space.touched,
-                n_touched,
-                space.expansion,
-                scale,
-                segment.term_groups,
-                segment.group_starts,
-                ranking.group_weights,
-                segment.documents,
-                segment.posting_weights,
-                ranking.saturation32,
-                ranking.factors32,
-                floor,
-                k,
-                slack,
-                space.scores,
-                space.candidates,
-            )  # fmt: skip
-        )
+        n: int = find_candidates(
+            ranking.kind, space.touched, n_touched, space.expansion, scale,
+            segment.term_groups, segment.group_starts, ranking.group_weights,
+            segment.documents, segment.posting_weights, ranking.saturation32,
+            ranking.factors32, floor, k, slack, space.scores, space.candidates,
+        )  # fmt: skip
+        return n
 
     def _rank(
         self,
@@ -318,6 +323,17 @@ class Searcher:
             factor, candidates, n_candidates, minimum, exclusive, documents, scores,
         )  # fmt: skip
         return Top(documents[:n], scores[:n])
+
+
+def check_min_score(min_score: float) -> float:
+    """Return min_score if it is a number; InvalidInputError otherwise."""
+    if (
+        isinstance(min_score, bool)
+        or not isinstance(min_score, int | float | np.integer | np.floating)
+        or np.isnan(min_score)
+    ):
+        raise InvalidInputError(f"min_score is {min_score!r}; it must be a number.")
+    return float(min_score)
 
 
 def check_k(k: int) -> int:

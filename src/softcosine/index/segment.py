@@ -117,7 +117,7 @@ class Segment:
     @classmethod
     def from_weights(cls, X: csr_array) -> Self:
         """Invert a canonical matrix of real weights (n_docs, n_terms), all positive."""
-        n_docs, n_terms = X.shape
+        n_terms = X.shape[1]
         pointers = X.indptr.astype(np.int64)
         terms = X.indices.astype(np.uint32)
         scaled, powers = balanced(X)

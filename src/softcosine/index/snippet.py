@@ -108,9 +108,10 @@ def snippet(
 def _heaviest(
     places: list[tuple[int, int]], weights: list[float], stems: list[str], width: int
 ) -> tuple[int, int]:
-    """Return the first and last word of the window of greatest weight, a repeated word counted once.
+    """Return the first and last word of the window of greatest weight.
 
-    The window starts a little before its first match, where there is room.
+    A repeated word counts once. The window starts a little before its first match, where there
+    is room.
     """
     held: dict[str, int] = {}
     total, best, begin, best_window = 0.0, -1.0, 0, (0, 0)

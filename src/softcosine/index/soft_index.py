@@ -11,16 +11,17 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
-from softcosine.index.defaults import MIN_ENGLISH, RANKING, default_source, english_share
+from softcosine.index.defaults import MIN_ENGLISH, RANKING, default_source
 from softcosine.index.documents import Documents, MemoryDocuments
 from softcosine.index.explanation import Explanation, explain
 from softcosine.index.query import ParsedQuery, parse_query, query_vector
-from softcosine.index.rankings import prepare
+from softcosine.index.rankings import check_ranking, prepare
 from softcosine.index.results import Hit, Hits
-from softcosine.index.searcher import QueryVector, Searcher, Top, check_k
+from softcosine.index.searcher import QueryVector, Searcher, Top, check_k, check_min_score
 from softcosine.index.segment import Segment
 from softcosine.index.snippet import Snippet, snippet
-from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
+from softcosine.sources.english import english_share
 from softcosine.sources.guard import Guarded
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
@@ -134,10 +135,13 @@ class SoftIndex:
             raise InvalidInputError(
                 "source, S and plain exclude each other; give at most one of them."
             )
+        check_ranking(ranking)
+        if S is not None:
+            checked_similarity(S)
         tell = progress or _silent
         kept: list[Any] = []
         analyzed, rules = _analyzed(
-            texts if isinstance(texts, str | bytes | Mapping) else _keeping(texts, kept),
+            _keeping(texts, kept) if _many(texts) else texts,
             kept, analyzer, min_df=min_df, max_df=max_df,
             progress=lambda done: tell("reading texts", done, None),
         )  # fmt: skip
@@ -216,7 +220,7 @@ class SoftIndex:
         VocabularyMismatchError
             If the vocabularies differ.
         """
-        if S.vocabulary != self.vocabulary:
+        if checked_similarity(S).vocabulary != self.vocabulary:
             raise VocabularyMismatchError(
                 f"S speaks of {len(S)} terms, not the {len(self.vocabulary)} of this index; build "
                 "it with index.vocabulary."
@@ -270,11 +274,13 @@ class SoftIndex:
         threads: int | None = None,
     ) -> list[Hits]:
         """Search many queries on several threads: the same answers as one by one, to the bit."""
-        if isinstance(queries, str):
-            raise InvalidInputError("queries is a single string; call search, or pass a list.")
+        if isinstance(queries, str) or not isinstance(queries, Iterable):
+            raise InvalidInputError(
+                f"queries is of type {type(queries).__name__}; pass a list of queries, or call "
+                "search with a single one."
+            )
         check_k(k)
-        if np.isnan(min_score):
-            raise InvalidInputError("min_score is NaN; it must be a number.")
+        check_min_score(min_score)
         searcher = self.searcher(ranking)
         asked = list(queries)
         parsed = [self.parse(query) for query in asked]
@@ -318,9 +324,7 @@ class SoftIndex:
         """
         return self._explanation(self.parse(query), _shown(query), id, ranking)
 
-    def explain_similar(
-        self, id: str, other: str, *, ranking: str = "soft_cosine"
-    ) -> Explanation:
+    def explain_similar(self, id: str, other: str, *, ranking: str = "soft_cosine") -> Explanation:
         """Say why `other` is similar to the document `id`."""
         parsed = self._parsed_document(self.documents.number(id))
         return self._explanation(parsed, f"like {id}", other, ranking)
@@ -371,7 +375,13 @@ class SoftIndex:
         save_index(self, path, overwrite=overwrite)
 
     @classmethod
-    def open(cls, path: str | Path, *, source: TermSimilaritySource | None = None) -> Self:
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        source: TermSimilaritySource | None = None,
+        verify: bool = False,
+    ) -> Self:
         """Open a saved index; its arrays are mapped, not read.
 
         Parameters
@@ -379,6 +389,9 @@ class SoftIndex:
         path : path of the folder
         source : TermSimilaritySource, optional
             Asked about query words outside the vocabulary, in place of the saved one.
+        verify : bool
+            Whether to read every file and compare its checksum first. Otherwise a change of a
+            file that leaves its size alone is not noticed.
 
         Raises
         ------
@@ -386,7 +399,7 @@ class SoftIndex:
         """
         from softcosine.index.stored import open_index
 
-        return cls(**open_index(path, source))
+        return cls(**open_index(path, source, verify=verify))
 
     def _changed(self, **changes: Any) -> Self:
         settings: dict[str, Any] = {
@@ -465,6 +478,11 @@ class SoftIndex:
             outside=tuple(word.word for word in parsed.outside),
             unknown=parsed.unknown,
         )
+
+
+def _many(texts: object) -> bool:
+    """Whether these can be several texts; `analyze` refuses what cannot."""
+    return isinstance(texts, Iterable) and not isinstance(texts, str | bytes | Mapping)
 
 
 def _keeping(texts: Iterable[Any], kept: list[Any]) -> Iterable[Any]:

@@ -13,7 +13,7 @@ from softcosine.errors import InvalidInputError, NotFittedError
 from softcosine.index.rankings import prepare
 from softcosine.index.searcher import QueryVector, Searcher, check_k
 from softcosine.index.segment import Segment
-from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.space.norms import checked_matrix
 from softcosine.text.weighting import Weighting
 
@@ -67,7 +67,8 @@ class SoftNeighbors:
     n_neighbors : int
         Default number of neighbours.
     n_jobs : int, optional
-        Threads for fitting and for batches; all processors by default. Does not change results.
+        Threads for fitting and for batches, as in scikit-learn; all processors by default. Does
+        not change results.
 
     Examples
     --------
@@ -122,7 +123,7 @@ class SoftNeighbors:
         ------
         InvalidInputError, VocabularyMismatchError, IndefiniteMatrixError
         """
-        self.S.require_symmetric("SoftNeighbors")
+        checked_similarity(self.S).require_symmetric("SoftNeighbors")
         X = _non_negative(checked_matrix(X, len(self.S), "X"), "X")
         whole = X.nnz == 0 or bool(np.all(X.data == np.rint(X.data)) and X.data.max() < 2**53)
         if self.weighting is not None and not whole:
@@ -214,7 +215,11 @@ class SoftNeighbors:
             if not (self.weighting is None and weighting.tf == "raw"):
                 ratio = values.sum() / average if average > 0 else 1.0
                 values = weighting.frequencies(values, np.full_like(values, ratio))
-            queries.append(QueryVector(terms, values * ranking.term_weights[terms]))
+            weights = values * ranking.term_weights[terms]
+            if ranking.normalization != "none":
+                # No cosine depends on it, and no norm overflows or vanishes.
+                weights = np.ldexp(weights, 1 - np.frexp(weights.max(initial=0.0))[1])
+            queries.append(QueryVector(terms, weights))
         return queries
 
 

@@ -67,9 +67,13 @@ def save_index(index: SoftIndex, path: str | Path, *, overwrite: bool) -> None:
     )
 
 
-def open_index(path: str | Path, source: TermSimilaritySource | None) -> dict[str, Any]:
+def open_index(
+    path: str | Path, source: TermSimilaritySource | None, *, verify: bool = False
+) -> dict[str, Any]:
     """Open a folder and return the arguments of the index that it holds."""
     folder = open_folder(path, "index")
+    if verify:
+        folder.verify()
     try:
         settings = folder.settings
         (name,) = settings["segments"]

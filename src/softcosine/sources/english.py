@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cache
 from importlib.resources import as_file, files
 
-from softcosine.sources.word_vectors import WordVectors
+import numpy as np
 
-__all__ = ["english_table", "looks_english"]
+from softcosine.sources.word_vectors import WordVectors
+from softcosine.text.vocabulary import Vocabulary
+
+__all__ = ["english_share", "english_table"]
 
 _TELLING_LENGTH = 5  # shorter words are shared by too many languages
 
 
 @cache
 def english_table() -> WordVectors:
-    """Table of about 30,000 English words; read once a process.
+    """Return the table of English words; read once a process.
 
     How it was made, and under which licence it comes, is told in ``data/CARD.md`` beside it.
     """
@@ -25,20 +27,25 @@ def english_table() -> WordVectors:
         return read_vectors(path)
 
 
-def looks_english(words: Iterable[str]) -> float:
-    """Share of the distinct words of five letters or more that the English table knows.
+def english_share(vocabulary: Vocabulary) -> float:
+    """Share of the documents' longer words that the bundled English table knows.
 
-    Parameters
-    ----------
-    words : iterable of str
-        Unstemmed; shorter words, and those with anything but letters, tell nothing.
-
-    Returns
-    -------
-    float
-        In [0, 1]; 0 where no word tells anything.
+    A word counts once for each document that has it, so that the many names and misspellings that
+    stand in a single document do not outvote the language. Words of `_TELLING_LENGTH` letters or
+    more tell; where there are none, all do. 0 for an empty vocabulary.
     """
-    telling = {word for word in words if len(word) >= _TELLING_LENGTH and word.isalpha()}
-    if not telling:
+    forms = vocabulary.forms or tuple((term,) for term in vocabulary.terms)
+    frequencies = vocabulary.document_frequencies
+    weights = np.ones(len(vocabulary)) if frequencies is None else frequencies.astype(np.float64)
+    # Under stemming the most frequent form is what people wrote.
+    words = [own[0] if own else term for own, term in zip(forms, vocabulary.terms, strict=True)]
+    telling = np.array(
+        [word.isalpha() and len(word) >= _TELLING_LENGTH for word in words], dtype=np.bool_
+    )
+    if not telling.any():
+        telling = np.array([word.isalpha() for word in words], dtype=np.bool_)
+    total = float(weights[telling].sum())
+    if total == 0.0:
         return 0.0
-    return float((english_table().find(list(telling)) >= 0).mean())
+    known = english_table().find(words) >= 0
+    return float(weights[telling & known].sum()) / total
