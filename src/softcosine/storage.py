@@ -22,7 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import AlreadyExistsError, CorruptIndexError, IndexFormatError
+from softcosine.errors import (
+    AlreadyExistsError,
+    CorruptIndexError,
+    IndexFormatError,
+    InvalidInputError,
+)
 
 __all__ = ["FORMAT_VERSION", "Folder", "open_folder", "write_folder"]
 
@@ -68,7 +73,11 @@ class Folder:
     def verify(self) -> None:
         """Read every file whole and compare its checksum; CorruptIndexError names the first bad."""
         for name, facts in self.files.items():
-            if _sha256(self.path / name) != facts["sha256"]:
+            try:
+                found = _sha256(self.path / name)
+            except OSError as error:
+                raise CorruptIndexError(f"{self.path / name} cannot be read: {error}") from error
+            if found != facts["sha256"]:
                 raise CorruptIndexError(
                     f"{self.path / name} has changed since it was written; rebuild the index or "
                     "restore the file from a copy."
@@ -106,18 +115,13 @@ def write_folder(
     ------
     AlreadyExistsError
         If `path` exists and may not be replaced.
+    FileNotFoundError
+        If its parent does not exist.
+    InvalidInputError
+        If `settings` hold what JSON cannot.
     """
     target = Path(path)
-    if target.exists() or target.is_symlink():
-        if not overwrite:
-            raise AlreadyExistsError(
-                f"{target} exists already; choose another name, or ask for overwriting."
-            )
-        if not _is_stored(target, kind):
-            raise AlreadyExistsError(
-                f"{target} exists and is no softcosine {kind}, so it is not overwritten; "
-                "choose another name."
-            )
+    _check_free(target, kind, overwrite)
     if not target.parent.is_dir():
         raise FileNotFoundError(f"the folder {target.parent} does not exist; create it first.")
     with _beside(target) as work:
@@ -139,11 +143,19 @@ def write_folder(
             "settings": dict(settings),
             "files": facts,
         }
-        manifest["checksum"] = _checksum(manifest)
+        try:
+            manifest["checksum"] = _checksum(manifest)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(
+                f"the settings of this {kind} cannot be written as JSON: {error}; settings are "
+                "strings, numbers, lists and dictionaries."
+            ) from error
         text = json.dumps(manifest, ensure_ascii=True, indent=1, sort_keys=True)
         (work / _MANIFEST).write_text(text + "\n", encoding="utf-8")
         _sync(work / _MANIFEST)
-        _sync(work)
+        for folder in (*(path for path in work.rglob("*") if path.is_dir()), work):
+            _sync(folder)
+        _check_free(target, kind, overwrite)  # again: writing may have taken a while
         _rename_over(work, target)
 
 
@@ -184,7 +196,7 @@ def open_folder(path: str | Path, kind: str) -> Folder:
     for name, facts in manifest["files"].items():
         try:
             size = (folder / name).stat().st_size
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise CorruptIndexError(f"{folder / name} is missing.") from None
         if size != facts["bytes"]:
             raise CorruptIndexError(
@@ -192,6 +204,20 @@ def open_folder(path: str | Path, kind: str) -> Folder:
                 "cut short or altered: rebuild the index or restore the file from a copy."
             )
     return Folder(folder, manifest["settings"], manifest["files"])
+
+
+def _check_free(target: Path, kind: str, overwrite: bool) -> None:
+    if not target.exists() and not target.is_symlink():
+        return
+    if not overwrite:
+        raise AlreadyExistsError(
+            f"{target} exists already; choose another name, or ask for overwriting."
+        )
+    if not _is_stored(target, kind):
+        raise AlreadyExistsError(
+            f"{target} exists and is no softcosine {kind}, so it is not overwritten; "
+            "choose another name."
+        )
 
 
 def _is_stored(path: Path, kind: str) -> bool:
@@ -247,7 +273,7 @@ def _rename_over(work: Path, target: Path) -> None:
             target.rename(old / "old")
             try:
                 work.rename(target)
-            except OSError:
+            except BaseException:  # an interrupt too: the old one must not be swept
                 (old / "old").rename(target)
                 raise
     _sync(target.parent)

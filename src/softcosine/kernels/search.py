@@ -23,9 +23,9 @@ def expand(  # type: ignore[no-untyped-def]
 
     `query_terms` ascending and `query_weights` = W x. `extra_terms`, `extra_values` are what query
     words outside the vocabulary contribute to S' W x. `expansion` (n_terms,) float64 and `seen`
-    (n_terms,) are zero on entry; `touched` receives the reached terms. `facts` receives the largest
-    and the smallest absolute weight, the number of negative ones, x'WSWx over the vocabulary,
-    and the squared ordinary norm of S' W x.
+    (n_terms,) are zero on entry; `touched` receives the reached terms. `facts` (6,) receives the
+    largest and the smallest absolute weight, the number of negative ones, x'WSWx over the
+    vocabulary, the squared ordinary norm of S' W x, and the number of weights that are not finite.
     """
     n = 0
     for a in range(query_terms.shape[0]):
@@ -38,6 +38,10 @@ def expand(  # type: ignore[no-untyped-def]
                 touched[n] = j
                 n += 1
             expansion[j] += s_values[p] * x
+    # Before the extra values come in: what they add to the norm is known otherwise.
+    norm = 0.0
+    for a in range(query_terms.shape[0]):
+        norm += query_weights[a] * expansion[query_terms[a]]
     for a in range(extra_terms.shape[0]):
         j = extra_terms[a]
         if seen[j] == 0:
@@ -45,13 +49,11 @@ def expand(  # type: ignore[no-untyped-def]
             touched[n] = j
             n += 1
         expansion[j] += extra_values[a]
-    norm = 0.0
-    for a in range(query_terms.shape[0]):
-        norm += query_weights[a] * expansion[query_terms[a]]
     largest = 0.0
     smallest = np.inf
     negative = 0.0
     squares = 0.0
+    infinite = 0.0
     for t in range(n):
         j = touched[t]
         squares += expansion[j] * expansion[j]
@@ -64,11 +66,14 @@ def expand(  # type: ignore[no-untyped-def]
             smallest = size
         if value < 0.0:
             negative += 1.0
+        if not np.isfinite(value):
+            infinite += 1.0
     facts[0] = largest
     facts[1] = smallest
     facts[2] = negative
     facts[3] = norm
     facts[4] = squares
+    facts[5] = infinite
     return n
 
 

@@ -49,11 +49,16 @@ def assemble(
     -------
     csr_array of shape (n_terms, n_terms), float32
         Column indices ascending, the diagonal stored.
+
+    Raises
+    ------
+    InvalidInputError
+        If a setting is unknown, or the candidates break the promises of `Neighbors`.
     """
     n = len(vocabulary)
-    if neighbors.indptr.shape[0] != n + 1:
+    if len(neighbors) != n:
         raise InvalidInputError(
-            f"neighbours of {neighbors.indptr.shape[0] - 1} terms were given for a vocabulary of "
+            f"neighbours of {len(neighbors)} terms were given for a vocabulary of "
             f"{n}; give one row a term, in the vocabulary's order."
         )
     if max_neighbors < 0:
@@ -65,11 +70,38 @@ def assemble(
             f"strategy is {strategy!r}; choose one of {', '.join(get_args(Strategy))}."
         ) from None
     sequence = column_order(vocabulary, order)
-    # Entries below the smallest normal float32 would only slow the kernels down.
+    _check(neighbors, n)
     S = off_diagonal(neighbors, sequence, max_neighbors) + eye_array(n, dtype=np.float32)
     S = csr_array(S, dtype=np.float32)
     S.sort_indices()
     return S
+
+
+def _check(neighbors: Neighbors, n: int) -> None:
+    """Raise where a source breaks its promises: the kernels trust what it says."""
+    indptr, indices, similarities = neighbors.indptr, neighbors.indices, neighbors.similarities
+    if (
+        indptr[0] != 0
+        or np.any(np.diff(indptr) < 0)
+        or not indptr[-1] == indices.shape[0] == similarities.shape[0]
+    ):
+        raise InvalidInputError("the source's indptr does not fit its indices and similarities.")
+    if indices.size and not (indices.min() >= 0 and indices.max() < n):
+        raise InvalidInputError(
+            f"the source names neighbours {indices.min()} to {indices.max()}, and the vocabulary "
+            f"has the terms 0 to {n - 1}."
+        )
+    bad = np.flatnonzero(~((similarities > 0.0) & (similarities <= 1.0)))
+    if bad.size:
+        raise InvalidInputError(
+            f"the source gives a similarity of {similarities[bad[0]]}; similarities of neighbours "
+            "lie above 0 and are at most 1."
+        )
+    rows = neighbors.rows()
+    if np.any(rows == indices):
+        raise InvalidInputError("the source gives a term as its own neighbour.")
+    if np.any((similarities[1:] > similarities[:-1]) & (rows[1:] == rows[:-1])):
+        raise InvalidInputError("the source does not give neighbours by decreasing similarity.")
 
 
 def column_order(vocabulary: Vocabulary, order: Order) -> NDArray[np.int32]:

@@ -1,10 +1,9 @@
-"""Is S positive semidefinite, and what least change makes it so?"""
+"""Whether S is positive semidefinite, and the least change that makes it so."""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
 __all__ = ["is_dominant", "is_symmetric", "shrink_to_definite", "smallest_eigenvalue"]
 
@@ -40,6 +39,9 @@ def smallest_eigenvalue(S: csr_array, *, tolerance: float = 1e-4) -> float:
         return 1.0
     if n <= _DENSE_ORDER:
         return float(np.linalg.eigvalsh(S.toarray().astype(np.float64))[0])
+    # Loading it takes a tenth of a second, which searching an opened index need not pay.
+    from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+
     matrix = S.astype(np.float64)
     start = np.random.default_rng(0).standard_normal(n)
     try:

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array, eye_array, issparse
+from scipy.sparse import csr_array, eye_array
 
 from softcosine.errors import (
     IndefiniteMatrixWarning,
@@ -20,13 +20,15 @@ from softcosine.errors import (
 )
 from softcosine.matrix import definiteness
 from softcosine.matrix.assembly import Order, Strategy, assemble
+from softcosine.matrix.reading import read_similarities
+from softcosine.matrix.representatives import representatives
 from softcosine.sources.guard import Guarded
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.storage import Folder, open_folder, write_folder
 from softcosine.text.packing import pack_strings, unpack_strings
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["MatrixStatistics", "TermSimilarityMatrix", "representatives"]
+__all__ = ["MatrixStatistics", "TermSimilarityMatrix", "checked_similarity"]
 
 Progress = Callable[[int, int], None]
 
@@ -125,6 +127,15 @@ class TermSimilarityMatrix:
         progress : callable, optional
             Called with (terms done, terms in all).
         """
+        if not isinstance(source, TermSimilaritySource):
+            raise InvalidInputError(
+                f"the source is of type {type(source).__name__}; it must have the methods knows, "
+                "neighbors and similarities of a TermSimilaritySource."
+            )
+        if not _is_count(max_neighbors):
+            raise InvalidInputError(
+                f"max_neighbors is {max_neighbors!r}; it must be a whole number of 0 or more."
+            )
         if guard and not isinstance(source, Guarded):
             source = Guarded(source)
         words = representatives(source, vocabulary)
@@ -140,7 +151,7 @@ class TermSimilarityMatrix:
             representatives=words,
             settings={
                 "made": "source",
-                "max_neighbors": max_neighbors,
+                "max_neighbors": int(max_neighbors),
                 "strategy": strategy,
                 "order": order,
             },
@@ -161,7 +172,8 @@ class TermSimilarityMatrix:
         ----------
         S : array or sparse array of shape (n_terms, n_terms)
             Finite, with unit diagonal. It may be asymmetric or hold negative entries; what cannot
-            work with such an S says so.
+            work with such an S says so. Where s_ij and s_ji differ by rounding only (1e-6), both
+            become their mean.
         vocabulary : Vocabulary, optional
             ``Vocabulary.numbered(n_terms)`` by default.
         warn : bool
@@ -170,16 +182,11 @@ class TermSimilarityMatrix:
         Raises
         ------
         InvalidInputError
-            If S is not square, not finite, or its diagonal is not 1.
+            If S is not square, not real, not finite in float32, or its diagonal is not 1.
         VocabularyMismatchError
             If S and the vocabulary differ in order.
         """
-        try:
-            matrix = csr_array(S if issparse(S) else np.asarray(S, np.float64))
-        except (ValueError, TypeError) as error:
-            raise InvalidInputError(f"S cannot be read as a matrix: {error}") from error
-        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-            raise InvalidInputError(f"S has shape {matrix.shape}; it must be square.")
+        matrix = read_similarities(S)
         n = matrix.shape[0]
         if vocabulary is None:
             vocabulary = Vocabulary.numbered(n)
@@ -188,20 +195,6 @@ class TermSimilarityMatrix:
                 f"S has order {n} but the vocabulary has {len(vocabulary)} terms; "
                 "build both from one vocabulary."
             )
-        matrix = csr_array(matrix, copy=True)
-        matrix.sum_duplicates()
-        if not np.all(np.isfinite(matrix.data)):
-            raise InvalidInputError("S holds NaN or infinity; every similarity must be finite.")
-        wrong = np.flatnonzero(np.abs(matrix.diagonal() - 1.0) > 1e-6)
-        if wrong.size:
-            raise InvalidInputError(
-                f"S[{wrong[0]}, {wrong[0]}] is {matrix.diagonal()[wrong[0]]:g}; the diagonal of a "
-                "term similarity matrix is 1. Scale rows and columns by 1/sqrt of the diagonal."
-            )
-        matrix.setdiag(1.0)
-        matrix.eliminate_zeros()
-        matrix = csr_array(matrix, dtype=np.float32)
-        matrix.sort_indices()
         made = cls(matrix, vocabulary, settings={"made": "matrix"})
         if warn:
             made.warn_if_indefinite()
@@ -272,7 +265,11 @@ class TermSimilarityMatrix:
         ------
         UnknownTermError
             If the term is not in the vocabulary.
+        InvalidInputError
+            If k is no whole number of 0 or more.
         """
+        if not _is_count(k):
+            raise InvalidInputError(f"k is {k!r}; it must be a whole number of 0 or more.")
         i = self.vocabulary.index(term)
         start, stop = self._S.indptr[i], self._S.indptr[i + 1]
         pairs = [
@@ -283,7 +280,7 @@ class TermSimilarityMatrix:
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:k]
 
     def statistics(self, *, eigenvalue: bool = True) -> MatrixStatistics:
-        """Count neighbours; with `eigenvalue`, also find the smallest one (seconds if S is large)."""
+        """Count neighbours; with `eigenvalue`, the smallest one too (seconds if S is large)."""
         n = len(self)
         counts = np.diff(self._S.indptr) - 1
         total = int(counts.sum())
@@ -333,7 +330,8 @@ class TermSimilarityMatrix:
             S,
             self.vocabulary,
             representatives=self.representatives,
-            settings={**self.settings, "shrunk": factor},
+            # A source's answers are multiplied by it too, so repeated shrinking adds up.
+            settings={**self.settings, "shrunk": factor * self.settings.get("shrunk", 1.0)},
         )
 
     def require_symmetric(self, purpose: str) -> None:
@@ -350,27 +348,33 @@ class TermSimilarityMatrix:
         write_folder(path, "matrix", settings, arrays, overwrite=overwrite)
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Open a saved S; its arrays are mapped, not read.
+    def load(cls, path: str | Path, *, verify: bool = False) -> Self:
+        """Open a saved S; its arrays are mapped, not read, unless to `verify` their checksums.
 
         Raises
         ------
         FileNotFoundError, IndexFormatError, CorruptIndexError
         """
         folder = open_folder(path, "matrix")
+        if verify:
+            folder.verify()
         return cls.from_folder(folder, folder.settings, "matrix")
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return settings and named arrays from which `from_folder` makes S again."""
         indptr, indices, data = self.arrays
-        arrays = {"matrix/indptr": indptr, "matrix/indices": indices, "matrix/data": data}
+        arrays: dict[str, NDArray[Any]] = {
+            "matrix/indptr": indptr,
+            "matrix/indices": indices,
+            "matrix/data": data,
+        }
         for name, array in self.vocabulary.to_arrays().items():
             arrays[f"vocabulary/{name}"] = array
         if self.representatives is not self.vocabulary.terms:
             blob, offsets = pack_strings(self.representatives)
             arrays["matrix/representatives"] = blob
             arrays["matrix/representatives_offsets"] = offsets
-        settings = {"matrix": self.settings, "symmetric": self.symmetric}
+        settings: dict[str, Any] = {"matrix": self.settings, "symmetric": self.symmetric}
         return settings, arrays
 
     @classmethod
@@ -389,19 +393,16 @@ class TermSimilarityMatrix:
         return matrix
 
 
-def representatives(source: TermSimilaritySource, vocabulary: Vocabulary) -> tuple[str, ...]:
-    """Return the word that stands for each term: its most frequent form that the source knows.
+def checked_similarity(S: object) -> TermSimilarityMatrix:
+    """Return S; InvalidInputError says how to wrap what is no TermSimilarityMatrix."""
+    if not isinstance(S, TermSimilarityMatrix):
+        raise InvalidInputError(
+            f"S is of type {type(S).__name__}; wrap a matrix by "
+            "TermSimilarityMatrix.from_matrix(S, vocabulary)."
+        )
+    return S
 
-    Sources know words, not stems. Without stemming a term stands for itself.
-    """
-    if vocabulary.forms is None:
-        return vocabulary.terms
-    flat = [form for forms in vocabulary.forms for form in forms]
-    known = source.knows(flat)
-    words = []
-    position = 0
-    for term, forms in zip(vocabulary.terms, vocabulary.forms, strict=True):
-        here = known[position : position + len(forms)]
-        position += len(forms)
-        words.append(forms[int(np.argmax(here))] if here.any() else (forms[0] if forms else term))
-    return tuple(words)
+
+def _is_count(value: object) -> bool:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return whole and int(value) >= 0  # type: ignore[call-overload]

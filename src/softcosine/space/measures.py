@@ -13,8 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
-from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.space.norms import checked_matrix, reciprocal, row_sums, soft_norms
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
+from softcosine.space.norms import (
+    balanced,
+    checked_matrix,
+    reciprocal,
+    row_sums,
+    scaled_rows,
+    soft_norms,
+)
 
 __all__ = [
     "paired_soft_cosine_similarity",
@@ -24,6 +31,9 @@ __all__ = [
     "soft_norm",
     "sparse_soft_cosine_similarity",
 ]
+
+# Checked X and Y, and S in float64. Any, since SciPy tells a type checker nothing.
+_Operands = tuple[Any, Any, Any]
 
 _BLOCK = 512  # rows of X whose products are held at once in the sparse form
 
@@ -48,7 +58,7 @@ def soft_inner_product(
     Raises
     ------
     InvalidInputError
-        If a coordinate is not finite, or S is asymmetric.
+        If a coordinate is not finite, S is asymmetric, or a product leaves the range of float64.
     VocabularyMismatchError
         If X, Y and S count different numbers of terms.
 
@@ -60,7 +70,7 @@ def soft_inner_product(
     array([[1.]])
     """
     X, Y, matrix = _operands(X, Y, S)
-    return _dense((X @ matrix) @ Y.T)
+    return _in_range(_products(X @ matrix, Y))
 
 
 def soft_norm(X: ArrayLike | csr_array, S: TermSimilarityMatrix) -> NDArray[np.float64]:
@@ -84,6 +94,8 @@ def soft_norm(X: ArrayLike | csr_array, S: TermSimilarityMatrix) -> NDArray[np.f
         If X and S count different numbers of terms.
     IndefiniteMatrixError
         If some document has x'Sx < 0 beyond rounding; the message names the first one.
+    InvalidInputError
+        If a coordinate is not finite, S is asymmetric, or a norm leaves the range of float64.
 
     Examples
     --------
@@ -93,7 +105,9 @@ def soft_norm(X: ArrayLike | csr_array, S: TermSimilarityMatrix) -> NDArray[np.f
     array([1.73205081, 3.        , 0.        ])
     """
     X, _, matrix = _operands(X, None, S)
-    return soft_norms(X, X @ matrix)
+    X, powers = balanced(X)
+    with np.errstate(over="ignore"):
+        return _in_range(np.ldexp(soft_norms(X, X @ matrix, matrix), powers))
 
 
 def soft_cosine_similarity(
@@ -131,11 +145,11 @@ def soft_cosine_similarity(
     >>> sc.soft_cosine_similarity(X, Y, S).round(3)
     array([[0.75]])
     """
-    X, Y, matrix = _operands(X, Y, S)
+    X, Y, matrix = _balanced_operands(X, Y, S)
     left = X @ matrix
-    x_norms = soft_norms(X, left)
-    y_norms = x_norms if Y is X else soft_norms(Y, Y @ matrix)
-    return _dense((reciprocal(x_norms)[:, None] * left) @ (reciprocal(y_norms)[:, None] * Y).T)
+    x_factors = reciprocal(soft_norms(X, left, matrix))
+    y_factors = x_factors if Y is X else reciprocal(soft_norms(Y, Y @ matrix, matrix))
+    return _products(scaled_rows(x_factors, left), scaled_rows(y_factors, Y))
 
 
 def sparse_soft_cosine_similarity(
@@ -164,19 +178,22 @@ def sparse_soft_cosine_similarity(
     csr_array of shape (n_x, n_y), float64
         Column indices ascending.
     """
-    X, Y, matrix = _operands(X, Y, S)
-    if k is not None and k < 1:
-        raise InvalidInputError(f"k is {k}; it must be 1 or more.")
-    y_scaled = csr_array(reciprocal(soft_norms(Y, Y @ matrix))[:, None] * Y).T.tocsr()
+    X, Y, matrix = _balanced_operands(X, Y, S)
+    if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
+        raise InvalidInputError(f"k is {k!r}; it must be a whole number of 1 or more, or None.")
+    if not isinstance(min_similarity, int | float | np.number) or np.isnan(min_similarity):
+        raise InvalidInputError(f"min_similarity is {min_similarity!r}; it must be a number.")
+    y_scaled = scaled_rows(reciprocal(soft_norms(Y, Y @ matrix, matrix)), Y).T.tocsr()
     blocks = []
     for start in range(0, X.shape[0], _BLOCK):
         rows = X[start : start + _BLOCK]
         left = rows @ matrix
-        block = csr_array((reciprocal(soft_norms(rows, left, start))[:, None] * left) @ y_scaled)
+        factors = reciprocal(soft_norms(rows, left, matrix, first_row=start))
+        block = csr_array(scaled_rows(factors, left) @ y_scaled)
         block.sort_indices()
         blocks.append(_keep(block, k, min_similarity))
     if not blocks:
-        return csr_array((X.shape[0], Y.shape[0]), dtype=np.float64)
+        return csr_array((0, y_scaled.shape[1]), dtype=np.float64)
     indptr = np.concatenate([[0], *(np.diff(block.indptr) for block in blocks)]).cumsum()
     return csr_array(
         (
@@ -184,7 +201,7 @@ def sparse_soft_cosine_similarity(
             np.concatenate([block.indices for block in blocks]),
             indptr,
         ),
-        shape=(X.shape[0], Y.shape[0]),
+        shape=(X.shape[0], y_scaled.shape[1]),
     )
 
 
@@ -193,7 +210,7 @@ def paired_soft_inner_product(
 ) -> NDArray[np.float64]:
     """Inner product of row i of X with row i of Y, shape (n,), float64."""
     X, Y, matrix = _paired(X, Y, S)
-    return row_sums((X @ matrix) * Y)
+    return _in_range(row_sums((X @ matrix) * Y))
 
 
 def paired_soft_cosine_similarity(
@@ -209,19 +226,27 @@ def paired_soft_cosine_similarity(
     array([0.5, 1. ])
     """
     X, Y, matrix = _paired(X, Y, S)
+    X, Y = balanced(X)[0], balanced(Y)[0]
     left = X @ matrix
-    products = row_sums(left * Y)
-    return products * reciprocal(soft_norms(X, left)) * reciprocal(soft_norms(Y, Y @ matrix))
+    x_factors = reciprocal(soft_norms(X, left, matrix))
+    y_factors = reciprocal(soft_norms(Y, Y @ matrix, matrix))
+    return row_sums(left * Y) * x_factors * y_factors
 
 
-def _operands(X: Any, Y: Any, S: TermSimilarityMatrix) -> tuple[csr_array, csr_array, csr_array]:
-    S.require_symmetric("a pairwise measure")
+def _operands(X: Any, Y: Any, S: TermSimilarityMatrix) -> _Operands:
+    checked_similarity(S).require_symmetric("a pairwise measure")
     X = checked_matrix(X, len(S), "X")
     Y = X if Y is None else checked_matrix(Y, len(S), "Y")
     return X, Y, S.to_scipy().astype(np.float64)
 
 
-def _paired(X: Any, Y: Any, S: TermSimilarityMatrix) -> tuple[csr_array, csr_array, csr_array]:
+def _balanced_operands(X: Any, Y: Any, S: TermSimilarityMatrix) -> _Operands:
+    X, Y, matrix = _operands(X, Y, S)
+    scaled = balanced(X)[0]
+    return scaled, scaled if Y is X else balanced(Y)[0], matrix
+
+
+def _paired(X: Any, Y: Any, S: TermSimilarityMatrix) -> _Operands:
     X, Y, matrix = _operands(X, Y, S)
     if X.shape[0] != Y.shape[0]:
         raise InvalidInputError(
@@ -230,8 +255,16 @@ def _paired(X: Any, Y: Any, S: TermSimilarityMatrix) -> tuple[csr_array, csr_arr
     return X, Y, matrix
 
 
-def _dense(product: csr_array) -> NDArray[np.float64]:
-    return np.asarray(product.toarray(), np.float64)
+def _products(left: csr_array, right: csr_array) -> NDArray[np.float64]:
+    return np.asarray((left @ right.T).toarray(), np.float64)
+
+
+def _in_range(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    if not np.all(np.isfinite(values)):
+        raise InvalidInputError(
+            "a product leaves the range of float64; scale X and Y down, or ask for soft cosines."
+        )
+    return values
 
 
 def _keep(block: csr_array, k: int | None, min_similarity: float) -> csr_array:

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
 from softcosine.errors import IndefiniteMatrixError, InvalidInputError, VocabularyMismatchError
+from softcosine.matrix.reading import read_matrix
 
-__all__ = ["checked_matrix", "reciprocal", "roots", "row_sums", "soft_norms"]
+__all__ = [
+    "balanced",
+    "checked_matrix",
+    "reciprocal",
+    "roots",
+    "row_sums",
+    "scaled_rows",
+    "soft_norms",
+]
 
-# x'Sx may come out this far below zero by rounding alone, relative to the sum of its terms' sizes.
+# x'Sx may come out this far from zero by rounding alone, relative to the sum of its terms' sizes.
 _ROUNDING = 1e-12
 
 
@@ -24,31 +33,11 @@ def checked_matrix(X: ArrayLike | csr_array, n_terms: int, name: str) -> csr_arr
     VocabularyMismatchError
         If it does not have `n_terms` columns.
     """
-    try:
-        matrix = X if issparse(X) else np.asarray(X, np.float64)
-        if matrix.ndim != 2:
-            raise InvalidInputError(
-                f"{name} has {matrix.ndim} dimension(s); it must have two, documents by terms."
-            )
-        matrix = csr_array(matrix, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, InvalidInputError):
-            raise
-        raise InvalidInputError(f"{name} cannot be read as a matrix: {error}") from error
+    matrix = read_matrix(X, name)
     if matrix.shape[1] != n_terms:
         raise VocabularyMismatchError(
             f"{name} has {matrix.shape[1]} terms but S has {n_terms}; build both from one "
             "vocabulary."
-        )
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-    if not np.all(np.isfinite(matrix.data)):
-        row = int(
-            np.searchsorted(matrix.indptr, np.flatnonzero(~np.isfinite(matrix.data))[0], "right")
-        )
-        raise InvalidInputError(
-            f"{name} holds NaN or infinity in row {row - 1}; every weight must be finite."
         )
     return matrix
 
@@ -58,23 +47,63 @@ def row_sums(products: csr_array) -> NDArray[np.float64]:
     return np.asarray(csr_array(products).sum(axis=1), np.float64).ravel()
 
 
-def soft_norms(X: csr_array, X_S: csr_array, first_row: int = 0) -> NDArray[np.float64]:
+def scaled_rows(factors: NDArray[np.float64], X: csr_array) -> csr_array:
+    """Multiply every row by its factor."""
+    return csr_array(factors[:, None] * X)
+
+
+def balanced(X: csr_array) -> tuple[csr_array, NDArray[np.intc]]:
+    """Divide every row by the power of two that brings its largest size into [1, 2).
+
+    No digit is lost, and no norm of the row can overflow or vanish. The powers are returned too;
+    0 for rows without entries.
+    """
+    largest = np.zeros(X.shape[0])
+    filled = np.diff(X.indptr) > 0
+    if filled.any():
+        largest[filled] = np.maximum.reduceat(np.abs(X.data), X.indptr[:-1][filled])
+    powers = np.where(largest > 0, np.frexp(largest)[1] - 1, 0).astype(np.intc)
+    data = np.ldexp(X.data, -np.repeat(powers, np.diff(X.indptr)))
+    return csr_array((data, X.indices, X.indptr), shape=X.shape), powers
+
+
+def soft_norms(
+    X: csr_array, X_S: csr_array, S: csr_array, *, first_row: int = 0
+) -> NDArray[np.float64]:
     """Soft norms of the rows of X: roots of the row sums of (X S) ∘ X (theory T2, T5)."""
-    products = csr_array(X_S * X)
-    squares = row_sums(products)
-    return roots(squares, row_sums(abs(products)), first_row=first_row)
+    squares = row_sums(X_S * X)
+    sizes = np.abs(squares)
+    if np.any(X.data < 0) or np.any(S.data < 0):
+        sizes = row_sums((abs(X) @ abs(S)) * abs(X))
+    return roots(squares, sizes, first_row=first_row)
 
 
 def roots(
     squares: NDArray[np.float64], sizes: NDArray[np.float64], *, first_row: int = 0
 ) -> NDArray[np.float64]:
-    """Square roots of x'Sx; what is negative by rounding alone, relative to `sizes`, is 0.
+    """Square roots of x'Sx; what differs from 0 by rounding alone, relative to `sizes`, is 0.
+
+    Parameters
+    ----------
+    squares : ndarray of shape (n_docs,)
+        x'Sx of every document.
+    sizes : ndarray of shape (n_docs,)
+        The same sums with every summand's absolute value.
+    first_row : int
+        Number of the first document, for messages.
 
     Raises
     ------
     IndefiniteMatrixError
         If some x'Sx is negative beyond rounding.
+    InvalidInputError
+        If some x'Sx leaves the range of float64.
     """
+    if not np.all(np.isfinite(sizes)):
+        raise InvalidInputError(
+            f"x'Sx of document {first_row + int(np.argmin(np.isfinite(sizes)))} leaves the range "
+            "of float64; scale its weights, or the entries of S, down."
+        )
     negative = np.flatnonzero(squares < -_ROUNDING * sizes)
     if negative.size:
         raise IndefiniteMatrixError(
@@ -82,7 +111,7 @@ def roots(
             f"({negative.size} of {squares.shape[0]} are negative): S is not positive "
             "semidefinite. Use S.shrunk(), or build S with strategy='dominant'."
         )
-    return np.sqrt(np.maximum(squares, 0.0))
+    return np.sqrt(np.where(squares <= _ROUNDING * sizes, 0.0, squares))
 
 
 def reciprocal(norms: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,8 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, hstack
 
 from softcosine.errors import InvalidInputError
-from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.space.norms import checked_matrix, reciprocal, soft_norms
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
+from softcosine.space.norms import (
+    balanced,
+    checked_matrix,
+    reciprocal,
+    row_sums,
+    scaled_rows,
+    soft_norms,
+)
 
 __all__ = ["cosine_documents", "cosine_queries", "expand_queries", "unit_documents"]
 
@@ -24,7 +31,7 @@ def expand_queries(
     term_weights: ArrayLike | None = None,
     raw_documents: bool = False,
 ) -> csr_array:
-    r"""Queries whose dot product with stored documents is the soft inner product (theory T8).
+    r"""Expand queries: their dot product with documents is the soft inner product (theory T8).
 
     .. math:: x' = S^\top W x, \quad x'^\top (W y) = \langle x, y \rangle
 
@@ -42,11 +49,18 @@ def expand_queries(
     Returns
     -------
     csr_array of shape (n_queries, n_terms), float64
+
+    Raises
+    ------
+    InvalidInputError, VocabularyMismatchError
     """
-    Q = checked_matrix(Q, len(S), "Q")
+    Q = checked_matrix(Q, len(checked_similarity(S)), "Q")
     weights = _checked_weights(term_weights, len(S))
     expanded = (Q * weights[None, :]) @ S.to_scipy().astype(np.float64)
-    return csr_array(expanded * weights[None, :] if raw_documents else expanded)
+    expanded = csr_array(expanded * weights[None, :] if raw_documents else expanded)
+    if not np.all(np.isfinite(expanded.data)):
+        raise InvalidInputError("an expanded query leaves the range of float64; scale Q down.")
+    return expanded
 
 
 def unit_documents(
@@ -66,11 +80,11 @@ def unit_documents(
     IndefiniteMatrixError
         If some document has y'Sy < 0.
     """
-    S.require_symmetric("a document form")
+    checked_similarity(S).require_symmetric("a document form")
     X = checked_matrix(X, len(S), "X")
-    weighted = csr_array(X * _checked_weights(term_weights, len(S))[None, :])
-    norms = soft_norms(weighted, weighted @ S.to_scipy().astype(np.float64))
-    return csr_array(reciprocal(norms)[:, None] * weighted)
+    weighted = csr_array(balanced(X)[0] * _checked_weights(term_weights, len(S))[None, :])
+    weighted, matrix = balanced(weighted)[0], S.to_scipy().astype(np.float64)
+    return scaled_rows(reciprocal(soft_norms(weighted, weighted @ matrix, matrix)), weighted)
 
 
 def cosine_documents(
@@ -94,7 +108,7 @@ def cosine_documents(
     """
     _require_non_negative(X, S)
     unit = unit_documents(X, S, term_weights=term_weights)
-    squares = np.asarray((unit * unit).sum(axis=1)).ravel()
+    squares = row_sums(unit * unit)
     rest = np.sqrt(np.maximum(0.0, 1.0 - squares))
     return csr_array(hstack([unit, csr_array(rest[:, None])], format="csr"))
 
@@ -102,7 +116,7 @@ def cosine_documents(
 def cosine_queries(
     Q: ArrayLike | csr_array, S: TermSimilarityMatrix, *, term_weights: ArrayLike | None = None
 ) -> csr_array:
-    r"""Queries to go with `cosine_documents`: expanded, of length 1, with a last 0 (theory T10).
+    r"""Make the queries for `cosine_documents`: expanded, of length 1, a last 0 (theory T10).
 
     .. math:: x'' = [\, x' / \lVert x' \rVert, 0 \,]
 
@@ -112,16 +126,20 @@ def cosine_queries(
         Zero rows for queries that reach no term.
     """
     _require_non_negative(Q, S)
-    expanded = expand_queries(Q, S, term_weights=term_weights)
-    lengths = np.sqrt(np.asarray((expanded * expanded).sum(axis=1)).ravel())
-    unit = reciprocal(lengths)[:, None] * expanded
+    Q = balanced(checked_matrix(Q, len(S), "Q"))[0]
+    expanded = balanced(expand_queries(Q, S, term_weights=term_weights))[0]
+    lengths = np.sqrt(row_sums(expanded * expanded))
+    unit = scaled_rows(reciprocal(lengths), expanded)
     return csr_array(hstack([unit, csr_array((unit.shape[0], 1))], format="csr"))
 
 
 def _checked_weights(term_weights: ArrayLike | None, n_terms: int) -> NDArray[np.float64]:
     if term_weights is None:
         return np.ones(n_terms)
-    weights = np.asarray(term_weights, np.float64)
+    try:
+        weights = np.asarray(term_weights, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"term_weights cannot be read as numbers: {error}") from error
     if weights.shape != (n_terms,):
         raise InvalidInputError(
             f"term_weights has shape {weights.shape}; S needs one weight a term, ({n_terms},)."
@@ -132,7 +150,7 @@ def _checked_weights(term_weights: ArrayLike | None, n_terms: int) -> NDArray[np
 
 
 def _require_non_negative(X: ArrayLike | csr_array, S: TermSimilarityMatrix) -> None:
-    if not S.non_negative or np.any(checked_matrix(X, len(S), "X").data < 0):
+    if not checked_similarity(S).non_negative or np.any(checked_matrix(X, len(S), "X").data < 0):
         raise InvalidInputError(
             "S and the documents must not have negative entries here (theory T10); use "
             "unit_documents with a store that ranks by dot product."

@@ -1,0 +1,71 @@
+"""A source of similarity that is a dictionary, and S made of plain arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.source import Neighbors, SourceState
+from softcosine.text.vocabulary import Vocabulary
+
+
+class ToySource:
+    """Similarities of pairs of words, looked up either way round."""
+
+    def __init__(self, pairs: Mapping[tuple[str, str], float], *, known: Sequence[str] = ()):
+        self.pairs = {}
+        for (left, right), similarity in pairs.items():
+            self.pairs[left, right] = self.pairs[right, left] = np.float32(similarity)
+        self.known = {word for pair in self.pairs for word in pair} | set(known)
+
+    def knows(self, terms):
+        return np.array([term in self.known for term in terms], bool)
+
+    def similarities(self, left, right):
+        return np.array(
+            [
+                1.0 if a == b else self.pairs.get((a, b), 0.0)
+                for a, b in zip(left, right, strict=True)
+            ],
+            np.float32,
+        )
+
+    def neighbors(self, terms, among, *, max_neighbors):
+        found = [
+            (i, j, self.pairs[term, other])
+            for i, term in enumerate(terms)
+            for j, other in enumerate(among)
+            if term != other and (term, other) in self.pairs
+        ]
+        rows, columns, values = zip(*found, strict=True) if found else ((), (), ())
+        return Neighbors.from_pairs(
+            np.array(rows, np.int64),
+            np.array(columns, np.int64),
+            np.array(values, np.float32),
+            n_terms=len(terms),
+            among=among,
+            max_neighbors=max_neighbors,
+        )
+
+
+class SavableToySource(ToySource):
+    """The same, and it can be saved under the kind ``"tests-toy"``."""
+
+    def state(self):
+        return SourceState(
+            kind="tests-toy",
+            settings={"pairs": [[a, b, float(s)] for (a, b), s in self.pairs.items()]},
+            arrays={"numbers": np.arange(3)},
+        )
+
+    @classmethod
+    def from_state(cls, state):
+        assert state.arrays["numbers"].tolist() == [0, 1, 2]
+        return cls({(a, b): s for a, b, s in state.settings["pairs"]})
+
+
+def similarity_matrix(S, vocabulary: Vocabulary | None = None) -> TermSimilarityMatrix:
+    """S without the warning about definiteness."""
+    return TermSimilarityMatrix.from_matrix(S, vocabulary, warn=False)
