@@ -41,7 +41,7 @@ def search(
     index: Index,
     words: Annotated[
         list[str],
-        typer.Argument(metavar="WORDS...", help="The query; - reads one from each line of stdin."),
+        typer.Argument(metavar="WORDS", help="The query; - reads one from each line of stdin."),
     ],
     k: Limit = 10,
     min_score: MinScore = 0.0,
@@ -131,7 +131,7 @@ def explain(
 
 def terms(
     index: Index,
-    words: Annotated[list[str], typer.Argument(metavar="WORD...", help="Single words.")],
+    words: Annotated[list[str], typer.Argument(metavar="WORD", help="Single words.")],
     k: Limit = 10,
     as_json: Json = False,
 ) -> None:

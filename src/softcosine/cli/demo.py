@@ -41,7 +41,7 @@ class _Answer:
 
 def demo(
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="WORDS...", help="Your own question.")
+        list[str] | None, typer.Argument(metavar="WORDS", help="Your own question.")
     ] = None,
     k: Annotated[
         int | None, typer.Option("-k", min=1, metavar="N", help="Most answers to a question.")
@@ -85,8 +85,8 @@ def demo(
     out = console()
     if not words:
         out.print(
-            f"The {len(index):,} symbols of Unicode {unicodedata.unidata_version}, found by their "
-            "names. No word of these questions\nstands in any name, not even its stem.\n"
+            f"{len(index):,} symbols of Unicode {unicodedata.unidata_version}, searched by their "
+            "names. No word of these\nquestions stands in any name, not even its stem.\n"
         )
     for one in answers:
         _show(one)
@@ -118,8 +118,8 @@ def choose_questions(vocabulary: Vocabulary, candidates: Sequence[str]) -> tuple
 
 
 def answer(index: SoftIndex, plain: SoftIndex, question: str, k: int) -> _Answer:
-    """Ask both indexes, and time the soft one."""
-    index.searcher()
+    """Ask both indexes, and time the soft one, its compiled code loaded before."""
+    index.search(question, k=k)
     started = time.perf_counter()
     hits = index.search(question, k=k)
     seconds = time.perf_counter() - started
@@ -173,12 +173,12 @@ def _show(one: _Answer) -> None:
     out.print(printable(one.hits.query), style="bold")
     table = Table.grid(padding=(0, 2, 0, 0), expand=False)
     table.add_column(min_width=4, justify="right")
-    table.add_column(width=34)
+    table.add_column(width=36)
     table.add_column(style="cyan", no_wrap=True)
     table.add_column()
     for hit, why in zip(one.hits, one.why, strict=True):
         table.add_row(
-            hit.id, marked(hit.snippet), f"{hit.score:.3f}", pairs_text(why.parts, limit=2)
+            hit.id, marked(hit.snippet), f"{hit.score:.3f}", pairs_text(why.parts[:2], joint="\n")
         )
     out.print(table if len(one.hits) else "  nothing found")
     if one.hits.unknown:
@@ -193,7 +193,8 @@ def _show_end(opened: OpenedSymbols, answers: list[_Answer], *, own: bool) -> No
     out = console()
     seconds = sorted(one.seconds for one in answers)[len(answers) // 2]
     built = f"Indexed in {duration(opened.built)}, once. " if opened.built is not None else ""
-    out.print(f"{built}Answered in {duration(seconds)} from {len(opened.index):,} names.", style="dim")
+    each = "" if len(answers) == 1 else " each"
+    out.print(f"{built}Answered in {duration(seconds)}{each}, once loaded.", style="dim")
     if opened.problem:
         out.print(f"The index could not be kept ({opened.problem}).", style="yellow")
     if own:
@@ -203,5 +204,5 @@ def _show_end(opened: OpenedSymbols, answers: list[_Answer], *, own: bool) -> No
         style="dim",
     )
     out.print('Your own words:  softcosine demo "sick infant"')
-    out.print("Your own texts:  softcosine index FILES -o my.index    (.jsonl .csv .txt, a folder)")
+    out.print("Your own texts:  softcosine index FILE -o my.index  (.jsonl .csv .txt, a folder)")
     out.print('                 softcosine search my.index "your words" --explain')

@@ -22,7 +22,7 @@ _ENGLISH = "english"  # names the bundled vectors among --vectors
 def index(
     inputs: Annotated[
         list[str],
-        typer.Argument(metavar="FILE...", help="Files, folders of text files, or - for stdin."),
+        typer.Argument(metavar="FILE", help="Files, folders of text files, or - for stdin."),
     ],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="INDEX", help="The folder to write.")

@@ -188,19 +188,24 @@ def marked(passage: Snippet) -> Text:
     return text
 
 
-def pairs_text(parts: Sequence[Part], limit: int = _SHOWN_PARTS) -> Text:
-    """Return the largest parts of a score in a line: ``tire ~ tyre adds .19``."""
+def pairs_text(parts: Sequence[Part], *, limit: int = _SHOWN_PARTS, joint: str = ", ") -> Text:
+    """Return the largest parts of a score in a line: ``tire ~ tyre .19, more .02``."""
     from rich.text import Text
 
     shown = []
     for part in parts[:limit]:
         sign = "=" if part.query_word == part.document_word else "~"
         words = f"{printable(part.query_word)} {sign} {printable(part.document_word)}"
-        shown.append(f"{words} {part.contribution:+.3f}")
+        shown.append(f"{words} {_short(part.contribution)}")
     rest = sum(part.contribution for part in parts[limit:])
     if len(parts) > limit:
-        shown.append(f"{len(parts) - limit} more {rest:+.3f}")
-    return Text("; ".join(shown), style="dim")
+        shown.append(f"{len(parts) - limit} more {_short(rest)}")
+    return Text(joint.join(shown), style="dim")
+
+
+def _short(contribution: float) -> str:
+    """Return a part of a score in two decimals, without a zero before the point if below 1."""
+    return f"{contribution:.2f}".replace("0.", ".", 1) if abs(contribution) < 1 else f"{contribution:.2f}"
 
 
 def show_explanation(explanation: Explanation, passage: str) -> None:
