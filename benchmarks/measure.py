@@ -27,10 +27,20 @@ PACKAGES = (
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds that one contestant took, over all its runs."""
+    """Seconds that one contestant took, over all its runs.
+
+    Attributes
+    ----------
+    name : str
+    seconds : tuple of float
+        By the clock, run by run.
+    cpu_seconds : tuple of float
+        Of processor time, over all threads; on a busy machine the steadier number.
+    """
 
     name: str
     seconds: tuple[float, ...]
+    cpu_seconds: tuple[float, ...]
 
     @property
     def median(self) -> float:
@@ -55,6 +65,7 @@ class Timing:
             f"median {unit}": round(self.median * factor, 4),
             f"min {unit}": round(self.minimum * factor, 4),
             f"max {unit}": round(self.maximum * factor, 4),
+            f"median cpu {unit}": round(statistics.median(self.cpu_seconds) * factor, 4),
         }
         if relative_to is not None:
             row["times the first"] = round(self.median / relative_to.median, 2)
@@ -80,15 +91,19 @@ def interleave(
         In the order of `contestants`.
     """
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
+    cpu_seconds: dict[str, list[float]] = {name: [] for name in contestants}
     for round_ in range(warmups + runs):
         for name, contestant in contestants.items():
             gc.collect()
-            start = time.perf_counter()
+            start, cpu_start = time.perf_counter(), time.process_time()
             contestant()
-            elapsed = time.perf_counter() - start
+            elapsed, cpu_elapsed = time.perf_counter() - start, time.process_time() - cpu_start
             if round_ >= warmups:
                 seconds[name].append(elapsed)
-    return {name: Timing(name, tuple(values)) for name, values in seconds.items()}
+                cpu_seconds[name].append(cpu_elapsed)
+    return {
+        name: Timing(name, tuple(seconds[name]), tuple(cpu_seconds[name])) for name in contestants
+    }
 
 
 def peak_memory(call: Callable[[], object]) -> float | None:

@@ -86,10 +86,13 @@ class PieceTable:
         n_words : ndarray of shape (n_pieces,), int64
         """
         data = self._arena[: self._starts[self._n_pieces]].tobytes()
-        pieces = data.decode("utf-8", "surrogatepass").split(" ")[:-1]
-        found = list(map(find_words, pieces))
-        n_words = np.fromiter(map(len, found), np.int64, len(found))
-        return list(chain.from_iterable(found)), n_words
+        words: list[str] = []
+        n_words: list[int] = []
+        for piece in data.decode("utf-8", "surrogatepass").split(" ")[:-1]:
+            found = find_words(piece)
+            words += found
+            n_words.append(len(found))
+        return words, np.array(n_words, dtype=np.int64)
 
     def _grow(self, n_bytes: int) -> None:
         """Make room: more slots if half of them are taken, else for a piece in the arena."""

@@ -108,7 +108,7 @@ def find_words(normalized: str) -> list[str]:
     list of str
     """
     if normalized.isascii() and "'s" not in normalized and len(normalized) <= MAX_WORD_LENGTH:
-        # The same for short pieces, which are most of those asked for, without the generator.
+        # The same, sooner, for short plain text: most of what is asked for is a piece of a corpus.
         return [normalized] if normalized.isalnum() else _ASCII_WORD.findall(normalized)
     return [word for _, _, word in _located_words(normalized)]
 
