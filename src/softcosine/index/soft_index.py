@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
-from softcosine.index.defaults import MIN_ENGLISH, RANKING, default_source
-from softcosine.index.documents import Documents, MemoryDocuments
+from softcosine.index.build import Progress, build
+from softcosine.index.defaults import RANKING
+from softcosine.index.documents import Documents
 from softcosine.index.explanation import Explanation, explain
 from softcosine.index.query import ParsedQuery, parse_query, query_vector
-from softcosine.index.rankings import check_ranking, prepare
+from softcosine.index.rankings import prepare
 from softcosine.index.results import Hit, Hits
 from softcosine.index.searcher import QueryVector, Searcher, Top, check_k, check_min_score
 from softcosine.index.segment import Segment
 from softcosine.index.snippet import Snippet, snippet
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
-from softcosine.sources.english import english_share
-from softcosine.sources.guard import Guarded
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
-from softcosine.text.corpus import AnalyzedTexts, analyze
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
 __all__ = ["SoftIndex"]
-
-_logger = logging.getLogger(__name__)
-
-Progress = Callable[[str, int, "int | None"], None]
 
 
 class SoftIndex:
@@ -131,57 +123,13 @@ class SoftIndex:
         DuplicateIdError
             If an id is given twice.
         """
-        if sum((source is not None, S is not None, plain)) > 1:
-            raise InvalidInputError(
-                "source, S and plain exclude each other; give at most one of them."
-            )
-        check_ranking(ranking)
-        if S is not None:
-            checked_similarity(S)
-        tell = progress or _silent
-        kept: list[Any] = []
-        analyzed, rules = _analyzed(
-            _keeping(texts, kept) if _many(texts) else texts,
-            kept, analyzer, min_df=min_df, max_df=max_df,
-            progress=lambda done: tell("reading texts", done, None),
-        )  # fmt: skip
-        documents = MemoryDocuments(
-            [text if isinstance(text, str) else " ".join(text) for text in kept],
-            ids=ids, metadata=metadata,
-        )  # fmt: skip
-        counts, vocabulary, note = analyzed.counts(), analyzed.vocabulary, ""
-        if S is not None:
-            counts, vocabulary = _in_vocabulary(counts, vocabulary, S.vocabulary), S.vocabulary
-        elif plain:
-            S, note = TermSimilarityMatrix.identity(vocabulary), "Ordinary cosine: S = I."
-        else:
-            if source is None:
-                tell("learning from the texts", 0, None)
-                chosen = default_source(
-                    analyzed,
-                    progress=lambda done, total: tell("learning from the texts", done, total),
-                )
-                source, note = chosen.source, chosen.note
-                _logger.info(note)
-            elif not isinstance(source, Guarded):
-                source = Guarded(source)
-            tell("finding similar terms", 0, None)
-            S = TermSimilarityMatrix.from_source(
-                source, vocabulary, max_neighbors=max_neighbors, definite=True,
-                progress=lambda done, total: tell("finding similar terms", done, total),
-            )  # fmt: skip
-        tell("inverting", 0, None)
         index = cls(
-            segment=Segment.from_counts(counts),
-            documents=documents,
-            S=S,
-            source=source,
-            analyzer=rules,
-            weighting=weighting or Weighting(),
-            ranking=ranking,
-            document_frequencies=np.bincount(counts.indices, minlength=len(vocabulary)),
-            note=note,
-        )
+            **build(
+                texts, ids=ids, metadata=metadata, source=source, S=S, plain=plain,
+                analyzer=analyzer, weighting=weighting, ranking=ranking,
+                max_neighbors=max_neighbors, min_df=min_df, max_df=max_df, progress=progress,
+            )
+        )  # fmt: skip
         index.searcher(ranking)  # norms are computed, and faults of S found, now
         return index
 
@@ -478,49 +426,3 @@ class SoftIndex:
             outside=tuple(word.word for word in parsed.outside),
             unknown=parsed.unknown,
         )
-
-
-def _many(texts: object) -> bool:
-    """Whether these can be several texts; `analyze` refuses what cannot."""
-    return isinstance(texts, Iterable) and not isinstance(texts, str | bytes | Mapping)
-
-
-def _keeping(texts: Iterable[Any], kept: list[Any]) -> Iterable[Any]:
-    """Pass documents on, and keep them."""
-    for text in texts:
-        kept.append(text)
-        yield text
-
-
-def _analyzed(
-    texts: Iterable[Any], kept: list[Any], analyzer: Analyzer | None, **settings: Any
-) -> tuple[AnalyzedTexts, Analyzer]:
-    """Analyse texts; with no analyzer given, stem them if they turn out to be English."""
-    if analyzer is not None:
-        return analyze(texts, analyzer, **settings), analyzer
-    stemming = Analyzer("english")
-    analyzed = analyze(texts, stemming, **settings)
-    if english_share(analyzed.vocabulary) >= MIN_ENGLISH:
-        return analyzed, stemming
-    return analyze(kept, Analyzer(), **settings), Analyzer()
-
-
-def _shown(query: str | Sequence[str]) -> str:
-    return query if isinstance(query, str) else " ".join(query)
-
-
-def _silent(what: str, done: int, total: int | None) -> None:
-    """Report nothing."""
-
-
-def _in_vocabulary(counts: csr_array, own: Vocabulary, given: Vocabulary) -> csr_array:
-    """Move counts to the columns of another vocabulary; terms that it lacks are left out."""
-    columns = given.indices(own.terms)
-    coo = counts.tocoo()
-    rows, places = coo.coords[0], columns[coo.coords[1]]
-    kept = places >= 0
-    moved = csr_array(
-        (coo.data[kept], (rows[kept], places[kept])), shape=(counts.shape[0], len(given))
-    )
-    moved.sum_duplicates()
-    return moved

@@ -1,0 +1,132 @@
+"""Judged collections that the benchmarks rank: documents, queries, and who is relevant to what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from measure import data_folder, read_jsonl
+
+__all__ = ["RETRIEVAL", "TestSet", "average_precision", "load", "ndcg"]
+
+RETRIEVAL = ("cranfield", "cacm", "npl", "lisa")
+_SEMEVAL_BACKGROUND = ("train-part1", "train-part2")
+# Cleverdon's codes: 1 answers the question completely, 4 is of little interest, -1 none.
+_CRANFIELD_GAINS = {1: 4.0, 2: 3.0, 3: 2.0, 4: 1.0, -1: 0.0}
+
+
+@dataclass(frozen=True)
+class TestSet:
+    """A collection with judged queries.
+
+    Attributes
+    ----------
+    name : str
+    texts : list of str
+    queries : list of str
+    gains : list of dict
+        For each query, the gain of each relevant document number.
+    candidates : list of arrays of document numbers, or None
+        Where only some documents are ranked for a query, in their given order.
+    measure : {"ndcg", "ap"}
+    """
+
+    name: str
+    texts: list[str]
+    queries: list[str]
+    gains: list[dict[int, float]]
+    candidates: list[NDArray[np.int64]] | None
+    measure: Literal["ndcg", "ap"]
+
+    def score(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Measure a matrix of scores (n_queries, n_docs): a figure for each query."""
+        results = []
+        for query, gains in enumerate(self.gains):
+            numbers = (
+                np.arange(scores.shape[1]) if self.candidates is None else self.candidates[query]
+            )
+            values = scores[query, numbers]
+            ranked = numbers[np.argsort(-values, kind="stable")]
+            if self.measure == "ap":
+                results.append(average_precision(ranked, gains))
+            else:
+                results.append(ndcg(ranked[:10], gains))
+        return np.array(results)
+
+
+def ndcg(ranked: NDArray[np.int64], gains: dict[int, float], *, depth: int = 10) -> float:
+    """Discounted cumulative gain over that of the best order, both cut at `depth`."""
+    discounts = 1.0 / np.log2(np.arange(2, depth + 2))
+    found = sum(gains.get(int(d), 0.0) * w for d, w in zip(ranked, discounts, strict=False))
+    best = sum(
+        g * w for g, w in zip(sorted(gains.values(), reverse=True), discounts, strict=False)
+    )
+    return float(found / best) if best > 0 else 0.0
+
+
+def average_precision(ranked: NDArray[np.int64], gains: dict[int, float]) -> float:
+    """Mean of the precisions at the relevant documents; 0 where nothing is relevant."""
+    hits, total = 0, 0.0
+    for rank, document in enumerate(ranked, 1):
+        if gains.get(int(document), 0.0) > 0:
+            hits += 1
+            total += hits / rank
+    return total / len(gains) if gains else 0.0
+
+
+def load(name: str, *, split: str = "dev") -> TestSet:
+    """Load a collection: one of `RETRIEVAL`, ``"adi"`` or ``"semeval"`` (of the given split)."""
+    return _semeval(split) if name == "semeval" else _retrieval(name)
+
+
+def _retrieval(name: str) -> TestSet:
+    folder = data_folder() / "retrieval" / name
+    documents = list(read_jsonl(folder / "corpus.jsonl.gz"))
+    texts = [
+        row["text"] if row["text"].startswith(row["title"]) else f"{row['title']} {row['text']}"
+        for row in documents
+    ]
+    number = {row["id"]: position for position, row in enumerate(documents)}
+    judged: dict[str, dict[int, float]] = {}
+    for line in (folder / "qrels.tsv").read_text().splitlines()[1:]:
+        query, document, score = line.split("\t")
+        gain = _CRANFIELD_GAINS[int(score)] if name == "cranfield" else float(score)
+        if gain > 0 and document in number:
+            judged.setdefault(query, {})[number[document]] = gain
+    queries = [row for row in read_jsonl(folder / "queries.jsonl.gz") if row["id"] in judged]
+    return TestSet(
+        name=name,
+        texts=texts,
+        queries=[row["text"] for row in queries],
+        gains=[judged[row["id"]] for row in queries],
+        candidates=None,
+        measure="ndcg",
+    )
+
+
+def _semeval(split: str) -> TestSet:
+    everything = read_jsonl(data_folder() / "semeval" / "question_pairs.jsonl.gz")
+    rows = [row for row in everything if row["split"] in (split, *_SEMEVAL_BACKGROUND)]
+    texts = [f"{row['rel_subject']} {row['rel_body']}" for row in rows]
+    queries: dict[str, str] = {}
+    candidates: dict[str, list[int]] = {}
+    gains: dict[str, dict[int, float]] = {}
+    for number, row in enumerate(rows):
+        if row["split"] == split:
+            query = row["orgq_id"]
+            queries[query] = f"{row['org_subject']} {row['org_body']}"
+            candidates.setdefault(query, []).append(number)
+            gains.setdefault(query, {})
+            if row["relevant"]:
+                gains[query][number] = 1.0
+    return TestSet(
+        name=f"semeval-{split}",
+        texts=texts,
+        queries=list(queries.values()),
+        gains=[gains[query] for query in queries],
+        candidates=[np.array(candidates[query]) for query in queries],
+        measure="ap",
+    )
