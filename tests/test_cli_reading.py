@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from softcosine.cli.reading import Fields, read_documents
+from softcosine.errors import DuplicateIdError, InvalidInputError, MalformedFileError
+
+
+def written(path: Path, content: str | bytes) -> str:
+    data = content.encode() if isinstance(content, str) else content
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return str(path)
+
+
+def test_json_lines_give_ids_texts_and_metadata(tmp_path):
+    path = written(
+        tmp_path / "a.jsonl",
+        '{"id": 7, "text": "red", "lang": "en"}\n\n{"id": "b", "text": "blue"}\n',
+    )
+    documents = read_documents([path])
+    assert documents.ids == ["7", "b"]
+    assert documents.texts == ["red", "blue"]
+    assert documents.metadata == [{"lang": "en"}, None]
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.jsonl", '{"text": "red"}\n{"text": "blue"}'),
+        ("a.json", '[{"text": "red"}, {"text": "blue"}]'),
+        ("a.csv", 'text\nred\n"blue"\n'),
+        ("a.tsv", "text\nred\nblue\n"),
+        ("a.txt", "red\n\nblue\r\n"),
+        ("a.TXT", "\ufeffred\nblue"),
+    ],
+)
+def test_every_text_format_is_read_also_compressed(tmp_path, name, content, suffix):
+    documents = read_documents([written(tmp_path / (name + suffix), content)])
+    assert documents.texts == ["red", "blue"]
+    assert documents.ids == ["1", "2"]
+
+
+def test_parquet_is_read_with_dates_as_strings(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    import datetime
+
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "a.parquet"
+    day = datetime.date(2024, 5, 1)
+    table = {"id": [1, 2], "text": ["red", None], "day": [day, None], "x": [float("nan"), 1.5]}
+    pq.write_table(pa.table(table), path)
+    documents = read_documents([str(path)])
+    assert documents.ids == ["1", "2"]
+    assert documents.texts == ["red", ""]
+    assert documents.metadata == [{"day": "2024-05-01", "x": None}, {"day": None, "x": 1.5}]
+
+
+def test_a_file_that_is_no_parquet_is_named(tmp_path):
+    pytest.importorskip("pyarrow")
+    with pytest.raises(MalformedFileError, match=r"a\.parquet.*no readable parquet"):
+        read_documents([written(tmp_path / "a.parquet", "red")])
+
+
+def test_a_folder_gives_its_text_files_by_path_and_leaves_out_the_others(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / ".git").mkdir()
+    written(tmp_path / "b.md", "# red\nblue")
+    written(tmp_path / "sub" / "a.txt", "green")
+    written(tmp_path / "c.png", b"\x89PNG\0")
+    written(tmp_path / ".git" / "x.txt", "hidden")
+    documents = read_documents([str(tmp_path)])
+    assert documents.ids == ["b.md", "sub/a.txt"]
+    assert documents.texts == ["# red\nblue", "green"]
+    assert read_documents([str(tmp_path)], pattern="*.md").ids == ["b.md"]
+
+
+def test_a_folder_without_text_files_says_what_it_holds(tmp_path):
+    written(tmp_path / "c.png", b"\x89PNG\0")
+    with pytest.raises(InvalidInputError, match=r"1 other files, such as c\.png.*--glob"):
+        read_documents([str(tmp_path)])
+
+
+def test_standard_input_holds_a_document_a_line_or_what_is_said(monkeypatch):
+    class Stdin:
+        buffer = io.BufferedReader(io.BytesIO(b'{"text": "red"}\n'))
+
+    monkeypatch.setattr("sys.stdin", Stdin)
+    assert read_documents(["-"], format="jsonl").texts == ["red"]
+    Stdin.buffer = io.BufferedReader(io.BytesIO(b"red\nblue\n"))
+    assert read_documents(["-"]).texts == ["red", "blue"]
+
+
+def test_text_fields_are_joined_and_one_of_them_is_enough(tmp_path):
+    path = written(
+        tmp_path / "a.jsonl", '{"title": "A", "body": "red"}\n{"body": "blue", "title": null}\n'
+    )
+    documents = read_documents([path], fields=Fields(text=("title", "body")))
+    assert documents.texts == ["A\nred", "blue"]
+    assert documents.metadata == [None, None]
+
+
+def test_a_text_field_that_no_document_has_is_an_error(tmp_path):
+    path = written(tmp_path / "a.jsonl", '{"body": "red", "n": 1}\n')
+    with pytest.raises(InvalidInputError, match="no document has a field 'titel'.*body, n"):
+        read_documents([path], fields=Fields(text=("titel", "body")))
+
+
+def test_a_missing_text_field_names_place_and_fields(tmp_path):
+    path = written(tmp_path / "a.jsonl", '{"text": "red"}\n{"body": "blue", "n": 1}\n')
+    with pytest.raises(
+        InvalidInputError, match=r"a\.jsonl, line 2: there is no field 'text'.*body, n.*--text"
+    ):
+        read_documents([path])
+
+
+def test_a_missing_id_names_place_and_option(tmp_path):
+    path = written(tmp_path / "a.jsonl", '{"id": 1, "text": "red"}\n{"text": "blue"}\n')
+    with pytest.raises(InvalidInputError, match=r"line 2: there is no field 'id'.*--id"):
+        read_documents([path])
+
+
+@pytest.mark.parametrize("id", ["null", '""', "true", "[1]"])
+def test_an_id_must_be_a_text_or_a_number(tmp_path, id):
+    path = written(tmp_path / "a.jsonl", f'{{"id": {id}, "text": "red"}}')
+    with pytest.raises(InvalidInputError, match="line 1: the id is"):
+        read_documents([path])
+
+
+def test_a_text_must_be_a_text(tmp_path):
+    path = written(tmp_path / "a.jsonl", '{"text": ["red"]}')
+    with pytest.raises(InvalidInputError, match="line 1: the field 'text' is of type list"):
+        read_documents([path])
+
+
+def test_equal_ids_name_both_places_across_files(tmp_path):
+    first = written(tmp_path / "a.jsonl", '{"id": 1, "text": "red"}')
+    second = written(tmp_path / "b.csv", "id,text\n0,x\n1,y\n")
+    with pytest.raises(DuplicateIdError, match=r"b\.csv, line 3: the id '1'.*a\.jsonl, line 1"):
+        read_documents([first, second])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.jsonl", '{"text": "red"}\n{"text": \n', "line 2: this is no JSON"),
+        ("a.jsonl", '["red"]\n', "line 1: this is an array; an object was needed"),
+        ("a.jsonl", "[" * 100_000, "line 1: this is no JSON"),
+        ("a.jsonl", '{"text": "red", "x": NaN}\n', "line 1: this is no JSON .*write null"),
+        ("a.json", '{"text": "red"}\n{"text": "blue"}\n', "no JSON .*--format jsonl"),
+        ("a.json", '{"text": "red"}', "it holds an object; an array of objects"),
+        ("a.json", '[{"text": "red"}, 3]', "item 2 is a number"),
+        ("a.csv", 'text\n"red" blue\n', "line 2: the quoting is broken"),
+        ("a.csv", 'text\n"red\nblue\n', "line 3: the quoting is broken"),
+        ("a.csv", "text,n\nred\n", "line 2: this row has 1 fields and the header 2"),
+        ("a.csv", "text,text\nred,x\n", "line 1: the header names 'text' twice"),
+        ("a.txt", b"red\n\x00\x01\n", "line 2: it holds NUL characters"),
+        ("a.txt", "red\ncaf\u00e9\n".encode("latin-1"), "line 2: this is not utf-8.*--encoding"),
+        ("a.txt", "red".encode("utf-16"), "it begins like utf-16.*--encoding utf-16"),
+    ],
+)
+def test_a_malformed_file_is_named_with_the_line(tmp_path, name, content, message):
+    with pytest.raises(MalformedFileError, match=rf"{re.escape(name)}.*{message}"):
+        read_documents([written(tmp_path / name, content)])
+
+
+@pytest.mark.parametrize("content", [b"red", gzip.compress(b"red\n" * 10_000)[:-20]])
+def test_a_damaged_gzip_file_is_named(tmp_path, content):
+    path = tmp_path / "a.txt.gz"
+    path.write_bytes(content)
+    with pytest.raises(MalformedFileError, match=r"a\.txt\.gz"):
+        read_documents([str(path)])
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.jsonl", ""), ("a.csv", "text\n"), ("a.txt", "\n")])
+def test_a_file_without_documents_says_so(tmp_path, name, content):
+    with pytest.raises(InvalidInputError, match="there are no documents"):
+        read_documents([written(tmp_path / name, content)])
+
+
+def test_an_unknown_ending_asks_for_the_format(tmp_path):
+    path = written(tmp_path / "a.dat", "red\nblue")
+    with pytest.raises(InvalidInputError, match="--format"):
+        read_documents([path])
+    assert read_documents([path], format="lines").texts == ["red", "blue"]
+    assert read_documents([path], format="text").texts == ["red\nblue"]
+    with pytest.raises(InvalidInputError, match="no format 'xml'"):
+        read_documents([path], format="xml")
+
+
+def test_other_encodings_can_be_named(tmp_path):
+    for encoding in ("latin-1", "utf-16"):
+        path = written(tmp_path / "a.txt", "caf\u00e9\n".encode(encoding))
+        assert read_documents([path], encoding=encoding).texts == ["caf\u00e9"]
+    with pytest.raises(InvalidInputError, match="no text encoding 'latin-99'"):
+        read_documents([path], encoding="latin-99")
+
+
+def test_csv_takes_huge_fields_and_line_breaks_and_counts_lines(tmp_path):
+    huge = "red " * 50_000
+    path = written(tmp_path / "a.csv", f'text,n\n"a ""b""\nc",1\n{huge},2\nx,y,z\n')
+    with pytest.raises(MalformedFileError, match="line 5"):
+        read_documents([path])
+    path = written(tmp_path / "a.csv", f'text,n\n"a ""b""\nc",1\n{huge},2\n')
+    documents = read_documents([path])
+    assert documents.texts == ['a "b"\nc', huge]
+    assert documents.metadata == [{"n": "1"}, {"n": "2"}]
+
+
+def test_tsv_takes_quotation_marks_as_they_are(tmp_path):
+    path = written(tmp_path / "a.tsv", 'text\tn\n"red\t5" wide\n')
+    assert read_documents([path]).texts == ['"red']
+
+
+def test_progress_is_told_now_and_then(tmp_path):
+    path = written(tmp_path / "a.txt", "red\n" * 2500)
+    seen: list[int] = []
+    read_documents([path], progress=seen.append)
+    assert seen == [1000, 2000]
+
+
+@given(st.lists(st.dictionaries(st.text(), st.text() | st.integers() | st.none()), min_size=1))
+def test_what_json_lines_hold_comes_back(tmp_path_factory, extras):
+    records = [{**extra, "id": number, "text": "red"} for number, extra in enumerate(extras)]
+    path = tmp_path_factory.mktemp("json") / "a.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    documents = read_documents([str(path)])
+    assert documents.ids == [str(number) for number in range(len(records))]
+    for record, metadata in zip(records, documents.metadata, strict=True):
+        assert {"id": record["id"], "text": "red", **(metadata or {})} == record
