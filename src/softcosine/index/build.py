@@ -103,10 +103,6 @@ def _many(texts: object) -> bool:
     return isinstance(texts, Iterable) and not isinstance(texts, str | bytes | Mapping)
 
 
-def _shown(query: str | Sequence[str]) -> str:
-    return query if isinstance(query, str) else " ".join(query)
-
-
 def _keeping(texts: Iterable[Any], kept: list[Any]) -> Iterable[Any]:
     """Pass documents on, and keep them."""
     for text in texts:

@@ -426,3 +426,7 @@ class SoftIndex:
             outside=tuple(word.word for word in parsed.outside),
             unknown=parsed.unknown,
         )
+
+
+def _shown(query: str | Sequence[str]) -> str:
+    return query if isinstance(query, str) else " ".join(query)
