@@ -87,8 +87,8 @@ def test_the_first_document_without_a_norm_is_named():
     X = [[1, 0, 0], [1, 1, 1], [1, 1, 1]]
     with pytest.raises(IndefiniteMatrixError, match=r"x'Sx is -2.4 for document 1 \(2 of 3 are"):
         soft_norm(X, indefinite)
+    many = np.vstack([np.tile(X[0], (600, 1)), X[1]])
     with pytest.raises(IndefiniteMatrixError, match="for document 600"):
-        many = np.vstack([np.tile(X[0], (600, 1)), X[1]])
         sparse_soft_cosine_similarity(many, [X[0]], indefinite)
     np.testing.assert_allclose(soft_cosine_similarity(X, X, indefinite.shrunk()).max(), 1)
 
