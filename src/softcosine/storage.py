@@ -3,7 +3,8 @@
 A stored object is a folder: ``manifest.json`` beside ``.npy`` arrays and other files. The manifest
 names the kind, the format's version, the settings, and every file with its size and SHA-256; its
 own SHA-256 stands in it. It is written last, in a folder beside the target that is renamed into
-place, so that a reader meets the old object or the new one and nothing between.
+place (exchanged with what it replaces, on Linux), so that a reader meets the old object or the new
+one and nothing between.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -267,8 +269,9 @@ def _beside(target: Path) -> Iterator[Path]:
 def _rename_over(work: Path, target: Path) -> None:
     if not target.exists():
         work.rename(target)
-    else:
-        # A folder cannot be renamed over a full one, so the old one steps aside first.
+    elif not _exchange(work, target):
+        # A folder cannot be renamed over a full one, so the old one steps aside first. For that
+        # moment a reader finds nothing; a crash then leaves the old one under the other name.
         with _beside(target) as old:
             target.rename(old / "old")
             try:
@@ -277,3 +280,20 @@ def _rename_over(work: Path, target: Path) -> None:
                 (old / "old").rename(target)
                 raise
     _sync(target.parent)
+
+
+def _exchange(left: Path, right: Path) -> bool:
+    """Swap two folders in one step; False where the system cannot (only Linux can)."""
+    if sys.platform != "linux":
+        return False
+    import ctypes
+
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    try:
+        swap = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return False  # a C library without it
+    swap.argtypes = (
+        ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint
+    )  # fmt: skip
+    return bool(swap(here, os.fsencode(left), here, os.fsencode(right), exchange) == 0)

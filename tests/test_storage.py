@@ -1,0 +1,392 @@
+"""Folders that are there whole or not at all, and every damage named."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from softcosine import storage
+from softcosine.errors import (
+    AlreadyExistsError,
+    CorruptIndexError,
+    IndexFormatError,
+    InvalidInputError,
+)
+from softcosine.storage import open_folder, write_folder
+
+ARRAYS = {
+    "numbers": np.arange(5),
+    "deep/empty": np.empty(0, np.float32),
+    "deep/table": np.eye(3),
+}
+
+
+def note(text="a note"):
+    return lambda path: path.write_text(text, encoding="utf-8")
+
+
+def written(folder, **changes):
+    arguments = {
+        "kind": "thing",
+        "settings": {"name": "ein Name \ud800 \0 ☃", "n": 3, "list": [1, None, True, 0.1]},
+        "arrays": ARRAYS,
+        "files": {"notes/a.txt": note()},
+    }
+    write_folder(folder, **{**arguments, **changes})
+    return folder
+
+
+def tree(folder):
+    """Every file below a folder and its bytes."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_what_is_written_is_read(tmp_path):
+    folder = open_folder(written(tmp_path / "x"), "thing")
+    assert folder.settings == {
+        "name": "ein Name \ud800 \0 ☃",
+        "n": 3,
+        "list": [1, None, True, 0.1],
+    }
+    for name, array in ARRAYS.items():
+        np.testing.assert_array_equal(folder.array(name), array)
+        assert folder.array(name).dtype == array.dtype
+    assert sorted(folder.arrays("deep")) == ["empty", "table"]
+    assert folder.arrays("nothing") == {}
+    assert folder.file("notes/a.txt").read_text() == "a note"
+    folder.verify()
+    assert names(tmp_path) == ["x"]
+
+
+@given(
+    hnp.arrays(
+        st.sampled_from(["i1", "u2", "i4", "f4", "f8", "?", "c16"]),
+        hnp.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=3),
+    )
+)
+def test_arrays_come_back_to_the_bit(tmp_path_factory, array):
+    path = tmp_path_factory.mktemp("a") / "x"
+    write_folder(path, "thing", {}, {"a": array, "reversed": array[::-1]})
+    folder = open_folder(path, "thing")
+    folder.verify()
+    assert folder.array("a").dtype == array.dtype
+    assert folder.array("a").tobytes() == array.tobytes()
+    assert folder.array("reversed").tobytes() == array[::-1].tobytes()
+
+
+def test_writing_into_a_mapped_array_never_reaches_the_file(tmp_path):
+    folder = open_folder(written(tmp_path / "x"), "thing")
+    before = tree(tmp_path)
+    folder.array("numbers")[:] = 9
+    assert tree(tmp_path) == before
+    assert folder.array("numbers").tolist() == [0, 1, 2, 3, 4]
+
+
+class FailsError(Exception):
+    pass
+
+
+def fail(*_arguments, **_settings):
+    raise FailsError
+
+
+FAILURES = {
+    "the writer of a file": lambda patch: {"files": {"a": note(), "b": fail}},
+    "an array of objects": lambda patch: {"arrays": {"a": np.array([{}], object)}},
+    "settings that JSON cannot hold": lambda patch: {"settings": {"a": np.int64(1)}},
+    "syncing": lambda patch: patch.setattr(storage, "_sync", fail),
+    "checksums": lambda patch: patch.setattr(storage, "_sha256", fail),
+    "saving an array": lambda patch: patch.setattr(np, "save", fail),
+    "renaming": lambda patch: patch.setattr(storage.Path, "rename", fail),
+}
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_failing_write_leaves_all_as_it_was(tmp_path, monkeypatch, failure, overwrite):
+    if overwrite:
+        written(tmp_path / "x", settings={"old": True})
+    before = tree(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(storage, "_exchange", lambda *folders: False)
+        changes = FAILURES[failure](patch) or {}
+        with pytest.raises((FailsError, ValueError)):
+            written(tmp_path / "x", overwrite=overwrite, **changes)
+    assert tree(tmp_path) == before
+    assert names(tmp_path) == (["x"] if overwrite else [])
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+@pytest.mark.parametrize("step", [1, 2])
+def test_an_interrupted_replacement_puts_the_old_one_back(tmp_path, monkeypatch, error, step):
+    written(tmp_path / "x", settings={"old": True})
+    before = tree(tmp_path)
+    rename = storage.Path.rename
+    calls = []
+
+    def renaming(path, target):
+        calls.append(target)
+        if len(calls) == step:
+            raise error
+        return rename(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(storage, "_exchange", lambda *folders: False)
+        patch.setattr(storage.Path, "rename", renaming)
+        with pytest.raises(error):
+            written(tmp_path / "x", overwrite=True)
+    assert tree(tmp_path) == before
+    assert names(tmp_path) == ["x"]
+
+
+@pytest.mark.parametrize("exchange", [storage._exchange, lambda *folders: False])
+def test_replacing_leaves_the_new_one_alone(tmp_path, monkeypatch, exchange):
+    monkeypatch.setattr(storage, "_exchange", exchange)
+    for n in range(3):
+        written(tmp_path / "x", settings={"n": n}, overwrite=True)
+        assert open_folder(tmp_path / "x", "thing").settings == {"n": n}
+        assert names(tmp_path) == ["x"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux exchanges folders in one step")
+def test_a_reader_meets_the_old_one_or_the_new_one(tmp_path):
+    written(tmp_path / "x", settings={"n": -1})
+    done = threading.Event()
+    met = []
+
+    def read():
+        while not done.is_set():
+            manifest = json.loads((tmp_path / "x" / "manifest.json").read_text())
+            met.append(manifest["settings"]["n"])
+
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(read)
+        for n in range(50):
+            written(tmp_path / "x", settings={"n": n}, overwrite=True)
+        done.set()
+        reading.result()
+    assert met == sorted(met)
+    assert names(tmp_path) == ["x"]
+
+
+def test_settings_that_json_cannot_hold_say_so(tmp_path):
+    with pytest.raises(InvalidInputError, match="settings of this thing cannot be written as JSON"):
+        written(tmp_path / "x", settings={"a": object()})
+
+
+def test_only_the_same_kind_of_thing_is_replaced_and_only_if_asked(tmp_path):
+    written(tmp_path / "x")
+    with pytest.raises(AlreadyExistsError, match="ask for overwriting"):
+        written(tmp_path / "x")
+    written(tmp_path / "x", settings={"new": True}, overwrite=True)
+    assert open_folder(tmp_path / "x", "thing").settings == {"new": True}
+    with pytest.raises(AlreadyExistsError, match="is no softcosine other, so it is not"):
+        written(tmp_path / "x", kind="other", overwrite=True)
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "manifest.json").write_text('{"format": "mine"}')
+    (tmp_path / "listed").mkdir()
+    (tmp_path / "listed" / "manifest.json").write_text("[]")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    before = tree(tmp_path)
+    for name in ("file", "folder", "listed", "link"):
+        with pytest.raises(AlreadyExistsError, match=name):
+            written(tmp_path / name)
+        with pytest.raises(AlreadyExistsError, match="is no softcosine thing"):
+            written(tmp_path / name, overwrite=True)
+    assert tree(tmp_path) == before
+
+
+def test_a_folder_that_appears_meanwhile_is_not_replaced(tmp_path):
+    def meanwhile(path):
+        path.write_text("x")
+        written(tmp_path / "x", settings={"first": True}, files={})
+
+    with pytest.raises(AlreadyExistsError, match="exists already"):
+        written(tmp_path / "x", files={"a": meanwhile})
+    assert open_folder(tmp_path / "x", "thing").settings == {"first": True}
+    assert names(tmp_path) == ["x"]
+
+
+def test_the_parent_must_be_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match="create it first"):
+        written(tmp_path / "a" / "x")
+    with pytest.raises(FileNotFoundError, match="there is no thing at"):
+        open_folder(tmp_path / "a", "thing")
+
+
+FILES = ["numbers.npy", "deep/empty.npy", "deep/table.npy", "notes/a.txt"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_is_named(tmp_path, name):
+    (written(tmp_path / "x") / name).unlink()
+    with pytest.raises(CorruptIndexError, match=f"{name} is missing"):
+        open_folder(tmp_path / "x", "thing")
+
+
+def test_a_file_in_place_of_a_folder_is_named(tmp_path):
+    written(tmp_path / "x")
+    shutil.rmtree(tmp_path / "x" / "deep")
+    (tmp_path / "x" / "deep").write_text("")
+    with pytest.raises(CorruptIndexError, match="is missing"):
+        open_folder(tmp_path / "x", "thing")
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("change", [lambda b: b[:-1], lambda b: b + b"\0", lambda b: b""])
+def test_a_file_of_another_size_is_named(tmp_path, name, change):
+    file = written(tmp_path / "x") / name
+    size = file.stat().st_size
+    file.write_bytes(change(file.read_bytes()))
+    with pytest.raises(CorruptIndexError, match=rf"{name} has \d+ bytes; {size} were written"):
+        open_folder(tmp_path / "x", "thing")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_verify_finds_every_flipped_byte(tmp_path, name):
+    file = written(tmp_path / "x") / name
+    content = file.read_bytes()
+    folder = open_folder(tmp_path / "x", "thing")
+    for position in {0, len(content) // 2, len(content) - 1}:
+        changed = bytearray(content)
+        changed[position] ^= 1
+        file.write_bytes(changed)
+        with pytest.raises(CorruptIndexError, match=f"{name} has changed since it was written"):
+            folder.verify()
+    file.unlink()
+    with pytest.raises(CorruptIndexError, match=f"{name} cannot be read"):
+        folder.verify()
+
+
+@pytest.mark.parametrize("position", [0, 3, 6, 20, 40])
+def test_an_array_with_a_broken_header_is_named(tmp_path, position):
+    file = written(tmp_path / "x") / "deep" / "table.npy"
+    content = bytearray(file.read_bytes())
+    content[position] = 255
+    file.write_bytes(content)
+    with pytest.raises(CorruptIndexError, match=r"table\.npy cannot be read as an array"):
+        open_folder(tmp_path / "x", "thing").array("deep/table")
+
+
+def test_pickles_are_never_loaded(tmp_path):
+    path = tmp_path / "x"
+
+    def pickled(file):
+        np.save(file, np.array([os.getcwd], object), allow_pickle=True)
+
+    write_folder(path, "thing", {}, {}, files={"a.npy": pickled})
+    with pytest.raises(CorruptIndexError, match=r"a\.npy cannot be read as an array"):
+        open_folder(path, "thing").array("a")
+
+
+def test_a_file_that_the_manifest_does_not_name_is_not_read(tmp_path):
+    folder = open_folder(written(tmp_path / "x"), "thing")
+    with pytest.raises(CorruptIndexError, match=r"manifest\.json names no file other\.npy"):
+        folder.array("other")
+
+
+def manifest_of(path):
+    return json.loads((path / "manifest.json").read_text())
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "null", "3", "{}", '{"format": "softcosine-thing"}', "\xff"]
+)
+def test_an_unreadable_manifest_is_named(tmp_path, text):
+    (written(tmp_path / "x") / "manifest.json").write_text(text, encoding="latin-1")
+    with pytest.raises(CorruptIndexError, match=r"manifest\.json is not a readable manifest"):
+        open_folder(tmp_path / "x", "thing")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: m["settings"].update(n=4),
+        lambda m: m["files"].pop("numbers.npy"),
+        lambda m: m["files"]["numbers.npy"].update(bytes=1),
+        lambda m: m["files"]["numbers.npy"].update(sha256="0" * 64),
+        lambda m: m.pop("checksum"),
+        lambda m: m.update(checksum="0"),
+        lambda m: m.update(more=1),
+    ],
+)
+def test_an_altered_manifest_is_named(tmp_path, change):
+    path = written(tmp_path / "x")
+    manifest = manifest_of(path)
+    change(manifest)
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(CorruptIndexError, match=r"manifest\.json has changed since it was written"):
+        open_folder(path, "thing")
+
+
+def test_a_truncated_manifest_is_named(tmp_path):
+    file = written(tmp_path / "x") / "manifest.json"
+    content = file.read_bytes()
+    for size in range(0, len(content) - 2, 7):
+        file.write_bytes(content[:size])
+        with pytest.raises(CorruptIndexError, match=r"manifest\.json"):
+            open_folder(tmp_path / "x", "thing")
+
+
+def test_other_kinds_versions_and_folders_are_refused(tmp_path):
+    path = written(tmp_path / "x")
+    with pytest.raises(IndexFormatError, match="holds a softcosine-thing; a softcosine-other was"):
+        open_folder(path, "other")
+    manifest = manifest_of(path)
+    manifest["version"] = storage.FORMAT_VERSION + 1
+    manifest["checksum"] = storage._checksum(manifest)
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(IndexFormatError, match="has format version 2; this softcosine reads"):
+        open_folder(path, "thing")
+    (path / "manifest.json").unlink()
+    for stranger in (path, tmp_path, path / "numbers.npy"):
+        with pytest.raises(IndexFormatError, match=r"it has no manifest\.json"):
+            open_folder(stranger, "thing")
+
+
+def test_a_read_only_folder_is_opened(tmp_path):
+    path = written(tmp_path / "x")
+    for place in (*path.rglob("*"), path):
+        place.chmod(stat.S_IREAD | (stat.S_IEXEC if place.is_dir() else 0))
+    try:
+        folder = open_folder(path, "thing")
+        folder.verify()
+        folder.array("numbers")[0] = 5
+        assert folder.array("deep/table").sum() == 3
+    finally:
+        for place in (path, *path.rglob("*")):
+            place.chmod(stat.S_IRWXU)
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the superuser may write anywhere"
+)
+def test_writing_into_a_read_only_folder_fails_cleanly(tmp_path):
+    (tmp_path / "locked").mkdir()
+    (tmp_path / "locked").chmod(stat.S_IREAD | stat.S_IEXEC)
+    try:
+        with pytest.raises(PermissionError):
+            written(tmp_path / "locked" / "x")
+        assert names(tmp_path / "locked") == []
+    finally:
+        (tmp_path / "locked").chmod(stat.S_IRWXU)
