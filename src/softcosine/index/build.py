@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
-from softcosine.index.defaults import MIN_ENGLISH, default_source
+from softcosine.index.defaults import MIN_ENGLISH, WEIGHTING, default_source
 from softcosine.index.documents import MemoryDocuments
 from softcosine.index.rankings import check_ranking
 from softcosine.index.segment import Segment
@@ -91,7 +91,7 @@ def build(
         "S": S,
         "source": source,
         "analyzer": rules,
-        "weighting": weighting or Weighting(),
+        "weighting": weighting or WEIGHTING,
         "ranking": ranking,
         "document_frequencies": np.bincount(counts.indices, minlength=len(vocabulary)),
         "note": note,

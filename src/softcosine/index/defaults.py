@@ -15,10 +15,12 @@ from softcosine.sources.english import english_share
 from softcosine.sources.guard import Guarded
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.corpus import AnalyzedTexts
+from softcosine.text.weighting import Weighting
 
-__all__ = ["MIN_ENGLISH", "RANKING", "DefaultSource", "default_source"]
+__all__ = ["MIN_ENGLISH", "RANKING", "WEIGHTING", "DefaultSource", "default_source"]
 
 RANKING = "soft_bm25"
+WEIGHTING = Weighting(tf="log", idf="smooth", k1=1.6, b=0.75)
 _THRESHOLD = 0.3
 _EXPONENT = 4.0
 

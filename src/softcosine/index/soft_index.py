@@ -107,6 +107,8 @@ class SoftIndex:
         analyzer : Analyzer, optional
             English stemming and no stop words where the text is English, else ``Analyzer()``.
         weighting : Weighting, optional
+            ``Weighting(tf="log", idf="smooth", k1=1.6, b=0.75)`` by default; soft BM25 takes k1
+            and b of it.
         ranking : {"soft_bm25", "soft_cosine", "inner_product", "expanded_cosine"}
             The default of searches; see `softcosine.index.rankings`.
         max_neighbors : int
