@@ -63,7 +63,7 @@ def wordnet_words(folder: Path) -> list[str]:
         word for synset in synsets for word in re.findall(r"[a-z]+", synset.gloss.lower())
     )
     tag_counts = read_tag_counts(folder)
-    lemmas = _lemmas(synsets)
+    lemmas = lemmas_of(synsets)
     scores: dict[str, float] = {}
     occurrences: dict[tuple[str, str], float] = {}
     for lemma, (familiarity, parts) in lemmas.items():
@@ -72,7 +72,7 @@ def wordnet_words(folder: Path) -> list[str]:
         for part, n_tagged in tagged.items():
             share = n_tagged / sum(tagged.values()) if any(tagged.values()) else 1 / len(parts)
             occurrences[lemma, part] = n_tagged + share * gloss_counts[lemma]
-    for form, lemma, part in _inflections(folder, lemmas):
+    for form, lemma, part in inflections(folder, lemmas):
         if form not in lemmas and is_word(form):
             inherited = occurrences[lemma, part] / 10
             attested = gloss_counts[form] > 0
@@ -82,7 +82,7 @@ def wordnet_words(folder: Path) -> list[str]:
     return sorted(scores, key=lambda word: (-scores[word], word))
 
 
-def _lemmas(synsets: Iterable[Synset]) -> dict[str, tuple[float, frozenset[str]]]:
+def lemmas_of(synsets: Iterable[Synset]) -> dict[str, tuple[float, frozenset[str]]]:
     """Of every one-word lemma a familiarity below 1, and its parts of speech."""
     links: Counter[str] = Counter()
     parts: dict[str, set[str]] = {}
@@ -104,7 +104,7 @@ def _lemmas(synsets: Iterable[Synset]) -> dict[str, tuple[float, frozenset[str]]
     }
 
 
-def _inflections(
+def inflections(
     folder: Path, lemmas: dict[str, tuple[float, frozenset[str]]]
 ) -> Iterator[tuple[str, str, str]]:
     """Triples (form, lemma, part of speech): the exception lists' forms, else by rule."""

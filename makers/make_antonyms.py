@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+
 from english_words import is_word
 from wordnet_files import Synset, read_exceptions, read_synsets, with_ed, with_ing, with_s
 
@@ -42,7 +43,7 @@ def base_pairs(synsets: list[Synset]) -> Iterator[tuple[Pair, str]]:
 
 
 def only_form(lemma: str, rule: Rule, listed: tuple[str, ...]) -> str | None:
-    """The form by the exception list, else by rule; None where the list has several.
+    """Give the form by the exception list, else by rule; None where the list has several.
 
     The lists mix the forms of a verb: those in -ing are participles, the others past forms.
     """

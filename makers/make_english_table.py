@@ -1,8 +1,9 @@
 """Make the bundled table of English word vectors, ``sources/data/english.npz``.
 
-Every word is encoded once, alone, by all-MiniLM-L6-v2; the encodings are centred, freed of
-their first principal components, reduced and rounded.  See README.md beside this file for the
-reasons and for how to run it, and measure_english_table.py for the figures behind each choice.
+Every word is encoded by all-MiniLM-L6-v2 alone and in two short phrases, and so are WordNet's
+definitions of it; their mean is centred, freed of its first principal component, reduced and
+rounded.  See README.md beside this file for the reasons and for how to run it, and
+measure_english_table.py for the figures behind each choice.
 """
 
 from __future__ import annotations
@@ -17,17 +18,30 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-from encoder import CARRIER, MODEL, encode, model_folder
-from english_words import symbol_name_words, wordnet_words, wordpiece_words
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from encoder import CARRIER, MODEL, encode, model_folder
+from english_words import (
+    inflections,
+    lemmas_of,
+    symbol_name_words,
+    wordnet_words,
+    wordpiece_words,
+)
+from wordnet_files import read_senses, read_synsets
 
 TARGET = Path(__file__).parents[1] / "src/softcosine/sources/data/english.npz"
 MAX_BYTES = 4_900_000
+PHRASES = ("{}", "the word {}", "meaning of {}")
+MAX_SENSES = 4  # of each part of speech; their definitions weigh 1, 1/2, 1/3, 1/4
+DEFINITIONS_WEIGHT = 0.8  # against the phrases' 1, for words that are one WordPiece
+PIECED_WEIGHT = 2.4  # for words that the encoder knows only by their pieces (hydrangea: hydra)
 N_DIMENSIONS = 128
 N_FIT = 10_000  # the most frequent WordPiece words; rare words would bend the axes to taxonomy
-N_REMOVED = 3
-DAMPING = 0.5  # component variances enter with this power; 1 is plain PCA, 0 is whitening
-STEPS_PER_DEVIATION = 4.0  # rounding: deflate then spends 4.6 bits a number, at no loss
+N_REMOVED = 1
+DAMPING = 0.75  # component variances enter with this power; 1 is plain PCA, 0 is whitening
+STEPS_PER_DEVIATION = 1.75  # rounding: deflate then spends 3.4 bits a number, at no loss
 
 
 def candidate_words(wordnet: Path) -> tuple[list[str], int]:
@@ -36,16 +50,71 @@ def candidate_words(wordnet: Path) -> tuple[list[str], int]:
     return list(dict.fromkeys(certain + wordnet_words(wordnet))), len(set(certain))
 
 
-def cached_encodings(words: list[str], cache: Path | None) -> NDArray[np.float32]:
-    """Encodings of the words, shape (n_words, 384), read from the cache if it holds them."""
-    if cache is not None and cache.is_file():
-        with np.load(cache) as stored:
-            if stored["words"].tolist() == words:
-                return np.asarray(stored["encodings"], dtype=np.float32)
-    encodings = encode(words)
-    if cache is not None:
-        np.savez(cache, words=np.array(words), encodings=encodings)
-    return encodings
+def cached_encode(texts: list[str], cache: Path | None) -> NDArray[np.float32]:
+    """Encode the texts, shape (n_texts, 384), as float16 holds them, with or without a cache."""
+    if cache is None:
+        return encode(texts).astype(np.float16).astype(np.float32)
+    path = cache / f"{hashlib.sha256(chr(10).join(texts).encode()).hexdigest()[:16]}.npy"
+    if not path.is_file():
+        cache.mkdir(parents=True, exist_ok=True)
+        np.save(path, encode(texts).astype(np.float16))
+    return np.asarray(np.load(path), dtype=np.float32)
+
+
+def encode_words(words: list[str], wordnet: Path, cache: Path | None) -> NDArray[np.float32]:
+    """Centred encodings of the words, phrases and definitions together, shape (n_words, 384)."""
+    phrases = np.zeros((len(words), 384), dtype=np.float32)
+    for phrase in PHRASES:
+        phrases += cached_encode([phrase.format(word) for word in words], cache)
+    phrases /= np.linalg.norm(phrases, axis=1, keepdims=True)
+    meanings, defined = encode_definitions(words, wordnet, cache)
+    pieces = set(wordpiece_words(model_folder() / "vocab.txt"))
+    weights = np.array([DEFINITIONS_WEIGHT if w in pieces else PIECED_WEIGHT for w in words])
+    centred: NDArray[np.float32] = phrases - phrases[:N_FIT].mean(axis=0)
+    meanings -= meanings[defined].mean(axis=0)
+    centred[defined] += (weights[:, None] * meanings)[defined].astype(np.float32)
+    return centred
+
+
+def encode_definitions(
+    words: list[str], wordnet: Path, cache: Path | None
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """Mean encoding of each word's definitions, and whether it has any.
+
+    A definition is encoded behind its word (``tyre: hoop that covers a wheel``), examples left
+    out.  An inflected form without a definition of its own takes the mean of its lemmas'.
+    """
+    row = {word: i for i, word in enumerate(words)}
+    synsets = list(read_synsets(wordnet))
+    gloss = {(synset.part, synset.offset): synset.gloss for synset in synsets}
+    texts, owners, weights = [], [], []
+    for lemma, part, offsets in read_senses(wordnet):
+        if lemma in row:
+            for rank, offset in enumerate(offsets[:MAX_SENSES]):
+                texts.append(f"{lemma}: {gloss[part, offset].split(';')[0].strip()}")
+                owners.append(row[lemma])
+                weights.append(1 / (1 + rank))
+    sharing = csr_array((weights, (owners, range(len(texts)))), shape=(len(words), len(texts)))
+    means, defined = _row_means(sharing, cached_encode(texts, cache))
+    of_lemmas = [
+        (row[form], row[lemma])
+        for form, lemma, _ in inflections(wordnet, lemmas_of(synsets))
+        if form in row and lemma in row and not defined[row[form]] and defined[row[lemma]]
+    ]
+    forms, lemmas = zip(*of_lemmas, strict=True)
+    sharing = csr_array((np.ones(len(forms)), (forms, lemmas)), shape=(len(words), len(words)))
+    inherited, inheriting = _row_means(sharing, means)
+    means[inheriting] = inherited[inheriting]
+    return means, defined | inheriting
+
+
+def _row_means(
+    sharing: csr_array, vectors: NDArray[np.float32]
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """Weighted mean of the vectors that each row of `sharing` names, and whether it names any."""
+    total = np.asarray(sharing.sum(axis=1))
+    means = (sharing @ vectors) / np.maximum(total, 1e-12)[:, None]
+    return means.astype(np.float32), total > 0
 
 
 def reduce(
@@ -68,17 +137,17 @@ def reduce(
     axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
     reduced = centred @ (axes * variances ** ((damping - 1) / 2))
     reduced /= np.linalg.norm(reduced, axis=1, keepdims=True)
-    return reduced.astype(np.float32)
+    return np.asarray(reduced, dtype=np.float32)
 
 
 def quantise(vectors: NDArray[np.float32], steps: float = STEPS_PER_DEVIATION) -> NDArray[np.int8]:
     """Rows rounded to int8 by one scale for all, which cosines do not see."""
     step = float(vectors.std(dtype=np.float64)) / steps
-    return np.clip(np.rint(vectors / step), -127, 127).astype(np.int8)
+    return np.asarray(np.clip(np.rint(vectors / step), -127, 127), dtype=np.int8)
 
 
 def packed(words: list[str], vectors: NDArray[np.int8], about: dict[str, object]) -> bytes:
-    """The table as the bytes of an ``.npz`` file, rows in code point order of the words."""
+    """Lay the table out as the bytes of an ``.npz`` file, rows in code point order of the words."""
     order = sorted(range(len(words)), key=words.__getitem__)
     blob = "\n".join(words[i] for i in order).encode()
     arrays = {
@@ -100,7 +169,7 @@ def packed(words: list[str], vectors: NDArray[np.int8], about: dict[str, object]
 def largest_table(
     words: list[str], n_certain: int, vectors: NDArray[np.int8], about: dict[str, object]
 ) -> bytes:
-    """The table of the first words, as many as stay within `MAX_BYTES`."""
+    """Make the table of as many of the first words as stay within `MAX_BYTES`."""
     low, high = n_certain, len(words) + 1
     best = packed(words[:low], vectors[:low], about)
     while high - low > 50:
@@ -116,11 +185,11 @@ def largest_table(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--wordnet", type=Path, required=True, help="folder with data.noun etc.")
-    parser.add_argument("--cache", type=Path, help="an .npz file to keep the encodings in")
+    parser.add_argument("--cache", type=Path, help="a folder to keep the encodings in")
     parser.add_argument("--output", type=Path, default=TARGET)
     options = parser.parse_args()
     words, n_certain = candidate_words(options.wordnet)
-    vectors = quantise(reduce(cached_encodings(words, options.cache)))
+    vectors = quantise(reduce(encode_words(words, options.wordnet, options.cache)))
     weights = (model_folder() / "model.safetensors").read_bytes()
     about: dict[str, object] = {
         "model": MODEL,
@@ -128,6 +197,9 @@ def main() -> None:
         "weights_from": f"{CARRIER} {version(CARRIER)}",
         "weights_sha256": hashlib.sha256(weights).hexdigest(),
         "words_from": f"WordPiece; Unicode {unicodedata.unidata_version} symbols; WordNet 3.0",
+        "phrases": PHRASES,
+        "definitions_from": "WordNet 3.0",
+        "definitions_weight": [DEFINITIONS_WEIGHT, PIECED_WEIGHT],
         "fitted_on": N_FIT,
         "components_removed": N_REMOVED,
         "damping": DAMPING,

@@ -49,7 +49,8 @@ def read_synsets(folder: Path) -> Iterator[Synset]:
         path = folder / f"data.{name}"
         if not path.is_file():
             raise FileNotFoundError(
-                f"{path} is missing; give the folder of WordNet's data files (see makers/README.md)."
+                f"{path} is missing; give the folder of WordNet's data files, as "
+                "makers/README.md tells."
             )
         with path.open(encoding="utf-8") as lines:
             for line in lines:
@@ -82,6 +83,16 @@ def read_tag_counts(folder: Path) -> Counter[tuple[str, str]]:
             lemma, _, rest = sense_key.partition("%")
             counts[lemma, "nvara"[int(rest[0]) - 1]] += int(count)  # 5 is a satellite adjective
     return counts
+
+
+def read_senses(folder: Path) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+    """Of every lemma and part of speech its synsets' offsets, most frequent sense first."""
+    for name, part in PARTS.items():
+        with (folder / f"index.{name}").open(encoding="utf-8") as lines:
+            for line in lines:
+                if not line.startswith(" "):
+                    fields = line.split()
+                    yield fields[0], part, tuple(map(int, fields[-int(fields[2]) :]))
 
 
 def read_exceptions(folder: Path, part: str) -> dict[str, tuple[str, ...]]:
