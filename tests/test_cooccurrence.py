@@ -110,7 +110,7 @@ def test_terms_of_one_topic_are_similar() -> None:
     assert other.max() == 0.0
 
 
-def test_neither_threads_nor_blas_change_a_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_threads_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     analyzed = analyze(corpus(20))
     monkeypatch.setattr(cooccurrence, "_CHUNK_TERMS", 5)
     monkeypatch.setattr(factors, "_CHUNK", 4)

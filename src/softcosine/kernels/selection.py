@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from softcosine.kernels.jit import helper, kernel
 
-__all__ = ["best_columns", "pair_similarities", "unit_rows"]
+__all__ = ["best_columns", "best_of_rows", "pair_similarities", "unit_rows"]
 
-_SCAN = 64  # columns compared at once
+_SCAN = 32  # columns compared at once
 
 
 @helper
@@ -152,6 +152,15 @@ def _offer(
 
 
 @helper
+def _best_first(values: NDArray[np.float32], keys: NDArray[np.int64], size: int) -> None:
+    """Turn a heap into a list, best first: its worst goes to the end, over and over."""
+    for end in range(size - 1, 0, -1):
+        values[0], values[end] = values[end], values[0]
+        keys[0], keys[end] = keys[end], keys[0]
+        _sift_down(values, keys, end, 0)
+
+
+@helper
 def _any_above(values: NDArray[np.float32], bound: np.float32) -> bool:
     """Whether any value is above the bound; counting vectorises, a branch each would not."""
     hits = np.int32(0)
@@ -236,8 +245,44 @@ def best_columns(
                 if value > 0.0:
                     size = _offer(values, chosen, size, value, key)
         counts[row] = size
-        # Heap sort: the worst goes to the end, over and over.
-        for end in range(size - 1, 0, -1):
-            values[0], values[end] = values[end], values[0]
-            chosen[0], chosen[end] = chosen[end], chosen[0]
-            _sift_down(values, chosen, end, 0)
+        _best_first(values, chosen, size)
+
+
+@kernel(
+    "void(int64[::1], int32[::1], float32[::1], int64[::1], int64[::1], int64, int64,"
+    " float32[::1], int64[::1], int64[::1])"
+)
+def best_of_rows(
+    starts: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    similarities: NDArray[np.float32],
+    column_keys: NDArray[np.int64],
+    best_starts: NDArray[np.int64],
+    first: int,
+    last: int,
+    best: NDArray[np.float32],
+    keys: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> None:
+    """Order the entries of the rows `first` to `last`, and keep the best of each.
+
+    starts (n_rows + 1,), columns, similarities (n_entries,) read: entries of a row in any order; of
+    a column that a row has several times the greatest similarity counts, and none that is not above
+    0; column_keys (n_columns,) read: as for best_columns; best_starts (n_rows + 1,) read: places
+    for the answer; best, keys (best_starts[-1],) out: best first; counts (n_rows,) out: how many
+    there are. Rows are independent. O(c log k) a row of c entries.
+    """
+    greatest = np.zeros(column_keys.shape[0], np.float32)
+    for row in range(first, last):
+        for i in range(starts[row], starts[row + 1]):
+            greatest[columns[i]] = max(greatest[columns[i]], similarities[i])
+        values = best[best_starts[row] : best_starts[row + 1]]
+        chosen = keys[best_starts[row] : best_starts[row + 1]]
+        size = 0
+        for i in range(starts[row], starts[row + 1]):
+            value = greatest[columns[i]]
+            if value > 0.0:
+                size = _offer(values, chosen, size, value, column_keys[columns[i]])
+                greatest[columns[i]] = 0.0
+        counts[row] = size
+        _best_first(values, chosen, size)

@@ -18,7 +18,8 @@ from softcosine.kernels.cooccurrence import (
 )
 from softcosine.sources.embedding import EmbeddingSimilarity
 from softcosine.sources.factors import SparseRows, leading_factors
-from softcosine.sources.source import Neighbors, SourceState
+from softcosine.sources.neighbors import Neighbors
+from softcosine.sources.source import SourceState
 from softcosine.sources.threads import for_each_chunk
 from softcosine.sources.word_vectors import WordVectors
 

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.selection import best_columns, pair_similarities
+from softcosine.sources.neighbors import Neighbors
 from softcosine.sources.source import (
-    Neighbors,
     SourceState,
     check_limit,
     check_pairs,

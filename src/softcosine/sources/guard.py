@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.sources.antonyms import Antonyms
+from softcosine.sources.neighbors import Neighbors
 from softcosine.sources.source import (
-    Neighbors,
     SourceState,
     TermSimilaritySource,
     check_limit,
@@ -122,24 +122,29 @@ class Guarded:
             asked = np.flatnonzero(~_have_digits(terms))
         if len(asked) == 0 or len(free) == 0 or max_neighbors == 0:
             return Neighbors.none(len(terms))
-        rows, columns, similarities = [], [], []
-        limit = max_neighbors + max(len(self._antonyms.of(terms[i])) for i in asked.tolist())
+        n_opposites = np.array([len(self._antonyms.of(terms[i])) for i in asked.tolist()])
+        rows: list[NDArray[Any]] = []
+        columns: list[NDArray[Any]] = []
+        similarities: list[NDArray[np.float32]] = []
+        limit = max_neighbors + int(n_opposites.max())
         while len(asked):
             words = terms if len(asked) == len(terms) else [terms[i] for i in asked.tolist()]
             found = self._source.neighbors(words, free, max_neighbors=limit)
-            of = found.rows()
-            apart = self._antonyms.opposed(
-                [words[i] for i in of.tolist()], [free[j] for j in found.indices.tolist()]
-            )
+            stay = self._may_stay(words, free, found, n_opposites)
+            kept = found.where(stay, max_neighbors=max_neighbors)
             # Ask on for terms whose list was full, yet holds too few that may stay.
-            kept = np.bincount(of[~apart], minlength=len(asked))
-            more = (kept < max_neighbors) & (np.diff(found.indptr) >= limit)
-            stay = ~apart & ~more[of]
-            rows.append(asked[of[stay]])
-            columns.append(positions[found.indices[stay]])
-            similarities.append(found.similarities[stay])
-            asked = asked[more]
+            lengths, n_kept = np.diff(found.indptr), np.diff(kept.indptr)
+            more = (n_kept < max_neighbors) & (lengths >= limit) & (n_opposites > 0)
+            of = kept.rows()
+            done = ~more[of]
+            rows.append(asked[of[done]])
+            columns.append(positions[kept.indices[done]])
+            similarities.append(kept.similarities[done])
+            asked, n_opposites = asked[more], n_opposites[more]
             limit *= 2
+        if len(rows) == 1:  # in order already
+            indptr = np.searchsorted(rows[0], np.arange(len(terms) + 1))
+            return Neighbors(indptr.astype(np.int64), columns[0], similarities[0])
         return Neighbors.from_pairs(
             np.concatenate(rows),
             np.concatenate(columns),
@@ -148,6 +153,22 @@ class Guarded:
             among=among,
             max_neighbors=max_neighbors,
         )
+
+    def _may_stay(
+        self,
+        terms: Sequence[str],
+        among: Sequence[str],
+        found: Neighbors,
+        n_opposites: NDArray[np.int64],
+    ) -> NDArray[np.bool_]:
+        """Which pairs are not of opposites, shape (n_pairs,)."""
+        stay = np.ones(len(found.indices), np.bool_)
+        rows = found.rows()
+        doubtful = np.flatnonzero(n_opposites[rows])
+        left = [terms[i] for i in rows[doubtful].tolist()]
+        right = [among[j] for j in found.indices[doubtful].tolist()]
+        stay[doubtful] = ~self._antonyms.opposed(left, right)
+        return stay
 
     def _digit_free(self, among: Sequence[str]) -> tuple[Sequence[str], NDArray[np.int32]]:
         """Strings of `among` that may be neighbours, and their positions."""

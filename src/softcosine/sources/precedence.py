@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
+from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.parts import SourceOfSources
 from softcosine.sources.source import (
-    Neighbors,
     SourceState,
     TermSimilaritySource,
     check_limit,
@@ -56,13 +56,14 @@ class FirstSimilarity(SourceOfSources):
         One to 32, the most trusted first.
     """
 
-    __slots__ = ("_searched",)
+    __slots__ = ("_order", "_searched")
 
     def __init__(self, sources: Sequence[TermSimilaritySource]) -> None:
         super().__init__(sources)
         if len(self.sources) > 32:
             raise InvalidInputError(f"there are {len(self.sources)} sources; at most 32 can be.")
         self._searched: _Searched | None = None  # the last tuple
+        self._order = StringOrder()
 
     def __repr__(self) -> str:
         return f"first({', '.join(map(repr, self.sources))})"
@@ -115,6 +116,7 @@ class FirstSimilarity(SourceOfSources):
             n_terms=len(terms),
             among=among,
             max_neighbors=max_neighbors,
+            order=self._order,
         )
 
     def _knowing(self, terms: Sequence[str]) -> NDArray[np.int64]:

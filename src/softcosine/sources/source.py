@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
+from softcosine.sources.neighbors import Neighbors
 
 __all__ = [
     "Neighbors",
@@ -24,93 +25,6 @@ __all__ = [
     "source_from_state",
     "state_of",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbors:
-    """The most similar terms of each asked term.
-
-    Within a term they stand by decreasing similarity, ties by the neighbour's string in code
-    point order. A term is never its own neighbour.
-
-    Attributes
-    ----------
-    indptr : ndarray of shape (n_terms + 1,), int64
-        Neighbours of term ``i`` are at ``indptr[i]:indptr[i + 1]``.
-    indices : ndarray of shape (n_pairs,), int32
-        Positions in the sequence that was searched.
-    similarities : ndarray of shape (n_pairs,), float32
-        In (0, 1].
-    """
-
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    similarities: NDArray[np.float32]
-
-    def __len__(self) -> int:
-        """Return the number of terms that were asked for."""
-        return len(self.indptr) - 1
-
-    def of(self, i: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Positions and similarities of the neighbours of the `i`-th asked term."""
-        part = slice(self.indptr[i], self.indptr[i + 1])
-        return self.indices[part], self.similarities[part]
-
-    def rows(self) -> NDArray[np.int64]:
-        """Return the number of the asked term of every pair, shape (n_pairs,)."""
-        return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.indptr))
-
-    @classmethod
-    def none(cls, n_terms: int) -> Neighbors:
-        """No neighbour for any of `n_terms` terms."""
-        return cls(np.zeros(n_terms + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
-
-    @classmethod
-    def from_pairs(
-        cls,
-        rows: NDArray[np.integer[Any]],
-        columns: NDArray[np.integer[Any]],
-        similarities: NDArray[np.floating[Any]],
-        *,
-        n_terms: int,
-        among: Sequence[str],
-        max_neighbors: int,
-    ) -> Neighbors:
-        """Order pairs as neighbours are ordered, and keep the first of each term.
-
-        Parameters
-        ----------
-        rows, columns : ndarray of shape (n_pairs,), integers
-            Number of the asked term, position in `among`; no pair twice.
-        similarities : ndarray of shape (n_pairs,), floats
-            At most 1; pairs that are not above 0 are left out.
-        n_terms : int
-            How many terms were asked for.
-        among : sequence of str
-            What was searched.
-        max_neighbors : int
-            How many to keep a term.
-        """
-        similarities = similarities.astype(np.float32, copy=False)
-        positive = similarities > 0.0
-        rows, columns, similarities = rows[positive], columns[positive], similarities[positive]
-        order = np.lexsort((columns, _string_ranks(columns, among), -similarities, rows))
-        rows = rows[order]
-        counts = np.bincount(rows, minlength=n_terms)
-        starts = np.concatenate(([0], np.cumsum(counts)))
-        kept = np.arange(len(rows)) - starts[rows] < max_neighbors
-        indptr = np.concatenate(([0], np.cumsum(np.minimum(counts, max_neighbors))))
-        order = order[kept]
-        return cls(indptr.astype(np.int64), columns[order].astype(np.int32), similarities[order])
-
-
-def _string_ranks(columns: NDArray[np.integer[Any]], among: Sequence[str]) -> NDArray[np.int64]:
-    """Rank of each column's string among the strings of all the columns given."""
-    positions, inverse = np.unique(columns, return_inverse=True)
-    strings = [among[position] for position in positions.tolist()]
-    rank = {string: number for number, string in enumerate(sorted(set(strings)))}
-    ranks = np.fromiter((rank[string] for string in strings), np.int64, len(strings))
-    return ranks[inverse]
 
 
 @runtime_checkable
