@@ -1,0 +1,240 @@
+"""Each kernel of the index against a few lines of plain NumPy.
+
+The kernels of text, sources and assembly are tested beside their callers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+import oracle
+import strategies as own
+from softcosine.index.rankings import prepare
+from softcosine.index.segment import Segment
+from softcosine.kernels.documents import (
+    COUNTS,
+    REALS,
+    SATURATED,
+    rank_candidates,
+    soft_norms_squared,
+)
+from softcosine.kernels.search import clear, expand, find_candidates
+from softcosine.text.weighting import Weighting
+from toys import similarity_matrix
+
+
+def kinds():
+    return st.sampled_from([COUNTS, SATURATED, REALS])
+
+
+@st.composite
+def segments(draw, kind=None):
+    """A segment of a kind, its dense values, and everything that goes with a prepared ranking."""
+    kind = draw(kinds()) if kind is None else kind
+    n_terms, n_docs = draw(own.sizes(own.MAX_TERMS)), draw(own.sizes(own.MAX_DOCS))
+    if kind == REALS:
+        X = draw(own.coordinates(n_docs, n_terms))
+        X[0, 0] = 0.5  # a segment without values counts as one of counts
+        segment, weighting = Segment.from_weights(csr_array(X)), None
+        values = X
+    else:
+        X = draw(own.counts(n_docs, n_terms))
+        segment = Segment.from_counts(csr_array(X))
+        name = "bm25" if kind == SATURATED else draw(st.sampled_from(["raw", "log", "binary"]))
+        weighting = Weighting(name, draw(st.sampled_from(["none", "smooth", "probabilistic"])))
+        values = oracle.tf(X, name) if X.any() else X
+    S = similarity_matrix(draw(own.similarity_matrices(n_terms)))
+    frequencies = np.count_nonzero(X, axis=0)
+    ranking = prepare("inner_product", segment, S, weighting, frequencies, threads=1)
+    assert ranking.kind == kind
+    return segment, ranking, S, values
+
+
+def forward(segment, ranking):
+    return (
+        ranking.kind, segment.pointers, segment.terms, segment.levels, ranking.table,
+        ranking.saturation, ranking.k1, segment.reals,
+    )  # fmt: skip
+
+
+@given(segments())
+def test_postings_stand_by_term_then_frequency_then_document(drawn):
+    segment, ranking, _, _ = drawn
+    values = csr_array(
+        (segment.values(), segment.terms.astype(int), segment.pointers),
+        shape=(segment.n_docs, segment.n_terms),
+    ).toarray()
+    for term in range(segment.n_terms):
+        first, last = segment.term_groups[term : term + 2]
+        docs = np.flatnonzero(values[:, term])
+        if ranking.kind == REALS:
+            assert segment.documents[first:last].tolist() == docs.tolist()
+            np.testing.assert_array_equal(
+                segment.posting_weights[first:last],
+                (values[docs, term] / segment.scales[docs]).astype(np.float32),
+            )
+        else:
+            found = [
+                (segment.frequencies[segment.group_levels[group]], document)
+                for group in range(first, last)
+                for document in segment.documents[
+                    segment.group_starts[group] : segment.group_starts[group + 1]
+                ]
+            ]
+            assert found == sorted((values[d, term], d) for d in docs)
+
+
+@given(segments(), own.term_weights(own.MAX_TERMS), st.data())
+def test_soft_norms_are_those_of_dense_matrices(drawn, weights, data):
+    segment, ranking, S, values = drawn
+    weights = weights[: segment.n_terms].copy()
+    scratch, out = np.zeros(segment.n_terms), np.full(segment.n_docs, -7.0)
+    start = data.draw(st.integers(0, segment.n_docs))
+    stop = data.draw(st.integers(start, segment.n_docs))
+    soft_norms_squared(*forward(segment, ranking), weights, *S.arrays, start, stop, scratch, out)
+    rows = (values / segment.scales[:, None])[start:stop] * weights
+    np.testing.assert_allclose(
+        out[start:stop], [x @ S.to_scipy().toarray().astype(float) @ x for x in rows], atol=1e-12
+    )
+    assert np.all(out[:start] == -7)
+    assert np.all(out[stop:] == -7)
+    assert not scratch.any()
+
+
+@given(
+    segments(),
+    st.lists(st.sampled_from([0.0, 0.5, 1.0, -1.0]), min_size=8, max_size=8),
+    st.sampled_from([-np.inf, 0.0, 0.5, 1.0, np.inf]),
+    st.booleans(),
+    st.integers(1, 15),
+)
+def test_candidates_rank_by_score_then_number(drawn, expansion, minimum, exclusive, k):
+    segment, ranking, _, values = drawn
+    expansion = np.array(expansion[: segment.n_terms])
+    factors = np.where(np.arange(segment.n_docs) % 3 == 2, 0.0, 0.5)
+    candidates = np.arange(segment.n_docs, dtype=np.uint32)[::2].copy()
+    documents, scores = np.empty(k, np.uint32), np.empty(k)
+    n = rank_candidates(
+        *forward(segment, ranking), factors, expansion, 2.0, candidates, candidates.shape[0],
+        minimum, exclusive, documents, scores,
+    )  # fmt: skip
+    exact = []
+    for d in range(segment.n_docs):  # the canonical order: ascending terms
+        total = 0.0
+        for term in range(segment.n_terms):
+            total += expansion[term] * (values / segment.scales[:, None])[d, term]
+        exact.append(total * factors[d] * 2.0)
+    kept = [d for d in candidates if exact[d] > minimum or (exact[d] == minimum and not exclusive)]
+    expected = sorted(kept, key=lambda d: (-round(exact[d], 9), d))[:k]
+    np.testing.assert_allclose(scores[:n], [exact[d] for d in expected], atol=1e-12)
+    assert documents[:n].tolist() == expected
+
+
+@st.composite
+def expansions(draw):
+    n = draw(own.sizes(own.MAX_TERMS))
+    S = draw(st.one_of(own.asymmetric_matrices(n), own.signed_matrices(n)))
+    x = draw(own.coordinates(1, n))[0]
+    extra = draw(own.coordinates(2, n))
+    return S, x, extra, draw(own.term_weights(n))
+
+
+@given(expansions())
+def test_expansion_is_a_product_of_matrices(drawn):
+    S, x, extra, weights = drawn
+    n = len(x)
+    terms = np.flatnonzero(x).astype(np.int32)
+    rows, extra_terms = np.nonzero(extra)
+    expansion, seen = np.zeros(n), np.zeros(n, np.uint8)
+    touched, facts = np.empty(n, np.int32), np.empty(6)
+    reached = expand(
+        terms, x[terms], *similarity_matrix(S).arrays, extra_terms.astype(np.int32),
+        extra[rows, extra_terms], weights, expansion, seen, touched, facts,
+    )  # fmt: skip
+    plain = S.T @ x + extra.sum(axis=0)
+    expected = weights * plain
+    np.testing.assert_allclose(expansion, expected, atol=1e-12)
+    support = (S[terms] != 0).any(axis=0) | (extra != 0).any(axis=0)
+    assert sorted(touched[:reached]) == np.flatnonzero(support).tolist()
+    np.testing.assert_array_equal(seen, support)
+    sizes = np.abs(expansion)
+    assert facts[0] == sizes.max(initial=0)
+    assert facts[1] == (sizes[sizes > 0].min() if sizes.any() else np.inf)
+    assert facts[2] == np.count_nonzero(expansion < 0)
+    # What outside words add to the norm is not counted here.
+    assert facts[3] == pytest.approx(x @ S @ x, abs=1e-12)
+    assert facts[4] == pytest.approx(plain @ plain, abs=1e-12)
+    assert facts[5] == 0
+    clear(touched, reached, expansion, seen)
+    assert not expansion.any()
+    assert not seen.any()
+
+
+def test_weights_that_are_no_numbers_are_counted():
+    S = similarity_matrix([[1, -1], [-1, 1]])
+    facts, touched = np.empty(6), np.empty(2, np.int32)
+    expand(
+        np.array([0, 1], np.int32), np.array([1.7e308, 1.7e308]), *S.arrays,
+        np.array([0], np.int32), np.array([np.inf]), np.array([1e10, 1.0]), np.zeros(2),
+        np.zeros(2, np.uint8), touched, facts,
+    )  # fmt: skip
+    assert facts[5] == 1
+
+
+@given(
+    segments(),
+    st.lists(st.sampled_from([0.0, 0.25, 1.0, 3.0]), min_size=8, max_size=8),
+    st.sampled_from([0.0, 0.5, 2.0]),
+    st.integers(1, 15),
+    st.sampled_from([1.0, 0.9]),
+)
+def test_no_document_that_may_be_among_the_best_is_missed(drawn, expansion, floor, k, slack):
+    segment, ranking, _, values = drawn
+    expansion = np.array(expansion[: segment.n_terms])
+    k = min(k, segment.n_docs)
+    touched = np.flatnonzero(expansion).astype(np.int32)
+    factors = ranking.factors32
+    scores = np.zeros(segment.n_docs, np.float32)
+    candidates = np.full(segment.n_docs, 99, np.uint32)
+    n = find_candidates(
+        ranking.kind, touched, touched.shape[0], expansion, 3.0, segment.term_groups,
+        segment.group_starts, ranking.group_weights, segment.documents, segment.posting_weights,
+        ranking.saturation32, factors, np.float32(floor), k, slack, scores, candidates,
+    )  # fmt: skip
+    exact = values @ expansion / 3.0
+    least = max(sorted(exact, reverse=True)[k - 1], floor)
+    found = candidates[:n].tolist()
+    assert found == sorted(found)
+    must = {d for d in range(segment.n_docs) if exact[d] >= least * slack * (1 + 1e-5) > 0}
+    may = {d for d in range(segment.n_docs) if exact[d] >= least * slack * (1 - 1e-5)}
+    assert must <= set(found) <= may
+    assert all(exact[d] > 0 for d in found)
+    assert not scores.any()
+    assert np.all(candidates[n:] == 99)
+
+
+def test_candidates_are_found_across_blocks_of_the_scan():
+    n_docs = 2500
+    X = np.zeros((n_docs, 1))
+    X[[5, 1023, 1024, 2047, 2499], 0] = [2, 1, 3, 3, 2]
+    segment = Segment.from_counts(csr_array(X))
+    ranking = prepare(
+        "inner_product", segment, similarity_matrix([[1]]), None, np.array([5]), threads=1
+    )
+    for k, expected in (
+        (1, [1024, 2047]),
+        (3, [5, 1024, 2047, 2499]),
+        (6, [5, 1023, 1024, 2047, 2499]),
+    ):
+        candidates = np.empty(n_docs, np.uint32)
+        n = find_candidates(
+            COUNTS, np.zeros(1, np.int32), 1, np.ones(1), 1.0, segment.term_groups,
+            segment.group_starts, ranking.group_weights, segment.documents,
+            segment.posting_weights, ranking.saturation32, ranking.factors32, np.float32(0), k,
+            1.0, np.zeros(n_docs, np.float32), candidates,
+        )  # fmt: skip
+        assert candidates[:n].tolist() == expected
