@@ -111,7 +111,7 @@ def test_text_fields_are_joined_and_one_of_them_is_enough(tmp_path):
 
 def test_a_text_field_that_no_document_has_is_an_error(tmp_path):
     path = written(tmp_path / "a.jsonl", '{"body": "red", "n": 1}\n')
-    with pytest.raises(InvalidInputError, match="no document has a field 'titel'.*body, n"):
+    with pytest.raises(InvalidInputError, match=r"no document has a field 'titel'.*body, n"):
         read_documents([path], fields=Fields(text=("titel", "body")))
 
 
@@ -181,7 +181,9 @@ def test_a_damaged_gzip_file_is_named(tmp_path, content):
         read_documents([str(path)])
 
 
-@pytest.mark.parametrize(("name", "content"), [("a.jsonl", ""), ("a.csv", "text\n"), ("a.txt", "\n")])
+@pytest.mark.parametrize(
+    ("name", "content"), [("a.jsonl", ""), ("a.csv", "text\n"), ("a.txt", "\n")]
+)
 def test_a_file_without_documents_says_so(tmp_path, name, content):
     with pytest.raises(InvalidInputError, match="there are no documents"):
         read_documents([written(tmp_path / name, content)])

@@ -7,11 +7,13 @@ Exit codes: 0 done, also where nothing was found; 1 an error, such as an index t
 from __future__ import annotations
 
 import gc
+import inspect
 import os
+import re
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -65,7 +67,11 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+def _help(command: Callable[..., None]) -> str:
+    """Return a command's help from its docstring, indented examples kept as they are."""
+    return re.sub("\n\n(?= )", "\n\n\b\n", inspect.getdoc(command) or "")
+
+
 def _softcosine(
     version: Annotated[
         bool,
@@ -78,15 +84,15 @@ def _softcosine(
 ) -> None:
     """Search texts by meaning: cosine similarity that knows which words mean alike.
 
-    \b
       softcosine index faq.jsonl -o faq.index
       softcosine search faq.index "bicycle tire repair" -k 5 --explain
 
-    A score is the soft cosine of query and document: 1 for equal ones, 0 where no word of one is
-    like a word of the other. --explain says by which words it came about.
+    A score says how much of the query a document answers, by the same words and by similar ones;
+    it is 0 where no word of one is like a word of the other. --explain says which words made it.
     """
 
 
+app.callback(help=_help(_softcosine))(_softcosine)
 for _name, _command, _short in (
     ("index", indexing.index, "Index documents: from files to a folder to search."),
     ("search", asking.search, "Find the documents that are most like some words."),
@@ -97,7 +103,7 @@ for _name, _command, _short in (
     ("verify", inspecting.verify, "Check that an index is whole."),
     ("demo", demo.demo, "Search Unicode's symbols by meaning; needs no files."),
 ):
-    app.command(_name, short_help=_short)(_command)
+    app.command(_name, help=_help(_command), short_help=_short)(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -114,7 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if hasattr(stream, "reconfigure"):  # a text that the terminal cannot show is no error
             stream.reconfigure(errors="backslashreplace")
     with warnings.catch_warnings():
-        warnings.showwarning = _show_warning
+        warnings.showwarning = _show_warning  # type: ignore[assignment]
         app(None if arguments is None else list(arguments), prog_name="softcosine")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -51,13 +52,13 @@ def search(
 ) -> None:
     """Find the documents that are most like some words.
 
-    \b
       softcosine search faq.index "bicycle tire repair" -k 5 --explain
       softcosine search faq.index "bicycle tire repair" --json | jq -r '.hits[].id'
       softcosine search faq.index - --json < queries.txt > answers.jsonl
 
-    Words of the query are bold in the answers, similar words underlined. The score is the soft
-    cosine unless the index ranks otherwise: from 0, no word is like another, to 1, the same words.
+    Words of the query are bold in the answers, similar words underlined. A score of soft BM25 is 0
+    where no word is like another, has no upper bound, and compares documents for one query only; a
+    soft cosine goes from 0 to 1, for the same words. Each answer says which it is.
 
     JSON: query, ranking, seconds, outside (words in no document), unknown (words left out), and
     hits of rank, id, score, text, metadata, snippet {text, marks}, with --explain also parts of
@@ -67,8 +68,8 @@ def search(
     for query in _queries(words):
         _answer(
             opened,
-            lambda query=query: opened.search(query, k=k, min_score=min_score, ranking=ranking),
-            lambda id, query=query: opened.explain(query, id, ranking=ranking),
+            partial(opened.search, query, k=k, min_score=min_score, ranking=ranking),
+            partial(opened.explain, query, ranking=ranking),
             explain,
             as_json,
         )
@@ -80,22 +81,23 @@ def similar(
     k: Limit = 10,
     min_score: MinScore = 0.0,
     explain: Explained = False,
-    ranking: RankingName = None,
+    ranking: Annotated[
+        str, typer.Option("--ranking", help="See 'search'; the index's own counts here not.")
+    ] = "soft_cosine",
     as_json: Json = False,
 ) -> None:
     """Find the documents that are most like one of the index.
 
-    \b
       softcosine similar faq.index faq-17 --min 0.5 --explain
 
-    The score is the soft cosine unless the index ranks otherwise: from 0 to 1, for equal texts.
+    The score is the soft cosine: from 0, no word is like another, to 1, for equal texts.
     JSON as for 'search'.
     """
     opened = _open(index)
     _answer(
         opened,
-        lambda: opened.similar(id, k=k, min_score=min_score, ranking=ranking),
-        lambda other: opened.explain_similar(id, other, ranking=ranking),
+        partial(opened.similar, id, k=k, min_score=min_score, ranking=ranking),
+        partial(opened.explain_similar, id, ranking=ranking),
         explain,
         as_json,
     )
@@ -110,7 +112,6 @@ def explain(
 ) -> None:
     """Say why a document scores what it scores: pairs of words that sum to the score.
 
-    \b
       softcosine explain faq.index "bicycle tire repair" faq-17
 
     A pair joined by = is one and the same word, by ~ two similar ones. What a pair adds grows with
@@ -137,7 +138,6 @@ def terms(
 ) -> None:
     """Show which indexed words are similar to a word, itself indexed or not.
 
-    \b
       softcosine terms faq.index tyre puncture
 
     A similarity lies between 0 and 1: how much of its weight the other word counts for.
@@ -169,7 +169,6 @@ def _answer(
 ) -> None:
     from softcosine.cli.showing import hits_record, print_json, show_hits
 
-    opened.searcher()  # opening is not answering
     started = time.perf_counter()
     hits = ask()
     seconds = time.perf_counter() - started

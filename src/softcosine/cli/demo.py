@@ -23,8 +23,8 @@ __all__ = ["CANDIDATES", "answer", "choose_questions", "demo"]
 
 # Asked are the first of these that share no word and no stem with any name.
 CANDIDATES = (
-    "illness", "infinite", "kitten", "burger", "weeping feline", "spouse", "radiation", "alcohol",
-    "voting", "laughter", "forbidden", "insect", "puppy", "infant", "danger", "spacecraft",
+    "illness", "infinite", "kitten", "burger", "weeping feline", "spouse", "radiation", "voting",
+    "laughter", "forbidden", "insect", "alcohol", "puppy", "infant", "danger", "spacecraft",
 )  # fmt: skip
 _N_QUESTIONS = 6
 
@@ -53,7 +53,6 @@ def demo(
 ) -> None:
     """Ask the names of Unicode's symbols for meanings: no files and no download needed.
 
-    \b
       softcosine demo
       softcosine demo "sick infant" -k 5
 
@@ -73,10 +72,10 @@ def demo(
         report.announce("The first call indexes the names, which takes some seconds.")
         opened = open_symbols(report, rebuild=rebuild)
     index = opened.index
+    questions = choose_questions(index.vocabulary, CANDIDATES)
     if words:
-        questions, k = (" ".join(words),), k or 5
-    else:
-        questions, k = choose_questions(index.vocabulary, CANDIDATES), k or 3
+        questions = (" ".join(words),)
+    k = k or (5 if words else 3)
     plain = index.with_similarity(TermSimilarityMatrix.identity(index.vocabulary))
     answers = [answer(index, plain, question, k) for question in questions]
     if as_json:
@@ -189,6 +188,7 @@ def _show(one: _Answer) -> None:
 
 def _show_end(opened: OpenedSymbols, answers: list[_Answer], *, own: bool) -> None:
     from softcosine.cli.showing import console, duration
+    from softcosine.cli.symbols import data_folder
 
     out = console()
     seconds = sorted(one.seconds for one in answers)[len(answers) // 2]
@@ -196,7 +196,11 @@ def _show_end(opened: OpenedSymbols, answers: list[_Answer], *, own: bool) -> No
     each = "" if len(answers) == 1 else " each"
     out.print(f"{built}Answered in {duration(seconds)}{each}, once loaded.", style="dim")
     if opened.problem:
-        out.print(f"The index could not be kept ({opened.problem}).", style="yellow")
+        out.print(
+            f"The index could not be kept in {data_folder()} ({opened.problem}); SOFTCOSINE_HOME "
+            "names another place.",
+            style="yellow",
+        )
     if own:
         return
     out.print(

@@ -88,7 +88,9 @@ class _Text:
         return MalformedFileError(self.path, f"{problem}.", line=line)
 
 
-def read_records(path: str, *, format: str | None = None, encoding: str = "utf-8") -> Iterator[Record]:
+def read_records(
+    path: str, *, format: str | None = None, encoding: str = "utf-8"
+) -> Iterator[Record]:
     """Read the records of one file, or of standard input for ``"-"``.
 
     Parameters
@@ -135,7 +137,9 @@ def format_of(path: str) -> str:
     )
 
 
-def read_folder(folder: str, *, pattern: str | None = None, encoding: str = "utf-8") -> Iterator[Record]:
+def read_folder(
+    folder: str, *, pattern: str | None = None, encoding: str = "utf-8"
+) -> Iterator[Record]:
     """Read a folder's text files, one record a file, named by its path inside the folder.
 
     Parameters
@@ -160,10 +164,13 @@ def read_folder(folder: str, *, pattern: str | None = None, encoding: str = "utf
     )
     chosen = [name for name in visible if pattern is not None or _is_text_name(name)]
     if not chosen:
-        seen = f"it holds {len(visible)} other files, such as {visible[0]}" if visible else "it is empty"
+        wanted = pattern or " or ".join(f"*{suffix}" for suffix in _TEXT_SUFFIXES)
+        seen = "it is empty"
+        if visible:
+            seen = f"it holds {len(visible)} other files, such as {visible[0]}"
         raise InvalidInputError(
-            f"{folder}: no file there is named {pattern or ' or '.join('*' + s for s in _TEXT_SUFFIXES)}"
-            f"; {seen}. Choose files by --glob, or give files of records by their names."
+            f"{folder}: no file there is named {wanted}; {seen}. Choose files by --glob, or give "
+            "files of records by their names."
         )
     for name in chosen:
         with _opened(str(root / name), encoding) as text:
@@ -310,7 +317,7 @@ def _rows(text: _Text, reader: Any) -> Iterator[Record]:
                 yield Record(dict(zip(header, row, strict=True)), text.path, reader.line_num)
     except csv.Error as error:
         raise text.error(
-            f'the quoting is broken ({error}); a quotation mark inside a quoted field is written ""',
+            f"the quoting is broken ({error}); a quotation mark inside a quoted field is doubled",
             reader.line_num,
         ) from error
 

@@ -38,7 +38,7 @@ def index(
     ] = None,
     text_fields: Annotated[
         list[str] | None,
-        typer.Option("--text", metavar="FIELD", help="Field of the text ('text'); may be repeated."),
+        typer.Option("--text", metavar="FIELD", help="Field of the text ('text'); repeatable."),
     ] = None,
     format: Annotated[
         str | None,
@@ -77,7 +77,6 @@ def index(
 ) -> None:
     """Index documents, so that they can be searched by meaning.
 
-    \b
       softcosine index faq.jsonl -o faq.index
       softcosine index items.csv -o items.index --id sku --text title --text body
       softcosine index notes/ -o notes.index
@@ -89,7 +88,9 @@ def index(
     English word vectors, if the text is English, and from the texts themselves.
     """
     if output.exists() and not overwrite:
-        raise AlreadyExistsError(f"{output} exists already; say --overwrite, or choose another name.")
+        raise AlreadyExistsError(
+            f"{output} exists already; say --overwrite, or choose another name."
+        )
     if not output.absolute().parent.is_dir():
         raise FileNotFoundError(f"the folder {output.parent} does not exist; create it first.")
     options: dict[str, Any] = {"plain": plain} if plain else {}

@@ -17,7 +17,6 @@ __all__ = ["bytes_of", "info", "verify"]
 def info(index: Index, as_json: Json = False) -> None:
     """Tell what an index holds, where its similarities come from, and how large it is.
 
-    \b
       softcosine info faq.index
 
     JSON: index, documents, terms, postings, bytes, ranking, weighting, analyzer, note, and
@@ -36,7 +35,6 @@ def info(index: Index, as_json: Json = False) -> None:
 def verify(index: Index, as_json: Json = False) -> None:
     """Read an index whole and compare every file's checksum.
 
-    \b
       softcosine verify faq.index
 
     JSON: index, files, bytes, seconds. A file that has changed ends the command with exit code 1.
@@ -50,9 +48,7 @@ def verify(index: Index, as_json: Json = False) -> None:
     seconds = time.perf_counter() - started
     n_files, n_bytes = len(folder.files), bytes_of(index)
     if as_json:
-        print_json(
-            {"index": str(index), "files": n_files, "bytes": n_bytes, "seconds": seconds}
-        )
+        print_json({"index": str(index), "files": n_files, "bytes": n_bytes, "seconds": seconds})
     else:
         console().print(
             f"{index} is whole: {n_files} files, {size(n_bytes)}, read in {duration(seconds)}."

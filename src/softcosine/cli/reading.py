@@ -43,7 +43,7 @@ class ReadDocuments:
 def read_documents(
     inputs: Sequence[str],
     *,
-    fields: Fields = Fields(),  # noqa: B008 - frozen
+    fields: Fields = Fields(),
     format: str | None = None,
     encoding: str = "utf-8",
     pattern: str | None = None,
@@ -153,9 +153,9 @@ class _Names:
             )
 
     def _missing(self, names: tuple[str, ...], option: str, record: Record) -> InvalidInputError:
-        there = f"there are the fields {', '.join(record.values)}" if record.values else "it is empty"
         return InvalidInputError(
-            f"{_place(record)}: there is no field {' or '.join(map(repr, names))}; {there}. "
+            f"{_place(record)}: there is no field {' or '.join(map(repr, names))}; "
+            f"there are the fields {', '.join(record.values) or '(none)'}. "
             f"Choose by {option} NAME."
         )
 

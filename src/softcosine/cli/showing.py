@@ -37,10 +37,10 @@ __all__ = [
 ]
 
 RANKINGS = {
-    "soft_cosine": "soft cosine, 0 to 1",
-    "inner_product": "inner product, no upper bound",
-    "expanded_cosine": "expanded cosine, 0 or more",
-    "soft_bm25": "soft BM25, no upper bound",
+    "soft_cosine": "soft cosine, from 0 to 1",
+    "inner_product": "inner product, from 0 without a bound",
+    "expanded_cosine": "expanded cosine, from 0 to 1",
+    "soft_bm25": "soft BM25, from 0 without a bound",
 }
 _EXACT, _NEAR = "bold", "underline"
 _SHOWN_PARTS = 4
@@ -82,7 +82,8 @@ def size(n_bytes: int) -> str:
     amount = float(n_bytes)
     for unit in ("B", "kB", "MB", "GB"):
         if amount < 999.5:
-            return f"{amount:.0f} {unit}" if unit == "B" or amount >= 100 else f"{amount:.1f} {unit}"
+            whole = unit == "B" or amount >= 99.95
+            return f"{amount:.{0 if whole else 1}f} {unit}"
         amount /= 1000
     return f"{amount:.1f} TB"
 
@@ -140,9 +141,7 @@ def explanation_record(explanation: Explanation) -> dict[str, Any]:
     }
 
 
-def show_hits(
-    hits: Hits, n_docs: int, seconds: float, explanations: Sequence[Explanation]
-) -> None:
+def show_hits(hits: Hits, n_docs: int, seconds: float, explanations: Sequence[Explanation]) -> None:
     """Print documents with their rank, score, id and passage, and what became of the query."""
     from rich.padding import Padding
     from rich.table import Table
@@ -205,7 +204,8 @@ def pairs_text(parts: Sequence[Part], *, limit: int = _SHOWN_PARTS, joint: str =
 
 def _short(contribution: float) -> str:
     """Return a part of a score in two decimals, without a zero before the point if below 1."""
-    return f"{contribution:.2f}".replace("0.", ".", 1) if abs(contribution) < 1 else f"{contribution:.2f}"
+    shown = f"{contribution:.2f}"
+    return shown.replace("0.", ".", 1) if shown.lstrip("-").startswith("0.") else shown
 
 
 def show_explanation(explanation: Explanation, passage: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 import time
 import unicodedata
@@ -74,13 +75,20 @@ def symbols() -> list[Symbol]:
 
 
 def index_symbols(report: Reporter | None = None) -> SoftIndex:
-    """Index the names with the default settings."""
+    """Index the names by soft cosine and the bundled English vectors.
+
+    Names of three or four words teach nothing about words that the vectors would not say better,
+    and serve a little better without (docs/benchmarks/symbols.md).
+    """
     from softcosine.index.soft_index import SoftIndex
+    from softcosine.sources.embedding import EmbeddingSimilarity
 
     found = symbols()
     return SoftIndex.from_texts(
         [symbol.name for symbol in found],
         ids=[symbol.character for symbol in found],
+        source=EmbeddingSimilarity.english(),
+        ranking="soft_cosine",
         progress=report,
     )
 
@@ -109,9 +117,11 @@ def open_symbols(report: Reporter | None = None, *, rebuild: bool = False) -> Op
     built = time.perf_counter() - started
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        index.save(path, overwrite=True)
+        if (path / "manifest.json").exists():  # ours, and stale or broken
+            shutil.rmtree(path)
+        index.save(path)
     except OSError as error:
-        return OpenedSymbols(index, None, built, f"{path.parent}: {error.strerror or error}")
+        return OpenedSymbols(index, None, built, error.strerror or str(error))
     return OpenedSymbols(index, path, built)
 
 

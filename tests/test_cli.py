@@ -1,0 +1,323 @@
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from softcosine import __version__
+from softcosine.cli import showing
+from softcosine.cli.app import main
+
+TEXTS = {
+    "bike": "A puncture in the [bold]tyre[/bold] of a bicycle",
+    "tea": "The tea is getting cold",
+    "car": "Repair of cars and other automobiles",
+    "bike2": "Bicycle tyres for sale",
+}
+
+
+@pytest.fixture(autouse=True)
+def _fresh_console(monkeypatch):
+    # A console keeps the stream that it met first, and every test has its own.
+    showing._console.cache_clear()
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("SOFTCOSINE_DEBUG", raising=False)
+    yield
+    showing._console.cache_clear()
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*arguments: object, code: int = 0) -> str:
+        with pytest.raises(SystemExit) as stop:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        assert (stop.value.code or 0) == code, captured.err
+        assert "Traceback" not in captured.err
+        return captured.err if code else captured.out
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def source_file(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("cli") / "docs.jsonl"
+    lines = (json.dumps({"id": id, "text": text, "n": 1}) for id, text in TEXTS.items())
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(source_file) -> Path:
+    path = source_file.with_name("docs.index")
+    with pytest.raises(SystemExit) as stop:
+        main(["index", str(source_file), "-o", str(path), "--vectors", "english"])
+    assert not stop.value.code
+    return path
+
+
+def test_the_version_is_told(run):
+    assert run("--version").strip() == f"softcosine {__version__}"
+
+
+@pytest.mark.parametrize(
+    "command", ["index", "search", "similar", "explain", "terms", "info", "verify", "demo"]
+)
+def test_every_command_has_help_with_an_example(run, command):
+    shown = run(command, "--help")
+    assert f"    softcosine {command}" in shown
+    assert "JSON" in shown or "json" in shown
+
+
+def test_help_and_version_import_nothing_heavy():
+    code = (
+        "import sys\nfrom softcosine.cli.app import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "print(sorted({'numpy', 'numba', 'scipy', 'rich', 'pyarrow'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_indexing_says_what_was_made(run, source_file, tmp_path):
+    shown = run("index", source_file, "-o", tmp_path / "a.index", "--json", "--plain")
+    record = json.loads(shown)
+    assert record["documents"] == 4
+    assert record["index"] == str(tmp_path / "a.index")
+    assert set(record) == {"index", "documents", "terms", "bytes", "seconds", "note"}
+
+
+def test_indexing_takes_the_options_of_from_texts(run, source_file, tmp_path):
+    path = tmp_path / "a.index"
+    run(
+        "index", source_file, "-o", path, "--vectors", "english", "--stemmer", "english",
+        "--ranking", "soft_bm25", "--max-neighbors", 3, "--min-df", "1",
+    )  # fmt: skip
+    facts = json.loads(run("info", path, "--json"))
+    assert facts["analyzer"]["stemmer"] == "english"
+    assert facts["ranking"] == "soft_bm25"
+    assert facts["similarity"]["max_neighbors"] <= 3
+
+
+def test_vectors_from_a_file_are_used(run, source_file, tmp_path):
+    vectors = tmp_path / "v.txt"
+    vectors.write_text("tea 1 0\ntyre 0.9 0.1\ncocoa 1 0.1\n")
+    path = tmp_path / "a.index"
+    run("index", source_file, "-o", path, "--vectors", vectors, "--stemmer", "none")
+    record = json.loads(run("terms", path, "cocoa", "--json"))
+    assert not record["indexed"]
+    assert [neighbor["word"] for neighbor in record["neighbors"]] == ["tyre", "tea"]
+
+
+def test_an_index_is_not_overwritten_unasked(run, source_file, folder, tmp_path):
+    message = run("index", source_file, "-o", folder, code=1)
+    assert "exists already" in message
+    path = tmp_path / "b.index"
+    run("index", source_file, "-o", path, "--plain")
+    run("index", source_file, "-o", path, "--plain", "--overwrite")
+
+
+def test_search_finds_by_meaning(run, folder):
+    shown = run("search", folder, "bike repair", "-k", 2)
+    assert "bike" in shown
+    assert "2 of 4 documents" in shown
+    assert "score: soft " in shown
+    assert "soft cosine, from 0 to 1" in run("search", folder, "bike", "--ranking", "soft_cosine")
+
+
+def test_text_is_never_read_as_markup(run, folder):
+    assert "[bold]tyre[/bold]" in run("search", folder, "puncture")
+
+
+def test_search_as_json_has_documented_keys(run, folder):
+    record = json.loads(run("search", folder, "wheel", "xyzzyx", "--json", "--explain", "-k", 1))
+    assert set(record) == {"query", "ranking", "seconds", "outside", "unknown", "hits"}
+    assert record["query"] == "wheel xyzzyx"
+    assert record["outside"] == ["wheel"]
+    assert record["unknown"] == ["xyzzyx"]
+    (hit,) = record["hits"]
+    assert set(hit) == {"rank", "id", "score", "text", "metadata", "snippet", "parts"}
+    assert hit["text"] == TEXTS[hit["id"]]
+    assert hit["metadata"] == {"n": 1}
+    assert sum(part["contribution"] for part in hit["parts"]) == pytest.approx(hit["score"])
+    for start, end, kind in hit["snippet"]["marks"]:
+        assert hit["snippet"]["text"][start:end]
+        assert kind in ("exact", "near")
+
+
+def test_outside_and_unknown_words_are_named(run, folder):
+    shown = run("search", folder, "wheel", "xyzzyx", "-e")
+    assert "In no document, so searched by similar words: wheel." in shown
+    assert "Unknown, so left out: xyzzyx." in shown
+    assert "wheel ~ " in shown
+
+
+def test_finding_nothing_is_no_error(run, folder):
+    assert "Nothing found." in run("search", folder, "xyzzyx")
+    assert json.loads(run("search", folder, "xyzzyx", "--json"))["hits"] == []
+    assert "Nothing found." in run("search", folder, "tea", "--min", "1.5")
+
+
+def test_queries_come_from_standard_input(run, folder, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("tea\n\nbicycle\n"))
+    answers = [json.loads(line) for line in run("search", folder, "-", "--json").splitlines()]
+    assert [answer["query"] for answer in answers] == ["tea", "bicycle"]
+    assert answers[0]["hits"][0]["id"] == "tea"
+
+
+def test_similar_leaves_the_document_itself_out(run, folder):
+    assert "bike2" in run("similar", folder, "bike", "-k", 1, "--explain")
+    record = json.loads(run("similar", folder, "bike", "--json", "--explain"))
+    assert record["hits"][0]["id"] == "bike2"
+    assert "bike" not in [hit["id"] for hit in record["hits"]]
+    assert sum(part["contribution"] for part in record["hits"][0]["parts"]) == pytest.approx(
+        record["hits"][0]["score"]
+    )
+
+
+def test_an_explanation_is_a_table_that_ends_with_the_score(run, folder):
+    record = json.loads(run("explain", folder, "bike tire", "bike2", "--json"))
+    shown = run("explain", folder, "bike tire", "bike2")
+    assert f"{record['score']:.4f}" in shown
+    assert "Bicycle tyres for sale" in shown
+    nothing = run("explain", folder, "xyzzyx", "bike2")
+    assert "No word of the document is like a word of the query." in nothing
+
+
+def test_terms_shows_similar_words(run, folder):
+    assert "bicycle" in run("terms", folder, "bike")
+    assert "in no document" in run("terms", folder, "bike")
+    assert "holds 2 terms" in run("terms", folder, "green tea", code=2)
+    assert "stands in no document" in run("terms", folder, "xyzzyx", code=1)
+
+
+def test_info_and_verify_describe_an_index(run, folder):
+    assert "documents" in run("info", folder)
+    facts = json.loads(run("info", folder, "--json"))
+    assert facts["documents"] == 4
+    assert facts["bytes"] > 0
+    assert "is whole" in run("verify", folder)
+    assert json.loads(run("verify", folder, "--json"))["files"] > 5
+
+
+def test_verify_finds_an_altered_file(run, source_file, tmp_path):
+    path = tmp_path / "a.index"
+    run("index", source_file, "-o", path, "--plain")
+    (file,) = path.rglob("documents.sqlite")
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+    assert "documents.sqlite has changed" in run("verify", path, code=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["search", "nowhere", "tea"], 1, "there is no index at nowhere"),
+        (["search", ".", "tea"], 1, "is no softcosine index"),
+        (["similar", "INDEX", "nobody"], 1, "no document with the id 'nobody'"),
+        (["explain", "INDEX", "tea", "nobody"], 1, "no document with the id 'nobody'"),
+        (["search", "INDEX", "tea", "--ranking", "best"], 2, "no ranking 'best'"),
+        (["search", "INDEX", "tea", "-k", "0"], 2, "Invalid value for '-k'"),
+        (["search", "INDEX"], 2, "Missing argument"),
+        (["index", "nowhere.txt", "-o", "a.index"], 1, "nowhere.txt: No such file"),
+        (["index", "FILE", "-o", "no/where/a.index"], 1, "the folder no/where does not exist"),
+        (["index", "FILE", "-o", "a.index", "--text", "body"], 2, "there is no field 'body'"),
+        (["index", "FILE", "-o", "a.index", "--min-df", "few"], 2, "--min-df is 'few'"),
+        (["index", "FILE", "-o", "a.index", "--stemmer", "klingon"], 2, "no stemmer 'klingon'"),
+        (["index", "FILE", "-o", "a.index", "--plain", "--vectors", "x"], 2, "exclude each other"),
+    ],
+)  # fmt: skip
+def test_every_error_is_one_clear_line(
+    run, folder, source_file, tmp_path, monkeypatch, arguments, code, message
+):
+    monkeypatch.chdir(tmp_path)
+    stand_ins = {"INDEX": folder, "FILE": source_file}
+    shown = run(*(stand_ins.get(argument, argument) for argument in arguments), code=code)
+    assert message in shown
+    if not shown.startswith("Usage"):
+        assert shown.startswith("softcosine: ")
+        assert shown.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_debug_shows_where_an_error_arose(capsys):
+    with pytest.raises(SystemExit):
+        main(["--debug", "search", "nowhere", "tea"])
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_an_interrupt_leaves_nothing_half_written(run, source_file, tmp_path, monkeypatch):
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("softcosine.index.stored.write_folder", interrupt)
+    message = run("index", source_file, "-o", tmp_path / "a.index", "--plain", code=130)
+    assert "interrupted" in message
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes break otherwise there")
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_reader_that_leaves_early_is_no_error_message(folder, options):
+    command = [sys.executable, "-m", "softcosine", "search", str(folder), "-", *options]
+    child = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert child.stdin is not None
+    assert child.stdout is not None
+    assert child.stderr is not None
+    child.stdout.close()
+    child.stdin.write(b"tea\nbicycle\n" * 50)  # less than a pipe holds
+    child.stdin.close()
+    with child.stderr:
+        assert child.stderr.read() == b""
+    assert child.wait() == 1
+
+
+def test_control_characters_do_not_reach_the_terminal():
+    assert "\x1b" not in showing.printable("a\x1b[31mb\n")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0.00042, "0.4 ms"), (0.012, "12 ms"), (1.25, "1.2 s"), (600, "10 min")]
+)
+def test_times_are_readable(seconds, shown):
+    assert showing.duration(seconds) == shown
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "shown"), [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (9_990_000_000, "10.0 GB")]
+)
+def test_sizes_are_readable(n_bytes, shown):
+    assert showing.size(n_bytes) == shown
+
+
+def test_progress_shows_on_a_terminal_only(monkeypatch, capsys):
+    monkeypatch.setattr(showing, "_SLOW", 0.0)
+    with showing.Reporter() as report:
+        report.announce("wait")
+        report("reading", 1, 2)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with showing.Reporter() as report:
+        report.announce("wait")
+        report("reading", 1, 2)
+        report("writing", 0, None)
+    assert "wait" in capsys.readouterr().err
+
+
+def test_without_options_similarities_come_from_the_vectors_and_the_texts(run, tmp_path):
+    path = tmp_path / "notes"
+    path.mkdir()
+    for name, text in TEXTS.items():
+        (path / f"{name}.txt").write_text(text)
+    shown = run("index", path, "-o", tmp_path / "a.index")
+    assert "Indexed 4 documents" in shown
+    assert "English vectors" in shown
+    assert "bike.txt" in run("search", tmp_path / "a.index", "bike")

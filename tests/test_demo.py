@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import json
+import unicodedata
+
+import pytest
+
+from softcosine import Analyzer
+from softcosine.cli import demo, showing, symbols
+from softcosine.cli.app import main
+from softcosine.text.vocabulary import Vocabulary
+
+FEW = (
+    ("\N{CAT FACE}", "cat face"),
+    ("\N{INFINITY}", "infinity"),
+    ("\N{HAMBURGER}", "hamburger"),
+    ("\N{FACE WITH MEDICAL MASK}", "face with medical mask"),
+    ("\N{AIRPLANE}", "airplane"),
+)
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*arguments: str) -> str:
+        showing._console.cache_clear()
+        with pytest.raises(SystemExit) as stop:
+            main(["demo", *arguments])
+        showing._console.cache_clear()
+        captured = capsys.readouterr()
+        assert not stop.value.code, captured.err
+        return captured.out
+
+    return call
+
+
+@pytest.fixture
+def few_symbols(monkeypatch, tmp_path):
+    monkeypatch.setenv("SOFTCOSINE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("COLUMNS", "80")
+    few = [symbols.Symbol(character, name) for character, name in FEW]
+    monkeypatch.setattr(symbols, "symbols", lambda: few)
+    return tmp_path / "home"
+
+
+def test_the_symbols_are_those_of_this_python():
+    found = {symbol.character: symbol.name for symbol in symbols.symbols()}
+    assert len(found) > 6000
+    assert found["\N{INFINITY}"] == "infinity"
+    assert found["\N{MUSICAL KEYBOARD}"] == "musical keyboard"
+    assert all(unicodedata.category(character)[0] in "SP" for character in found)
+    left_out = ("braille pattern", "signwriting", "hexagram for", "musical symbol", "radical")
+    assert not any(name.startswith(left_out) for name in found.values())
+
+
+def test_no_word_of_a_question_stands_in_any_name_not_even_its_stem():
+    stemming = Analyzer("english")
+    names = {word for symbol in symbols.symbols() for word in stemming.words(symbol.name)}
+    stems = set(stemming.stem(sorted(names)))
+    questions = demo.choose_questions(Vocabulary(sorted(names)), demo.CANDIDATES)
+    assert len(questions) == 6
+    for question in questions:
+        for word in question.split():
+            assert word not in names
+            assert not stems.intersection(stemming.stem([word]))
+
+
+def test_a_question_is_left_out_for_one_word_or_stem_of_it():
+    vocabulary = Vocabulary(["cats", "face"])
+    candidates = ("cat", "sick cat", "facing", "kitten", "illness")
+    assert demo.choose_questions(vocabulary, candidates) == ("kitten", "illness")
+    stemmed = Vocabulary(["infin"], forms=[["infinity"]])
+    assert demo.choose_questions(stemmed, ("infinity", "infinitely", "kitten"))[-1] == "kitten"
+
+
+def test_the_demo_answers_by_meaning_and_keeps_its_index(few_symbols, run):
+    shown = run()
+    assert "infinite ~ infinity" in shown
+    assert "plain cosine: nothing" in shown
+    assert "Indexed in" in shown
+    assert "softcosine index" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    again = run()
+    assert "Indexed in" not in again
+    assert len(list(few_symbols.iterdir())) == 1
+
+
+def test_the_demo_answers_own_words_as_json(few_symbols, run):
+    record = json.loads(run("sick", "kitten", "-k", "2", "--json"))
+    assert set(record) == {"unicode", "symbols", "index", "built_seconds", "answers"}
+    assert record["symbols"] == len(FEW)
+    (answer,) = record["answers"]
+    assert answer["query"] == "sick kitten"
+    assert answer["plain"] == []
+    best = answer["hits"][0]
+    assert best["character"] == "\N{CAT FACE}"
+    assert best["code_point"] == "U+1F431"
+    assert sum(part["contribution"] for part in best["parts"]) == pytest.approx(best["score"])
+    assert json.loads(run("airplane", "--json"))["answers"][0]["plain"][0]["name"] == "airplane"
+
+
+def test_an_unknown_word_is_named(few_symbols, run):
+    shown = run("xyzzyx")
+    assert "nothing found" in shown
+    assert "unknown, so left out: xyzzyx" in shown
+
+
+def test_a_broken_index_is_built_again(few_symbols, run):
+    run("kitten")
+    (folder,) = few_symbols.iterdir()
+    (folder / "manifest.json").write_text("{}")
+    assert "Indexed in" in run("kitten")
+    assert "Indexed in" not in run("kitten")
+    assert "Indexed in" in run("kitten", "--rebuild")
+
+
+def test_an_index_that_cannot_be_kept_is_used_all_the_same(few_symbols, run):
+    few_symbols.write_text("a file, no folder")
+    shown = run("kitten")
+    assert "cat face" in shown
+    assert "could not be kept" in shown
+
+
+@pytest.mark.parametrize(
+    ("platform", "variables", "place"),
+    [
+        ("linux", {"XDG_DATA_HOME": "/data"}, "/data/softcosine"),
+        ("linux", {"XDG_DATA_HOME": "relative"}, "/home/me/.local/share/softcosine"),
+        ("darwin", {}, "/home/me/Library/Application Support/softcosine"),
+        ("win32", {"LOCALAPPDATA": "/local"}, "/local/softcosine"),
+        ("win32", {}, "/home/me/AppData/Local/softcosine"),
+        ("linux", {"SOFTCOSINE_HOME": "/own"}, "/own"),
+    ],
+)
+def test_data_lie_where_the_system_keeps_them(monkeypatch, platform, variables, place):
+    for name in ("XDG_DATA_HOME", "LOCALAPPDATA", "SOFTCOSINE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.platform", platform)
+    monkeypatch.setattr(symbols.Path, "home", lambda: symbols.Path("/home/me"))
+    assert symbols.data_folder().as_posix() == place
