@@ -126,7 +126,10 @@ class CooccurrenceSimilarity:
         counts = occurrences[terms]
         names, rows = _names(vocabulary, terms)
         table = WordVectors(
-            names, vectors, rows=rows, weights=np.sqrt(counts / (counts + settings.evidence))
+            names,
+            _compact(vectors),
+            rows=rows,
+            weights=np.sqrt(counts / (counts + settings.evidence)),
         )
         return cls(EmbeddingSimilarity.of_table(table, threshold=threshold, exponent=exponent))
 
@@ -277,6 +280,12 @@ def _surprise(totals: NDArray[np.int64], smoothing: float) -> NDArray[np.float64
     powers = shares**smoothing
     smoothed = powers / powers[totals > 0].sum()
     return np.asarray(-0.5 * (np.log(shares) + np.log(smoothed) + np.log(whole)))
+
+
+def _compact(vectors: NDArray[np.float32]) -> NDArray[np.float16]:
+    """Vectors of unit length as float16: half the size, and cosines within 0.001."""
+    lengths = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
+    return (vectors / np.where(lengths > 0.0, lengths, 1.0)).astype(np.float16)
 
 
 def _names(vocabulary: Vocabulary, terms: NDArray[np.int64]) -> tuple[list[str], NDArray[np.int32]]:
