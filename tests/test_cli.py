@@ -78,7 +78,7 @@ def test_help_and_version_import_nothing_heavy():
     code = (
         "import sys\nfrom softcosine.cli.app import main\n"
         "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
-        "print(sorted({'numpy', 'numba', 'scipy', 'rich', 'pyarrow'} & set(sys.modules)))"
+        "print(sorted({'numpy', 'numba', 'scipy', 'pyarrow'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
@@ -155,6 +155,7 @@ def test_outside_and_unknown_words_are_named(run, folder):
     assert "In no document, so searched by similar words: wheel." in shown
     assert "Unknown, so left out: xyzzyx." in shown
     assert "wheel ~ " in shown
+    assert ", once loaded; score" in shown
 
 
 def test_finding_nothing_is_no_error(run, folder):

@@ -165,8 +165,9 @@ def _record(opened: OpenedSymbols, answers: list[_Answer]) -> dict[str, Any]:
 
 def _show(one: _Answer) -> None:
     from rich.table import Table
+    from rich.text import Text
 
-    from softcosine.cli.showing import console, marked, pairs_text, printable
+    from softcosine.cli.showing import console, marked, pairs_shown, printable
 
     out = console()
     out.print(printable(one.hits.query), style="bold")
@@ -177,7 +178,10 @@ def _show(one: _Answer) -> None:
     table.add_column()
     for hit, why in zip(one.hits, one.why, strict=True):
         table.add_row(
-            hit.id, marked(hit.snippet), f"{hit.score:.3f}", pairs_text(why.parts[:2], joint="\n")
+            hit.id,
+            marked(hit.snippet),
+            f"{hit.score:.3f}",
+            Text("\n".join(pairs_shown(why.parts[:2])), "dim"),
         )
     out.print(table if len(one.hits) else "  nothing found")
     if one.hits.unknown:

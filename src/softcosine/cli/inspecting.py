@@ -86,6 +86,7 @@ def _show(facts: dict[str, Any]) -> None:
 
     S = facts["similarity"]
     weighting, analyzer = facts["weighting"], facts["analyzer"]
+    weights = ("k1", "b") if facts["ranking"] == "soft_bm25" else ("tf", "idf")
     words = [f"stemmed ({analyzer['stemmer']})" if analyzer["stemmer"] else "not stemmed"]
     if analyzer["stop_words"]:
         words.append(f"{analyzer['stop_words']} stop words")
@@ -96,12 +97,12 @@ def _show(facts: dict[str, Any]) -> None:
         "terms": f"{facts['terms']:,}",
         "words": ", ".join(words),
         "ranking": f"{facts['ranking']} ({RANKINGS[facts['ranking']]})",
-        "weights": ", ".join(f"{name} {value}" for name, value in weighting.items()),
+        "weights": ", ".join(f"{name} {weighting[name]}" for name in weights),
         "similar words": (
             f"{S['n_terms_with_neighbors']:,} terms have some: {S['mean_neighbors']:.1f} a term "
             f"on average, {S['max_neighbors']} at most; mean similarity {S['mean_similarity']:.2f}"
         ),
-        "come from": facts["note"] or "a source that was given",
+        "source": facts["note"] or "a source that was given",
         "on disk": size(facts["bytes"]),
     }
     table = Table.grid(padding=(0, 2, 0, 0))

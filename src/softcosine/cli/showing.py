@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, ConsoleOptions, RenderResult
     from rich.progress import Progress, TaskID
     from rich.text import Text
 
@@ -28,7 +28,7 @@ __all__ = [
     "hit_record",
     "hits_record",
     "marked",
-    "pairs_text",
+    "pairs_shown",
     "print_json",
     "printable",
     "show_explanation",
@@ -155,7 +155,8 @@ def show_hits(hits: Hits, n_docs: int, seconds: float, explanations: Sequence[Ex
     for rank, hit in enumerate(hits, 1):
         table.add_row(str(rank), f"{hit.score:.3f}", printable(hit.id), marked(hit.snippet))
         if explanations:
-            table.add_row("", "", "", pairs_text(explanations[rank - 1].parts))
+            pairs = _Unbroken(pairs_shown(explanations[rank - 1].parts), "dim")
+            table.add_row("", "", "", pairs)
     if len(hits):
         out.print(table)
     else:
@@ -163,7 +164,7 @@ def show_hits(hits: Hits, n_docs: int, seconds: float, explanations: Sequence[Ex
     for line in _notes(hits):
         out.print(Padding.indent(line, 0), style="yellow")
     out.print(
-        f"{len(hits)} of {n_docs:,} documents in {duration(seconds)}; "
+        f"{len(hits)} of {n_docs:,} documents in {duration(seconds)}, once loaded; "
         f"score: {RANKINGS.get(hits.ranking, hits.ranking)}.",
         style="dim",
     )
@@ -187,19 +188,38 @@ def marked(passage: Snippet) -> Text:
     return text
 
 
-def pairs_text(parts: Sequence[Part], *, limit: int = _SHOWN_PARTS, joint: str = ", ") -> Text:
-    """Return the largest parts of a score in a line: ``tire ~ tyre .19, more .02``."""
-    from rich.text import Text
-
+def pairs_shown(parts: Sequence[Part], limit: int = _SHOWN_PARTS) -> list[str]:
+    """Return the largest parts of a score, each as ``tire ~ tyre .19``, and the sum of the rest."""
     shown = []
     for part in parts[:limit]:
         sign = "=" if part.query_word == part.document_word else "~"
         words = f"{printable(part.query_word)} {sign} {printable(part.document_word)}"
         shown.append(f"{words} {_short(part.contribution)}")
-    rest = sum(part.contribution for part in parts[limit:])
     if len(parts) > limit:
+        rest = sum(part.contribution for part in parts[limit:])
         shown.append(f"{len(parts) - limit} more {_short(rest)}")
-    return Text(joint.join(shown), style="dim")
+    return shown
+
+
+class _Unbroken:
+    """Pieces of text in lines as wide as there is room, broken between pieces only."""
+
+    def __init__(self, pieces: Sequence[str], style: str) -> None:
+        self._pieces = pieces
+        self._style = style
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.text import Text
+
+        lines = [""]
+        for piece in self._pieces:
+            joined = f"{lines[-1]}, {piece}" if lines[-1] else piece
+            if lines[-1] and len(joined) >= options.max_width:
+                lines[-1] += ","
+                lines.append(piece)
+            else:
+                lines[-1] = joined
+        yield Text("\n".join(lines), style=self._style)
 
 
 def _short(contribution: float) -> str:
