@@ -136,7 +136,8 @@ def _base(
 ) -> PreparedRanking:
     """Values and term weights, with no norm yet."""
     raw = Weighting(tf="raw", idf="none") if weighting is None else weighting
-    lengths = segment.lengths()
+    # Real weights have no length: they are not counted in words.
+    lengths = np.empty(0) if segment.real else segment.lengths()
     average = float(lengths.mean()) if lengths.size else 0.0
     term_weights = raw.term_weights(document_frequencies, segment.n_docs)
     absent = float(raw.term_weights(np.zeros(1, np.int64), segment.n_docs)[0])

@@ -165,8 +165,11 @@ class Segment:
 
     def lengths(self) -> NDArray[np.float64]:
         """Sum of each document's values, shape (n_docs,)."""
-        sums = np.concatenate([[0.0], np.cumsum(self.values())])
-        return np.asarray(sums[self.pointers[1:]] - sums[self.pointers[:-1]], np.float64)
+        lengths = np.zeros(self.n_docs)
+        filled = np.diff(self.pointers) > 0
+        if filled.any():
+            lengths[filled] = np.add.reduceat(self.values(), self.pointers[:-1][filled])
+        return lengths
 
     def row(self, document: int) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
         """Terms of one document, ascending, and their values."""
@@ -237,7 +240,7 @@ def _levels(counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.uint16]]:
     if present.shape[0] > _MAX_LEVELS:
         raise InvalidInputError(
             f"the counts take {present.shape[0]} distinct values, and {_MAX_LEVELS} is the most; "
-            "index them as real weights."
+            "weigh them first and index real weights."
         )
     return present, inverse.astype(np.uint16)
 

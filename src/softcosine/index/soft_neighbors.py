@@ -131,8 +131,8 @@ class SoftNeighbors:
                 "X holds values that are no counts, and a weighting needs counts; pass counts, or "
                 "weigh X yourself and leave weighting out."
             )
-        few = whole and np.unique(X.data).shape[0] <= 2**16
-        segment = Segment.from_counts(X) if few else Segment.from_weights(X)
+        counts = self.weighting is not None or (whole and np.unique(X.data).shape[0] <= 2**16)
+        segment = Segment.from_counts(X) if counts else Segment.from_weights(X)
         frequencies = np.bincount(X.indices, minlength=len(self.S)).astype(np.int64)
         prepared = prepare(
             self.ranking, segment, self.S, self.weighting, frequencies, threads=self.n_jobs
