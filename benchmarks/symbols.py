@@ -90,6 +90,7 @@ def main() -> None:
                 "their choice. The others are over all keywords.",
                 "The vocabulary that the bundled English vectors were made for holds the words of "
                 "the symbols' names; the keywords were not looked at.",
+                "The demo's settings were chosen among a few with these figures in view.",
             ),
         )
     )
