@@ -113,6 +113,14 @@ def test_a_broken_index_is_built_again(few_symbols, run):
     assert "Indexed in" in run("kitten", "--rebuild")
 
 
+def test_an_index_of_other_settings_is_replaced(few_symbols, run, monkeypatch):
+    run("kitten")
+    monkeypatch.setattr(symbols, "_SETTINGS", {"ranking": "soft_cosine", "max_neighbors": 50})
+    assert "Indexed in" in run("kitten")
+    assert "Indexed in" not in run("kitten")
+    assert len(list(few_symbols.iterdir())) == 1
+
+
 def test_an_index_that_cannot_be_kept_is_used_all_the_same(few_symbols, run):
     few_symbols.write_text("a file, no folder")
     shown = run("kitten")

@@ -8,9 +8,10 @@ import shutil
 import sys
 import time
 import unicodedata
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from softcosine import __version__
 from softcosine.errors import SoftCosineError
@@ -26,6 +27,8 @@ _LEFT_OUT = re.compile(
     r"RADICAL|BRAILLE PATTERN|SIGNWRITING|HEXAGRAM FOR|TETRAGRAM FOR|MUSICAL SYMBOL|ZNAMENNY"
     r"|INSTRUMENTAL NOTATION|VOCAL NOTATION"
 )
+
+_SETTINGS: dict[str, Any] = {"ranking": "soft_cosine"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ def index_symbols(report: Reporter | None = None) -> SoftIndex:
         [symbol.name for symbol in found],
         ids=[symbol.character for symbol in found],
         source=EmbeddingSimilarity.english(),
-        ranking="soft_cosine",
+        **_SETTINGS,
         progress=report,
     )
 
@@ -105,8 +108,7 @@ def open_symbols(report: Reporter | None = None, *, rebuild: bool = False) -> Op
     """
     from softcosine.index.soft_index import SoftIndex
 
-    name = f"symbols-{unicodedata.unidata_version}-{__version__}.index"
-    path = data_folder() / name
+    path = data_folder() / f"{_name()}-{_edition():08x}.index"
     if not rebuild:
         try:
             return OpenedSymbols(SoftIndex.open(path), path, None)
@@ -117,12 +119,22 @@ def open_symbols(report: Reporter | None = None, *, rebuild: bool = False) -> Op
     built = time.perf_counter() - started
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if (path / "manifest.json").exists():  # ours, and stale or broken
-            shutil.rmtree(path)
+        for stale in path.parent.glob(f"{_name()}-*.index"):
+            shutil.rmtree(stale)
         index.save(path)
     except OSError as error:
         return OpenedSymbols(index, None, built, error.strerror or str(error))
     return OpenedSymbols(index, path, built)
+
+
+def _name() -> str:
+    return f"symbols-{unicodedata.unidata_version}-{__version__}"
+
+
+def _edition() -> int:
+    """Return a number that changes with what the index is made from and how."""
+    vectors = Path(__file__).parent.parent / "sources" / "data" / "english.npz"
+    return zlib.crc32(f"{_SETTINGS} {vectors.stat().st_size}".encode())
 
 
 def data_folder() -> Path:
