@@ -1,0 +1,237 @@
+"""The fast search gives the bytes of the slow one, whatever is asked for."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array, random_array
+
+import strategies as own
+from conftest import JIT
+from expected import RANKINGS, TF
+from softcosine.errors import IndefiniteMatrixError, InvalidInputError
+from softcosine.index.rankings import prepare
+from softcosine.index.searcher import QueryVector, Searcher
+from softcosine.index.segment import Segment
+from softcosine.text.weighting import Weighting
+from toys import similarity_matrix
+
+N_DOCS, N_TERMS = (3000, 60) if JIT else (1100, 20)
+
+
+def searcher_of(X, S, ranking="soft_cosine", weighting=None):
+    X = csr_array(X)
+    counts = bool(np.all(X.data == np.rint(X.data)))
+    segment = Segment.from_counts(X) if counts else Segment.from_weights(X)
+    frequencies = np.bincount(X.indices, minlength=X.shape[1]).astype(np.int64)
+    return Searcher(segment, S, prepare(ranking, segment, S, weighting, frequencies))
+
+
+def vector(weights):
+    weights = np.asarray(weights, np.float64)
+    terms = np.flatnonzero(weights)
+    return QueryVector(terms.astype(np.int32), weights[terms])
+
+
+def same(left, right):
+    return (
+        left.documents.tobytes() == right.documents.tobytes()
+        and left.scores.tobytes() == right.scores.tobytes()
+    )
+
+
+def both(searcher, query, **settings):
+    """The answer of the fast path, compared with that of the slow one; whether it was fast."""
+    with patch.object(Searcher, "_find", autospec=True, side_effect=Searcher._find) as find:
+        fast = searcher.search(query, **settings)
+    with patch.object(Searcher, "_float32_holds", lambda *_: False):
+        slow = searcher.search(query, **settings)
+    assert same(fast, slow)
+    return fast, find.called
+
+
+def similarities(generator, n):
+    upper = random_array((n, n), density=0.15, rng=generator).toarray()
+    S = np.triu(np.round(upper, 2), 1)
+    return similarity_matrix(S + S.T + np.eye(n))
+
+
+def count_matrix(generator):
+    counts = generator.choice([0, 1, 1, 2, 7, 300, 70000], (N_DOCS, N_TERMS))
+    return np.where(generator.random(counts.shape) < 0.85, 0, counts).astype(float)
+
+
+def real_matrix(generator):
+    weights = generator.choice([0.3, 0.1 + 0.2, 0.5, 1.7], (N_DOCS, N_TERMS))
+    return np.where(generator.random(weights.shape) < 0.85, 0, weights)
+
+
+CASES = [
+    *((ranking, Weighting(tf, "smooth")) for ranking in RANKINGS[:3] for tf in TF),
+    ("soft_bm25", Weighting(b=0.0)),
+    ("soft_bm25", Weighting(k1=0.5)),
+    *((ranking, None) for ranking in RANKINGS[:3]),
+]
+
+
+@pytest.mark.parametrize("limit", [1, 3, 10, 200, N_DOCS, N_DOCS + 5])
+@pytest.mark.parametrize(("ranking", "weighting"), CASES)
+def test_fast_and_slow_searches_agree_to_the_bit(ranking, weighting, limit):
+    generator = np.random.default_rng(limit)
+    X = real_matrix(generator) if weighting is None else count_matrix(generator)
+    X[generator.integers(0, N_DOCS, 40)] = X[0]  # ties
+    X[generator.integers(0, N_DOCS, 40)] = 0
+    searcher = searcher_of(X, similarities(generator, N_TERMS), ranking, weighting)
+    for n_words in (1, 2, 5, N_TERMS):
+        weights = np.zeros(N_TERMS)
+        chosen = generator.choice(N_TERMS, n_words, replace=False)
+        weights[chosen] = generator.choice([1.0, 1.0, 0.7, 3.3], n_words)
+        query = vector(weights)
+        fast, was_fast = both(searcher, query, k=limit)
+        assert was_fast
+        best = float(fast.scores[min(limit, len(fast.scores)) // 2])
+        for bound in (best, np.nextafter(best, np.inf), np.nextafter(best, 0), best / 2):
+            found, _ = both(searcher, query, k=limit, min_score=bound)
+            kept = fast.scores >= bound
+            if len(fast.scores) < limit or not kept.all():
+                np.testing.assert_array_equal(found.documents, fast.documents[kept])
+        both(searcher, query, k=limit, min_score=-np.inf, positive=False)
+        both(searcher, query, k=limit, min_score=best, positive=False)
+
+
+@given(
+    own.collections(matrices=own.similarity_matrices),
+    st.sampled_from([1, 2, 3, 20]),
+    st.sampled_from([0.0, 0.25, 0.5, 1.0]),
+    st.booleans(),
+)
+def test_fast_and_slow_searches_agree_on_awkward_collections(c, k, min_score, positive):
+    S = similarity_matrix(c.S)
+    for ranking in RANKINGS:
+        searcher = searcher_of(c.counts, S, ranking, Weighting("raw", "none"))
+        for weights in c.queries:
+            found, _ = both(searcher, vector(weights), k=k, min_score=min_score, positive=positive)
+            # Whatever is left out is below the bound, or there are k before it.
+            every = searcher.search(vector(weights), k=c.n_docs, min_score=-np.inf, positive=False)
+            allowed = every.scores >= min_score
+            if positive:
+                allowed &= every.scores > 0
+            np.testing.assert_array_equal(found.documents, every.documents[allowed][:k])
+            for document, score in zip(found.documents, found.scores, strict=True):
+                assert searcher.score(vector(weights), int(document)) == score
+
+
+@pytest.mark.parametrize("span", [1e-20, 1e-28, 1e-31, 1e-40, 1e-200, 1e-320])
+def test_weights_that_float32_cannot_hold_take_the_slow_path(span):
+    generator = np.random.default_rng(0)
+    X = np.where(generator.random((200, 6)) < 0.5, 0, generator.choice([1.0, 0.5, span], (200, 6)))
+    S = similarity_matrix(np.eye(6) + 0.5 * np.eye(6, k=1) + 0.5 * np.eye(6, k=-1))
+    for ranking in RANKINGS[:3]:
+        searcher = searcher_of(X, S, ranking)
+        for weights in ([1, span, 0, 0, 0, 1], [0, 1, 1, 0, 0, 0], [0, 0, span, 0, 0, 0]):
+            for k in (1, 10, 200):
+                _, was_fast = both(searcher, vector(weights), k=k)
+                assert not (was_fast and span < 1e-30)
+
+
+def test_negative_similarities_take_the_slow_path():
+    S = similarity_matrix([[1, -0.5, 0], [-0.5, 1, 0], [0, 0, 1]])
+    X = [[1, 0, 0], [0, 1, 0], [1, 1, 1], [0, 0, 1]]
+    searcher = searcher_of(X, S)
+    found, was_fast = both(searcher, vector([1, 0, 0]), k=4)
+    assert not was_fast
+    assert found.documents.tolist() == [0, 2]
+    found, was_fast = both(searcher, vector([1, 0, 0]), k=4, min_score=-np.inf, positive=False)
+    assert found.documents.tolist() == [0, 2, 3, 1]
+    assert found.scores[-1] == -0.5
+    assert both(searcher, vector([0, 0, 1]), k=4)[1]
+
+
+@given(own.collections(matrices=own.similarity_matrices))
+def test_without_expansion_only_documents_with_a_word_of_the_query_are_found(c):
+    S = similarity_matrix(c.S)
+    for ranking in RANKINGS:
+        searcher = searcher_of(c.counts, S, ranking, Weighting("raw", "none"))
+        for weights in c.queries:
+            every = searcher.search(vector(weights), k=c.n_docs)
+            found = searcher.search(vector(weights), k=c.n_docs, expand_postings=False)
+            sharing = c.counts[:, weights > 0].any(axis=1)
+            kept = sharing[every.documents]
+            assert found.documents.tolist() == every.documents[kept].tolist()
+            assert found.scores.tobytes() == every.scores[kept].tobytes()
+            two = searcher.search(vector(weights), k=2, expand_postings=False)
+            assert two.documents.tolist() == found.documents[:2].tolist()
+
+
+def test_many_threads_may_search_at_once():
+    generator = np.random.default_rng(1)
+    searcher = searcher_of(
+        count_matrix(generator), similarities(generator, N_TERMS), weighting=Weighting()
+    )
+    queries = [vector(generator.random(N_TERMS) < 0.1) for _ in range(40)]
+    alone = [searcher.search(query, k=10) for query in queries]
+    for threads in (1, 2, 8, 100, -1, None):
+        together = searcher.search_batch(queries, k=10, threads=threads)
+        assert all(same(*pair) for pair in zip(alone, together, strict=True))
+    with ThreadPoolExecutor(8) as pool:
+        again = list(pool.map(lambda query: searcher.search(query, k=10), queries * 3))
+    assert all(same(*pair) for pair in zip(alone * 3, again, strict=True))
+
+
+def test_the_number_of_threads_changes_no_norm():
+    generator = np.random.default_rng(2)
+    X = csr_array(count_matrix(generator))
+    segment, S = Segment.from_counts(X), similarities(generator, N_TERMS)
+    frequencies = np.bincount(X.indices, minlength=N_TERMS)
+    factors = {
+        prepare(
+            "soft_cosine", segment, S, Weighting(), frequencies, threads=threads
+        ).factors.tobytes()
+        for threads in (1, 2, 3, 7, 5000)
+    }
+    assert len(factors) == 1
+
+
+def test_a_refused_query_leaves_no_trace():
+    S = similarity_matrix(np.eye(3) - 0.9 * (1 - np.eye(3)))
+    searcher = searcher_of([[1, 0, 0], [0, 1, 0]], S)
+    before = searcher.search(vector([1, 0, 0]), k=2, min_score=-np.inf, positive=False)
+    for _ in range(3):
+        with pytest.raises(IndefiniteMatrixError):
+            searcher.search(vector([1, 1, 1]), k=2)
+        with pytest.raises(IndefiniteMatrixError):
+            searcher.search_batch([vector([1, 0, 0]), vector([1, 1, 1])], k=2)
+        with pytest.raises(IndefiniteMatrixError):
+            searcher.score(vector([1, 1, 1]), 0)
+        after = searcher.search(vector([1, 0, 0]), k=2, min_score=-np.inf, positive=False)
+        assert same(before, after)
+
+
+def test_progress_counts_queries():
+    searcher = searcher_of([[1.0]], similarity_matrix([[1]]))
+    told = []
+    searcher.search_batch(
+        [vector([1])] * 3, k=1, progress=lambda done, total: told.append((done, total))
+    )
+    assert told == [(1, 3), (2, 3), (3, 3)]
+    assert searcher.search_batch([], k=1) == []
+
+
+def test_settings_are_checked():
+    searcher = searcher_of([[1.0]], similarity_matrix([[1]]))
+    for k in (0, -1, True, 2.5, None):
+        with pytest.raises(InvalidInputError, match="k is"):
+            searcher.search(vector([1]), k=k)
+    for bound in (np.nan, None, "1", True):
+        with pytest.raises(InvalidInputError, match="min_score is"):
+            searcher.search(vector([1]), k=1, min_score=bound)
+    for threads in (0, 1.5, "2"):
+        with pytest.raises(InvalidInputError, match="threads were asked for"):
+            searcher.search_batch([vector([1])], k=1, threads=threads)
+    assert searcher.search(vector([1]), k=np.int64(1), min_score=np.float32(0.5)).scores == [1]
+    assert not len(searcher.search(vector([1]), k=1, min_score=np.inf).documents)
