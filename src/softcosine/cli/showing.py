@@ -38,9 +38,9 @@ __all__ = [
 
 RANKINGS = {
     "soft_cosine": "soft cosine, from 0 to 1",
-    "inner_product": "inner product, from 0 without a bound",
+    "inner_product": "inner product, no upper bound",
     "expanded_cosine": "expanded cosine, from 0 to 1",
-    "soft_bm25": "soft BM25, from 0 without a bound",
+    "soft_bm25": "soft BM25, no upper bound",
 }
 _EXACT, _NEAR = "bold", "underline"
 _SHOWN_PARTS = 4
