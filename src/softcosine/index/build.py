@@ -14,7 +14,11 @@ from softcosine.index.defaults import MIN_ENGLISH, WEIGHTING, default_source
 from softcosine.index.documents import MemoryDocuments
 from softcosine.index.rankings import check_ranking
 from softcosine.index.segment import Segment
-from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
+from softcosine.matrix.term_similarity_matrix import (
+    TermSimilarityMatrix,
+    checked_similarity,
+    checked_source,
+)
 from softcosine.sources.english import english_share
 from softcosine.sources.guard import Guarded
 from softcosine.sources.source import TermSimilaritySource
@@ -52,6 +56,8 @@ def build(
     check_ranking(ranking)
     if S is not None:
         checked_similarity(S)
+    if source is not None:
+        checked_source(source)
     tell = progress or _silent
     kept: list[Any] = []
     analyzed, rules = _analyzed(

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import CorruptIndexError
+from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.index.documents import StoredDocuments, write_documents
 from softcosine.index.segment import Segment
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.source import (
-    SavableSource,
     SourceState,
     TermSimilaritySource,
     source_from_state,
+    state_of,
 )
 from softcosine.storage import Folder, open_folder, write_folder
 from softcosine.text.analyzer import Analyzer
@@ -40,13 +40,15 @@ def save_index(index: SoftIndex, path: str | Path, *, overwrite: bool) -> None:
         arrays[f"{_SEGMENT}/{name}"] = array
     arrays["document_frequencies"] = index.document_frequencies
     source = None
-    if isinstance(index.source, SavableSource):
-        source = _source_settings(index.source.state(), "source", arrays)
-    elif index.source is not None:
-        _logger.warning(
-            "The source of similarities cannot be saved: an opened index will not know query "
-            "words that no document has, unless it is opened with source=."
-        )
+    if index.source is not None:
+        try:
+            source = _source_settings(state_of(index.source), "source", arrays)
+        except InvalidInputError as error:  # the source, or a part of it, has no state
+            _logger.warning(
+                "An opened index will not know query words that no document has, unless it is "
+                "opened with source=: %s",
+                error,
+            )
     settings = {
         "n_docs": len(index),
         "segments": [_SEGMENT],

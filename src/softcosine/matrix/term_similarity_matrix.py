@@ -28,7 +28,7 @@ from softcosine.storage import Folder, open_folder, write_folder
 from softcosine.text.packing import pack_strings, unpack_strings
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["MatrixStatistics", "TermSimilarityMatrix", "checked_similarity"]
+__all__ = ["MatrixStatistics", "TermSimilarityMatrix", "checked_similarity", "checked_source"]
 
 Progress = Callable[[int, int], None]
 
@@ -127,11 +127,7 @@ class TermSimilarityMatrix:
         progress : callable, optional
             Called with (terms done, terms in all).
         """
-        if not isinstance(source, TermSimilaritySource):
-            raise InvalidInputError(
-                f"the source is of type {type(source).__name__}; it must have the methods knows, "
-                "neighbors and similarities of a TermSimilaritySource."
-            )
+        checked_source(source)
         if not _is_count(max_neighbors):
             raise InvalidInputError(
                 f"max_neighbors is {max_neighbors!r}; it must be a whole number of 0 or more."
@@ -391,6 +387,16 @@ class TermSimilarityMatrix:
         matrix = cls(S, vocabulary, representatives=words, settings=settings["matrix"])
         matrix.__dict__["symmetric"] = bool(settings["symmetric"])
         return matrix
+
+
+def checked_source(source: object) -> TermSimilaritySource:
+    """Return the source; InvalidInputError says what one must have."""
+    if isinstance(source, type) or not isinstance(source, TermSimilaritySource):
+        raise InvalidInputError(
+            f"the source is of type {type(source).__name__}; it must have the methods knows, "
+            "neighbors and similarities of a TermSimilaritySource."
+        )
+    return source
 
 
 def checked_similarity(S: object) -> TermSimilarityMatrix:
