@@ -87,7 +87,7 @@ class MemoryDocuments:
 
     def metadata(self, number: int) -> dict[str, Any]:
         """Return the metadata of a document; empty if it has none."""
-        return {} if self._metadata is None else dict(self._metadata[number])
+        return _loaded(None if self._metadata is None else self._metadata[number])
 
     def number(self, id: str) -> int:
         """Return the number of a document."""
@@ -134,8 +134,7 @@ class StoredDocuments:
 
     def metadata(self, number: int) -> dict[str, Any]:
         """Return the metadata of a document; empty if it has none."""
-        stored = self._row("SELECT metadata FROM documents WHERE number = ?", number)[0]
-        return {} if stored is None else dict(json.loads(stored))
+        return _loaded(self._row("SELECT metadata FROM documents WHERE number = ?", number)[0])
 
     def number(self, id: str) -> int:
         """Return the number of a document."""
@@ -177,7 +176,7 @@ def write_documents(documents: Documents, path: Path) -> None:
                     number,
                     _encoded(documents.id(number)),
                     _encoded(documents.text(number)),
-                    json.dumps(documents.metadata(number)) if documents.metadata(number) else None,
+                    json.dumps(facts) if (facts := documents.metadata(number)) else None,
                 )
                 for number in range(len(documents))
             ),
@@ -210,7 +209,8 @@ def checked_ids(ids: Iterable[str], n_docs: int) -> list[str]:
     return checked
 
 
-def _checked_metadata(metadata: Iterable[Metadata | None], n_docs: int) -> list[dict[str, Any]]:
+def _checked_metadata(metadata: Iterable[Metadata | None], n_docs: int) -> list[str | None]:
+    """Return metadata as JSON: an index gives the same before and after it is saved."""
     if isinstance(metadata, str | Mapping) or not isinstance(metadata, Iterable):
         raise InvalidInputError(
             f"metadata is of type {type(metadata).__name__}; pass a list of mappings, one a "
@@ -224,8 +224,7 @@ def _checked_metadata(metadata: Iterable[Metadata | None], n_docs: int) -> list[
                 "mapping or None."
             )
         try:
-            # Read back, so that an index gives the same before and after it is saved.
-            checked.append(json.loads(json.dumps(dict(value or {}), allow_nan=False)))
+            checked.append(json.dumps(dict(value), allow_nan=False) if value else None)
         except (TypeError, ValueError, RecursionError) as error:
             raise InvalidInputError(
                 f"the metadata of document {number} cannot be written as JSON: {error}."
@@ -233,6 +232,10 @@ def _checked_metadata(metadata: Iterable[Metadata | None], n_docs: int) -> list[
     if len(checked) != n_docs:
         raise InvalidInputError(f"{len(checked)} metadata were given for {n_docs} documents.")
     return checked
+
+
+def _loaded(metadata: str | None) -> dict[str, Any]:
+    return {} if metadata is None else dict(json.loads(metadata))
 
 
 def _unknown(id: object) -> UnknownDocumentError:

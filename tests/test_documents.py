@@ -1,0 +1,174 @@
+"""Ids, texts and metadata, in memory and in a file: one contract for both."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from softcosine.errors import (
+    CorruptIndexError,
+    DuplicateIdError,
+    InvalidInputError,
+    UnknownDocumentError,
+)
+from softcosine.index.documents import MemoryDocuments, StoredDocuments, write_documents
+
+# Any characters at all, lone surrogates and NUL included.
+strings = st.text(st.characters(exclude_categories=()), max_size=6)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | strings,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(strings, inner, max_size=3),
+    max_leaves=6,
+)  # fmt: skip
+
+
+@st.composite
+def collections(draw):
+    ids = draw(st.lists(strings, unique=True, max_size=5))
+    texts = draw(st.lists(strings, min_size=len(ids), max_size=len(ids)))
+    metadata = draw(
+        st.lists(
+            st.none() | st.dictionaries(strings, json_values, max_size=3),
+            min_size=len(ids),
+            max_size=len(ids),
+        )
+    )
+    return ids, texts, metadata
+
+
+def stored(documents, folder):
+    write_documents(documents, folder / "documents.sqlite")
+    return StoredDocuments(folder / "documents.sqlite", len(documents))
+
+
+@given(collections())
+def test_documents_are_given_back_as_they_came(tmp_path_factory, collection):
+    ids, texts, metadata = collection
+    memory = MemoryDocuments(texts, ids=ids, metadata=metadata)
+    for documents in (memory, stored(memory, tmp_path_factory.mktemp("docs"))):
+        assert len(documents) == len(ids)
+        for number, (id, text, facts) in enumerate(zip(ids, texts, metadata, strict=True)):
+            assert documents.id(number) == id
+            assert documents.text(number) == text
+            assert documents.metadata(number) == (facts or {})
+            assert documents.number(id) == number
+        for absent in ("not there", None, 0, b"x"):
+            if absent not in ids:
+                with pytest.raises(UnknownDocumentError, match="there is no document"):
+                    documents.number(absent)
+
+
+@pytest.mark.parametrize("kept", ["memory", "stored"])
+def test_numbers_are_the_ids_where_none_are_given(tmp_path, kept):
+    documents = MemoryDocuments([f"text {i}" for i in range(12)])
+    if kept == "stored":
+        documents = stored(documents, tmp_path)
+    for number in (0, 9, 11):
+        assert documents.id(number) == str(number)
+        assert documents.number(str(number)) == number
+        assert documents.metadata(number) == {}
+    for absent in ("12", "-1", "01", "+1", "1.0", " 1", "١", "²", "9" * 5000, "", 1, None):
+        with pytest.raises(UnknownDocumentError):
+            documents.number(absent)
+
+
+def test_metadata_is_what_json_makes_of_it(tmp_path):
+    given_metadata = [{1: (2, 3), "x": {"deep": (1,)}, None: True}]
+    memory = MemoryDocuments(["text"], metadata=given_metadata)
+    assert memory.metadata(0) == {"1": [2, 3], "x": {"deep": [1]}, "null": True}
+    assert stored(memory, tmp_path).metadata(0) == memory.metadata(0)
+
+
+def test_documents_stay_as_they_are(tmp_path):
+    mine = {"list": [1]}
+    memory = MemoryDocuments(["text"], metadata=[mine])
+    for documents in (memory, stored(memory, tmp_path)):
+        documents.metadata(0)["list"].append(2)
+        documents.metadata(0)["new"] = 1
+        mine["list"].append(3)
+        assert documents.metadata(0) == {"list": [1]}
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"ids": ["a"]}, InvalidInputError, "1 ids were given for 2 documents"),
+        ({"ids": ["a", "b", "c"]}, InvalidInputError, "3 ids were given for 2"),
+        ({"ids": "ab"}, InvalidInputError, "ids is of type str"),
+        ({"ids": 3}, InvalidInputError, "ids is of type int"),
+        ({"ids": ["a", 3]}, InvalidInputError, r"document 1 is 3, of type int.*pass str\(id\)"),
+        ({"ids": ["a", "a"]}, DuplicateIdError, "documents 0 and 1 have the same id 'a'"),
+        ({"metadata": [{}]}, InvalidInputError, "1 metadata were given for 2 documents"),
+        ({"metadata": {}}, InvalidInputError, "metadata is of type dict"),
+        ({"metadata": [{}, "x"]}, InvalidInputError, "document 1 is of type str"),
+        ({"metadata": [{"x": float("nan")}, {}]}, InvalidInputError, "document 0 cannot"),
+        ({"metadata": [{"x": float("inf")}, {}]}, InvalidInputError, "document 0 cannot"),
+        ({"metadata": [{}, {"x": object()}]}, InvalidInputError, "document 1 cannot"),
+        ({"metadata": [{}, {("a", "b"): 1}]}, InvalidInputError, "document 1 cannot"),
+    ],
+)
+def test_bad_arguments_are_named(settings, error, message):
+    with pytest.raises(error, match=message):
+        MemoryDocuments(["x", "y"], **settings)
+
+
+def test_endless_metadata_is_refused():
+    endless = {}
+    endless["self"] = endless
+    with pytest.raises(InvalidInputError, match="document 0 cannot be written as JSON"):
+        MemoryDocuments(["x"], metadata=[endless])
+    deep = {}
+    for _ in range(100_000):
+        deep = {"x": deep}
+    with pytest.raises(InvalidInputError, match="document 0 cannot be written as JSON"):
+        MemoryDocuments(["x"], metadata=[deep])
+
+
+def test_a_file_that_is_no_database_is_named(tmp_path):
+    path = tmp_path / "documents.sqlite"
+    path.write_bytes(b"no database at all" * 100)
+    documents = StoredDocuments(path, 1)
+    for ask in (
+        lambda: documents.id(0),
+        lambda: documents.text(0),
+        lambda: documents.metadata(0),
+        lambda: documents.number("a"),
+    ):
+        with pytest.raises(CorruptIndexError, match=r"documents\.sqlite cannot be read"):
+            ask()
+    with pytest.raises(CorruptIndexError, match=r"cannot be opened"):
+        StoredDocuments(tmp_path / "none.sqlite", 1).id(0)
+
+
+def test_a_missing_row_is_named(tmp_path):
+    documents = stored(MemoryDocuments(["x"]), tmp_path)
+    with pytest.raises(CorruptIndexError, match="has no document number 1"):
+        documents.text(1)
+
+
+def test_awkward_folder_names_are_opened(tmp_path):
+    folder = tmp_path / "a b?c#d%20é;'"
+    folder.mkdir()
+    assert stored(MemoryDocuments(["x"]), folder).text(0) == "x"
+
+
+def test_many_threads_may_read_at_once(tmp_path):
+    documents = stored(MemoryDocuments([f"text {i}" for i in range(50)]), tmp_path)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(documents.text, list(range(50)) * 10))
+    assert found == [f"text {i}" for i in range(50)] * 10
+
+
+def test_the_file_holds_plain_text_where_it_can(tmp_path):
+    import sqlite3
+    from contextlib import closing
+
+    stored(MemoryDocuments(["plain", "\0"], ids=["a", "b"], metadata=[{"x": 1}, None]), tmp_path)
+    with closing(sqlite3.connect(tmp_path / "documents.sqlite")) as connection:
+        rows = connection.execute("SELECT * FROM documents ORDER BY number").fetchall()
+    assert rows == [(0, "a", "plain", json.dumps({"x": 1})), (1, "b", b"\0", None)]

@@ -1,0 +1,175 @@
+"""Why a document scores what it scores: parts by pairs of words, which sum to the score."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import strategies as own
+from expected import IDF, RANKINGS, TF
+from softcosine.errors import InvalidInputError, UnknownDocumentError
+from softcosine.index.explanation import Explanation, Part
+from softcosine.index.soft_index import SoftIndex
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.weighting import Weighting
+from toys import ToySource, similarity_matrix
+
+SOURCE = ToySource(
+    {
+        ("tea", "coffee"): 0.5,
+        ("mocha", "coffee"): 0.75,
+        ("mocha", "tea"): 0.25,
+        ("latte", "mocha"): 0.875,
+        ("car", "bus"): 0.5,
+    }
+)
+WORDS = ("bus", "car", "coffee", "tea", "zebra")
+
+inside = st.lists(st.sampled_from(WORDS), max_size=5)
+queries = st.lists(st.sampled_from([*WORDS, "mocha", "latte", "nobody"]), max_size=6)
+
+
+@given(
+    st.lists(inside, min_size=1, max_size=5),
+    queries,
+    st.sampled_from(RANKINGS),
+    st.builds(Weighting, st.sampled_from(TF), st.sampled_from(IDF)),
+)
+def test_parts_sum_to_the_score_of_the_search(documents, query, ranking, weighting):
+    index = SoftIndex.from_texts(
+        documents, source=SOURCE, analyzer=Analyzer(), weighting=weighting, ranking=ranking
+    )
+    found = {hit.id: hit.score for hit in index.search(query, k=99)}
+    for number in range(len(documents)):
+        why = index.explain(query, str(number))
+        assert why.score == pytest.approx(found.get(str(number), 0), abs=0)
+        total = math.fsum(part.contribution for part in why.parts)
+        assert total == pytest.approx(why.score, abs=1e-9)
+        sizes = [abs(part.contribution) for part in why.parts]
+        assert sizes == sorted(sizes, reverse=True)
+        for part in why.parts:
+            assert part.query_word in query
+            assert part.document_word in documents[number]
+            assert part.contribution != 0
+            if part.query_word == part.document_word:
+                assert part.similarity == 1
+        pairs = [(part.query_word, part.document_word) for part in why.parts]
+        assert len(pairs) == len(set(pairs))
+
+
+@given(own.collections(matrices=own.definite_matrices), st.data())
+def test_parts_of_signed_similarities_sum_up_too(c, data):
+    terms = data.draw(own.vocabularies(c.n_terms))
+    texts = [
+        [t for t, n in zip(terms, row, strict=True) for _ in range(int(n))] for row in c.counts
+    ]
+    index = SoftIndex.from_texts(
+        texts,
+        S=similarity_matrix(c.S, Vocabulary(terms)),
+        analyzer=Analyzer(),
+        ranking="soft_cosine",
+    )
+    for number, text in enumerate(texts):
+        for other in range(len(texts)):
+            why = index.explain_similar(str(number), str(other))
+            total = math.fsum(part.contribution for part in why.parts)
+            assert total == pytest.approx(why.score, abs=1e-9)
+            assert why.query == f"like {number}"
+        if text:
+            assert index.explain_similar(str(number), str(number)).score == pytest.approx(1)
+
+
+def tea_index(**settings):
+    return SoftIndex.from_texts(
+        ["green tea", "black coffee", ""], ids=["green", "black", "none"], source=SOURCE,
+        **{"analyzer": Analyzer(), "weighting": Weighting("raw", "none"), "ranking": "soft_cosine",
+           **settings},
+    )  # fmt: skip
+
+
+def test_an_explanation_reads_as_a_table():
+    why = tea_index().explain("coffee tea", "black")
+    factor = 1 / math.sqrt(2 * 3)
+    assert why == Explanation(
+        query="coffee tea",
+        id="black",
+        score=why.score,
+        parts=(
+            Part("coffee", "coffee", 1.0, pytest.approx(factor)),
+            Part("tea", "coffee", 0.5, pytest.approx(factor / 2)),
+        ),
+        ranking="soft_cosine",
+    )
+    assert str(why) == (
+        "score 0.6124 (soft cosine) of document black\n"
+        "  coffee = coffee  1.00  adds 0.4082\n"
+        "     tea ~ coffee  0.50  adds 0.2041"
+    )
+
+
+def test_outside_words_are_explained():
+    why = tea_index().explain("mocha", "black")
+    assert [(p.query_word, p.document_word, p.similarity) for p in why.parts] == [
+        ("mocha", "coffee", 0.75)
+    ]
+    assert why.parts[0].contribution == pytest.approx(why.score)
+
+
+def test_what_has_nothing_in_common_says_so():
+    index = tea_index()
+    for query, id in (("zebra", "green"), ("tea", "none"), ("", "green")):
+        why = index.explain(query, id)
+        assert why.score == 0
+        assert why.parts == ()
+        assert str(why) == (
+            f"score 0.0000 (soft cosine) of document {id}: "
+            "no word of it is like a word of the query"
+        )
+
+
+def test_stems_show_as_the_words_of_query_and_document():
+    index = SoftIndex.from_texts(
+        ["He was running", "teas"], analyzer=Analyzer("english"), ranking="soft_cosine",
+        source=ToySource({("running", "jogs"): 0.5}),
+    )  # fmt: skip
+    parts = index.explain("run jogs", "0").parts
+    assert {(p.query_word, p.document_word) for p in parts} == {
+        ("run", "running"),
+        ("jogs", "running"),
+    }
+
+
+@pytest.mark.parametrize("ranking", RANKINGS)
+def test_another_ranking_is_explained_on_request(ranking):
+    index = tea_index()
+    why = index.explain("tea", "green", ranking=ranking)
+    assert why.ranking == ranking
+    assert why.score == index.search("tea", ranking=ranking)[0].score
+    with pytest.raises(InvalidInputError, match="no ranking"):
+        index.explain("tea", "green", ranking="best")
+
+
+def test_parts_become_a_table():
+    pytest.importorskip("pandas")
+    why = tea_index().explain("coffee tea", "black")
+    frame = why.to_pandas()
+    assert frame.columns.tolist() == [
+        "query_word", "document_word", "similarity", "contribution",
+    ]  # fmt: skip
+    assert frame["contribution"].sum() == pytest.approx(why.score)
+    assert len(tea_index().explain("zebra", "black").to_pandas()) == 0
+
+
+def test_real_numbers_come_out_as_python_numbers():
+    why = tea_index().explain("coffee mocha", "black")
+    assert type(why.score) is float
+    for part in why.parts:
+        assert type(part.similarity) is type(part.contribution) is float
+    with pytest.raises(UnknownDocumentError):
+        tea_index().explain("tea", "x")
+    assert np.isfinite(why.score)
