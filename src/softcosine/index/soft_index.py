@@ -14,7 +14,7 @@ from softcosine.index.defaults import RANKING
 from softcosine.index.documents import Documents
 from softcosine.index.explanation import Explanation, explain
 from softcosine.index.query import ParsedQuery, parse_query, query_vector
-from softcosine.index.rankings import prepare
+from softcosine.index.rankings import check_ranking, prepare
 from softcosine.index.results import Hit, Hits
 from softcosine.index.searcher import QueryVector, Searcher, Top, check_k, check_min_score
 from softcosine.index.segment import Segment
@@ -281,6 +281,7 @@ class SoftIndex:
 
     def neighbors(self, word: str, *, k: int = 10) -> list[tuple[str, float]]:
         """Return the indexed words most similar to a word, whether or not it is indexed itself."""
+        check_k(k)
         parsed = self.parse(word)
         words = self.S.representatives
         if parsed.outside:
@@ -303,7 +304,7 @@ class SoftIndex:
 
     def searcher(self, ranking: str | None = None) -> Searcher:
         """Return what searches query vectors by a ranking; prepared once."""
-        name = ranking or self.ranking
+        name = self.ranking if ranking is None else check_ranking(ranking)
         found = self._searchers.get(name)
         if found is None:
             prepared = prepare(

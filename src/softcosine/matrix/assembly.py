@@ -63,15 +63,13 @@ def assemble(
         )
     if max_neighbors < 0:
         raise InvalidInputError(f"max_neighbors is {max_neighbors}; it must be 0 or more.")
-    try:
-        off_diagonal = _STRATEGIES[strategy]
-    except KeyError:
+    if strategy not in get_args(Strategy):
         raise InvalidInputError(
             f"strategy is {strategy!r}; choose one of {', '.join(get_args(Strategy))}."
-        ) from None
+        )
     sequence = column_order(vocabulary, order)
     _check(neighbors, n)
-    S = off_diagonal(neighbors, sequence, max_neighbors) + eye_array(n, dtype=np.float32)
+    S = _STRATEGIES[strategy](neighbors, sequence, max_neighbors) + eye_array(n, dtype=np.float32)
     S = csr_array(S, dtype=np.float32)
     S.sort_indices()
     return S

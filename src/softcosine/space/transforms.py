@@ -56,8 +56,9 @@ def expand_queries(
     """
     Q = checked_matrix(Q, len(checked_similarity(S)), "Q")
     weights = _checked_weights(term_weights, len(S))
-    expanded = (Q * weights[None, :]) @ S.to_scipy().astype(np.float64)
-    expanded = csr_array(expanded * weights[None, :] if raw_documents else expanded)
+    with np.errstate(over="ignore", invalid="ignore"):
+        expanded = (Q * weights[None, :]) @ S.to_scipy().astype(np.float64)
+        expanded = csr_array(expanded * weights[None, :] if raw_documents else expanded)
     if not np.all(np.isfinite(expanded.data)):
         raise InvalidInputError("an expanded query leaves the range of float64; scale Q down.")
     return expanded
@@ -82,8 +83,9 @@ def unit_documents(
     """
     checked_similarity(S).require_symmetric("a document form")
     X = checked_matrix(X, len(S), "X")
-    weighted = csr_array(balanced(X)[0] * _checked_weights(term_weights, len(S))[None, :])
-    weighted, matrix = balanced(weighted)[0], S.to_scipy().astype(np.float64)
+    weights = _balanced_weights(term_weights, len(S))
+    weighted = balanced(csr_array(balanced(X)[0] * weights[None, :]))[0]
+    matrix = S.to_scipy().astype(np.float64)
     return scaled_rows(reciprocal(soft_norms(weighted, weighted @ matrix, matrix)), weighted)
 
 
@@ -127,7 +129,8 @@ def cosine_queries(
     """
     _require_non_negative(Q, S)
     Q = balanced(checked_matrix(Q, len(S), "Q"))[0]
-    expanded = balanced(expand_queries(Q, S, term_weights=term_weights))[0]
+    weights = _balanced_weights(term_weights, len(S))
+    expanded = balanced(expand_queries(Q, S, term_weights=weights))[0]
     lengths = np.sqrt(row_sums(expanded * expanded))
     unit = scaled_rows(reciprocal(lengths), expanded)
     return csr_array(hstack([unit, csr_array((unit.shape[0], 1))], format="csr"))
@@ -147,6 +150,12 @@ def _checked_weights(term_weights: ArrayLike | None, n_terms: int) -> NDArray[np
     if not np.all(np.isfinite(weights)) or np.any(weights < 0):
         raise InvalidInputError("term_weights must be finite and not negative.")
     return weights
+
+
+def _balanced_weights(term_weights: ArrayLike | None, n_terms: int) -> NDArray[np.float64]:
+    """Term weights divided by a power of two: no cosine depends on it, and nothing overflows."""
+    weights = _checked_weights(term_weights, n_terms)
+    return np.asarray(np.ldexp(weights, 1 - np.frexp(weights.max(initial=0.0))[1]), np.float64)
 
 
 def _require_non_negative(X: ArrayLike | csr_array, S: TermSimilarityMatrix) -> None:

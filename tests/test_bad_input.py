@@ -1,0 +1,183 @@
+"""Whatever comes in, out comes an answer or an error of ours: never NaN, never a crash."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+import strategies as own
+from expected import RANKINGS
+from softcosine import errors
+from softcosine.errors import SoftCosineError
+from softcosine.index.soft_index import SoftIndex
+from softcosine.index.soft_neighbors import SoftNeighbors
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.space import measures, transforms
+from softcosine.text.analyzer import Analyzer
+from toys import ToySource, similarity_matrix
+
+WILD = (
+    *(0.0, -0.0, 1.0, -1.0, 0.5, 3.0, 1e-300, 5e-324, 1e300, 1.7e308, -1e300, 1e-20, 1e20),
+    *(np.nan, np.inf, -np.inf, 2.0**53, 255.0, 256.0, 65536.0),
+)
+
+
+def wild_matrices(n_terms, *, values=WILD):
+    row = st.lists(st.sampled_from(values), min_size=n_terms, max_size=n_terms)
+    return st.lists(row, max_size=4).map(
+        lambda rows: np.array(rows, np.float64).reshape(len(rows), n_terms)
+    )
+
+
+def wild_similarities(n):
+    entries = st.sampled_from((0.0, 0.5, 1.0, -1.0, 1e-30, 1e30, 3e38, np.nan, np.inf))
+    square = st.lists(entries, min_size=n * n, max_size=n * n)
+
+    def unit_diagonal(flat):
+        S = np.array(flat).reshape(n, n)
+        np.fill_diagonal(S, 1.0)
+        return S
+
+    either = square.map(unit_diagonal)
+    return st.one_of(either, either.map(lambda S: np.triu(S) + np.triu(S, 1).T))
+
+
+def finite(answer):
+    values = answer.data if isinstance(answer, csr_array) else np.asarray(answer)
+    return bool(np.isfinite(values).all())
+
+
+@given(
+    st.integers(1, 3).flatmap(lambda n: st.tuples(*[wild_matrices(n)] * 2, wild_similarities(n)))
+)
+def test_wild_numbers_give_finite_answers_or_our_errors(drawn):
+    X, Y, S = drawn
+    try:
+        matrix = TermSimilarityMatrix.from_matrix(S, warn=False)
+    except SoftCosineError:
+        return
+    weights = np.abs(np.nan_to_num(X[0])) if len(X) else None
+    n = min(len(X), len(Y))
+    asked = [
+        lambda: measures.soft_norm(X, matrix),
+        lambda: measures.soft_inner_product(X, Y, matrix),
+        lambda: measures.soft_cosine_similarity(X, Y, matrix),
+        lambda: measures.sparse_soft_cosine_similarity(X, Y, matrix, k=2),
+        lambda: measures.paired_soft_inner_product(X[:n], Y[:n], matrix),
+        lambda: measures.paired_soft_cosine_similarity(X[:n], Y[:n], matrix),
+        lambda: transforms.expand_queries(X, matrix, term_weights=weights, raw_documents=True),
+        lambda: transforms.unit_documents(X, matrix, term_weights=weights),
+        lambda: transforms.cosine_documents(X, matrix, term_weights=weights),
+        lambda: transforms.cosine_queries(X, matrix, term_weights=weights),
+        lambda: matrix.shrunk().to_scipy(),
+        lambda: [matrix.statistics().mean_similarity],
+    ]
+    for ranking in RANKINGS:
+        neighbors = SoftNeighbors(matrix, ranking=ranking, n_jobs=1)
+        asked += [
+            lambda neighbors=neighbors: neighbors.fit(Y).search(X).scores,
+            lambda neighbors=neighbors: neighbors.fit(np.abs(Y)).search(np.abs(X)).scores,
+        ]
+    for ask in asked:
+        try:
+            answer = ask()
+        except SoftCosineError:
+            continue
+        assert finite(answer)
+
+
+JUNK = [None, True, 5, 2.5, "text", b"bytes", {}, {"a": 1}, [], [[]], [None], ["a", 1], object()]
+
+
+@pytest.mark.parametrize("junk", JUNK, ids=repr)
+def test_junk_in_any_place_is_our_error_or_an_answer(junk, tmp_path):
+    S = similarity_matrix(np.eye(2))
+    fitted = SoftNeighbors(S).fit([[1, 0], [0, 1]])
+    index = SoftIndex.from_texts(["a b", "b c"], plain=True, analyzer=Analyzer())
+    for ask in (
+        lambda: TermSimilarityMatrix.from_matrix(junk),
+        lambda: TermSimilarityMatrix.from_source(junk, index.vocabulary),
+        lambda: TermSimilarityMatrix.from_source(
+            ToySource({}), index.vocabulary, max_neighbors=junk
+        ),
+        lambda: TermSimilarityMatrix.from_source(ToySource({}), index.vocabulary, strategy=junk),
+        lambda: TermSimilarityMatrix.from_source(ToySource({}), index.vocabulary, order=junk),
+        lambda: S.neighbors("0", k=junk),
+        lambda: measures.soft_norm(junk, S),
+        lambda: measures.soft_norm([[1, 0]], junk),
+        lambda: measures.soft_cosine_similarity([[1, 0]], junk, S),
+        lambda: measures.sparse_soft_cosine_similarity([[1, 0]], None, S, k=junk),
+        lambda: transforms.expand_queries(junk, S),
+        lambda: transforms.expand_queries([[1, 0]], S, term_weights=junk),
+        lambda: SoftNeighbors(junk).fit([[1, 0]]),
+        lambda: SoftNeighbors(S).fit(junk),
+        lambda: SoftNeighbors(S, ranking=junk).fit([[1, 0]]),
+        lambda: SoftNeighbors(S, n_jobs=junk).fit([[1, 0]]),
+        lambda: fitted.search(junk),
+        lambda: fitted.search([[1, 0]], k=junk),
+        lambda: fitted.kneighbors(junk, n_neighbors=1),
+        lambda: SoftIndex.from_texts(junk, plain=True),
+        lambda: SoftIndex.from_texts(["a"], ids=junk, plain=True),
+        lambda: SoftIndex.from_texts(["a"], metadata=junk, plain=True),
+        lambda: SoftIndex.from_texts(["a"], source=junk),
+        lambda: SoftIndex.from_texts(["a"], S=junk),
+        lambda: SoftIndex.from_texts(["a"], plain=True, ranking=junk),
+        lambda: index.search(junk),
+        lambda: index.search("a", k=junk),
+        lambda: index.search("a", min_score=junk),
+        lambda: index.search("a", ranking=junk),
+        lambda: index.search_batch(junk),
+        lambda: index.search_batch(["a"], threads=junk),
+        lambda: index.explain(junk, "0"),
+        lambda: index.explain("a", junk),
+        lambda: index.similar(junk),
+        lambda: index.neighbors("a", k=junk),
+        lambda: index.with_similarity(junk),
+        lambda: junk in index,
+    ):
+        with contextlib.suppress(SoftCosineError):
+            ask()
+
+
+def test_every_error_is_also_the_builtin_that_one_would_catch():
+    expected = {
+        "InvalidInputError": ValueError,
+        "VocabularyMismatchError": ValueError,
+        "DuplicateIdError": ValueError,
+        "MalformedFileError": ValueError,
+        "UnknownTermError": KeyError,
+        "UnknownDocumentError": KeyError,
+        "NotFittedError": AttributeError,
+        "IndefiniteMatrixError": ArithmeticError,
+        "MissingDependencyError": ImportError,
+        "IndexFormatError": OSError,
+        "CorruptIndexError": OSError,
+        "AlreadyExistsError": FileExistsError,
+    }
+    for name, builtin in expected.items():
+        error = getattr(errors, name)
+        assert issubclass(error, SoftCosineError)
+        assert issubclass(error, builtin)
+    assert str(errors.UnknownTermError("no 'x'")) == "no 'x'"
+    warnings = {"SoftCosineWarning", "IndefiniteMatrixWarning"}
+    assert set(errors.__all__) == {*expected, *warnings, "SoftCosineError"}
+
+
+@given(own.corpora(5), own.sentences())
+def test_awkward_texts_are_indexed_searched_and_saved(tmp_path_factory, texts, query):
+    index = SoftIndex.from_texts(texts, plain=True, ranking="soft_cosine")
+    path = tmp_path_factory.mktemp("saved") / "x"
+    index.save(path)
+    opened = SoftIndex.open(path)
+    hits = index.search(query, k=20)
+    assert opened.search(query, k=20) == hits
+    for hit in hits:
+        assert 0 < hit.score <= 1 + 1e-9
+        assert hit.text == texts[hit.number]
+        assert str(hit.snippet) is not None
+        assert index.explain(query, hit.id).score == hit.score
