@@ -73,6 +73,14 @@ def test_stop_words_and_stems_are_those_of_the_analyzer():
     assert marked(found) == "The [runs]"
 
 
+def test_overlapping_words_are_marked_as_one():
+    # Scripts without spaces are cut into pairs of characters.
+    weights = {"東京": (1.0, "near"), "京都": (1.0, "exact")}
+    found = snippet("ここ東京都。", PLAIN, weights)
+    assert marked(found) == "ここ[東京都]。"
+    assert marked(snippet("東京 京都", PLAIN, weights)) == "(東京) [京都]"
+
+
 def test_words_of_no_weight_are_not_marked():
     found = snippet("tea coffee", PLAIN, {"tea": (0.0, "exact"), "coffee": (-1.0, "near")})
     assert found.marks == ()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from softcosine.text.analyzer import Analyzer
 
 __all__ = ["Mark", "Snippet", "snippet"]
+
+_Kind = Literal["exact", "near"]
+_Place = tuple[int, int, _Kind]  # start, end
 
 # Only so much of a very long text is searched for its best passage.
 _MAX_TEXT = 200_000
@@ -21,7 +24,7 @@ class Mark:
 
     start: int
     end: int
-    kind: Literal["exact", "near"]
+    kind: _Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,8 @@ class Snippet:
     text : str
         White space folded; an ellipsis where the document goes on.
     marks : tuple of Mark
-        Ascending; ``"exact"`` for the query's own words, ``"near"`` for similar ones.
+        Ascending, none overlapping; ``"exact"`` for the query's own words, ``"near"`` for similar
+        ones.
     """
 
     text: str
@@ -63,7 +67,7 @@ class Snippet:
 def snippet(
     text: str,
     analyzer: Analyzer,
-    weights: Mapping[str, tuple[float, Literal["exact", "near"]]],
+    weights: Mapping[str, tuple[float, _Kind]],
     *,
     width: int = 240,
 ) -> Snippet:
@@ -81,7 +85,7 @@ def snippet(
     """
     spans = analyzer.spans(text[:_MAX_TEXT])
     stems = analyzer.stem([span.word for span in spans])
-    nothing: tuple[float, Literal["exact", "near"]] = (0.0, "near")
+    nothing: tuple[float, _Kind] = (0.0, "near")
     found = [
         weights.get(stem, nothing) if analyzer.keeps(span.word) else nothing
         for span, stem in zip(spans, stems, strict=True)
@@ -95,14 +99,27 @@ def snippet(
             width,
         )
     start, stop = _passage(text, spans[first].start if spans else 0, width)
-    marks = [
+    marks = _merged(
         (span.start, span.end, kind)
         for span, (weight, kind) in zip(
             spans[first : last + 1], found[first : last + 1], strict=True
         )
         if weight > 0.0 and span.start >= start and span.end <= stop
-    ]
+    )
     return _folded(text, start, stop, marks)
+
+
+def _merged(marks: Iterable[_Place]) -> list[_Place]:
+    """Join marks that overlap, as the words of scripts without spaces do."""
+    merged: list[_Place] = []
+    for start, end, kind in marks:
+        if merged and start < merged[-1][1]:
+            before = merged.pop()
+            joined: _Kind = "exact" if "exact" in (kind, before[2]) else "near"
+            merged.append((before[0], max(end, before[1]), joined))
+        else:
+            merged.append((start, end, kind))
+    return merged
 
 
 def _heaviest(
@@ -144,9 +161,7 @@ def _passage(text: str, start: int, width: int) -> tuple[int, int]:
     return (0 if start <= 20 else start), stop
 
 
-def _folded(
-    text: str, start: int, stop: int, marks: list[tuple[int, int, Literal["exact", "near"]]]
-) -> Snippet:
+def _folded(text: str, start: int, stop: int, marks: list[_Place]) -> Snippet:
     """Fold white space and control characters to single blanks, and move the marks along."""
     out: list[str] = ["…"] if start > 0 else []
     moved: dict[int, int] = {}
