@@ -93,6 +93,14 @@ def test_the_first_document_without_a_norm_is_named():
     np.testing.assert_allclose(soft_cosine_similarity(X, X, indefinite.shrunk()).max(), 1)
 
 
+@pytest.mark.parametrize("n", [3, 9, 17, 33])
+def test_a_norm_that_is_rounding_alone_is_zero(n):
+    # n axes at equal angles, their sum is nothing: x'Sx = n (c² - (n - 1) c² / (n - 1)).
+    S = similarity_matrix(np.eye(n) - (1 - np.eye(n)) / (n - 1))
+    c = np.linspace(0.1, 7, 97)
+    assert not soft_norm(c[:, None] * np.ones(n), S).any()
+
+
 def test_documents_in_the_null_space_have_norm_zero():
     # Three axes at 120 degrees: their sum is nothing, but for rounding.
     S = similarity_matrix(np.eye(3) - 0.5 * (1 - np.eye(3)))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import oracle
 import strategies as own
-from expected import IDF, RANKINGS, TF, assert_ranked, scores
+from expected import IDF, RANKINGS, TF, assert_ranked, query_tf, scores
 from softcosine.errors import (
     AlreadyExistsError,
     CorruptIndexError,
@@ -123,7 +123,9 @@ def test_options_filter_the_full_answer(c, data):
 
 OUTSIDE = ToySource(
     {
-        ("tea", "coffee"): 0.5,
+        # Indefinite, so that S is shrunk, and what a source says with it.
+        ("tea", "coffee"): 0.875,
+        ("zebra", "coffee"): 0.875,
         ("mocha", "coffee"): 0.75,
         ("mocha", "tea"): 0.25,
         ("latte", "coffee"): 0.625,
@@ -154,26 +156,32 @@ any_words = st.lists(st.sampled_from([*ALL_TERMS, "nobody"]), max_size=6)
     st.lists(inside_words, min_size=1, max_size=6),
     st.lists(any_words, min_size=1, max_size=3),
     st.sampled_from(RANKINGS),
-    st.sampled_from(["none", "smooth", "bm25"]),
+    st.sampled_from(TF),
+    st.sampled_from(IDF),
 )
-def test_outside_words_are_axes_of_a_larger_space(documents, queries, ranking, idf):
+def test_outside_words_are_axes_of_a_larger_space(documents, queries, ranking, tf, idf):
     # Every indexed term must be there, so that the index's vocabulary is INSIDE_TERMS.
     documents = [*documents, list(INSIDE_TERMS)]
     index = SoftIndex.from_texts(
-        documents, source=OUTSIDE, analyzer=Analyzer(), weighting=Weighting("raw", idf),
+        documents, source=OUTSIDE, analyzer=Analyzer(), weighting=Weighting(tf, idf),
         ranking=ranking,
     )  # fmt: skip
     assert index.vocabulary.terms == INSIDE_TERMS
-    S = extended_matrix(index.S.settings["shrunk"])
+    factor = index.S.settings["shrunk"]
+    assert factor < 1
+    S = extended_matrix(factor)
     counts = np.array([[d.count(t) for t in ALL_TERMS] for d in documents], float)
     Q = np.array([[q.count(t) for t in ALL_TERMS] for q in queries], float)
     if ranking == "expanded_cosine":  # the expanded query is a vector of indexed terms
         weights = oracle.idf(oracle.document_frequencies(counts), len(counts), idf)
-        reached = oracle.weighted(Q, weights) @ S
+        average = counts.sum(axis=1).mean()
+        reached = oracle.weighted(query_tf(Q, tf, average), weights) @ S
         reached[:, len(INSIDE_TERMS) :] = 0
-        truth = oracle.soft_cosine(reached, oracle.weighted(counts, weights), np.eye(len(S)))
+        truth = oracle.soft_cosine(
+            reached, oracle.weighted(oracle.tf(counts, tf), weights), np.eye(len(S))
+        )
     else:
-        truth = scores(ranking, Q, counts, S, idf=idf)
+        truth = scores(ranking, Q, counts, S, tf=tf, idf=idf)
     for query, expected in zip(queries, truth, strict=True):
         hits = index.search(query, k=99)
         ids, found = ranked(hits)
@@ -197,7 +205,7 @@ def test_outside_words_find_documents_by_their_neighbors():
     assert index.search("nobody").unknown == ("nobody",)
     assert index.neighbors("mocha") == [("coffee", 0.75), ("tea", 0.25)]
     assert index.neighbors("mocha", k=1) == [("coffee", 0.75)]
-    assert index.neighbors("coffee") == [("tea", 0.5)]
+    assert index.neighbors("coffee") == [("tea", 0.875)]
     assert index.neighbors("nobody") == []
     without = index.with_similarity(index.S)
     assert without.search("mocha").unknown == ("mocha",)

@@ -196,6 +196,18 @@ def test_counts_of_any_size_are_never_clipped(largest):
         )
 
 
+@pytest.mark.parametrize("step", [1, 7, 2**21])
+def test_any_number_of_distinct_counts_is_kept(step):
+    X = 1.0 + step * np.arange(60).reshape(20, 3)
+    S = np.array([[1, 0.5, 0], [0.5, 1, 0.25], [0, 0.25, 1]])
+    for tf in TF:
+        neighbors = SoftNeighbors(
+            similarity_matrix(S), ranking="inner_product", weighting=Weighting(tf, "none")
+        ).fit(X)
+        truth = scores("inner_product", X[:3], X, S, tf=tf)
+        np.testing.assert_allclose(everything(neighbors, X[:3]), truth, rtol=1e-12)
+
+
 def test_more_distinct_counts_than_levels_are_kept_as_weights():
     n = 2**16 + 1
     X = csr_array((np.arange(1.0, n + 1), (np.arange(n), np.zeros(n, int))), shape=(n, 1))
