@@ -26,6 +26,9 @@ from softcosine.kernels.search import clear, expand, find_candidates
 from softcosine.text.weighting import Weighting
 from toys import similarity_matrix
 
+# No term has more postings than that.
+NO_COLUMNS = (2**40, np.empty(0, np.int32), np.empty((0, 0), np.uint16))
+
 
 def kinds():
     return st.sampled_from([COUNTS, SATURATED, REALS])
@@ -150,7 +153,7 @@ def test_expansion_is_a_product_of_matrices(drawn):
     terms = np.flatnonzero(x).astype(np.int32)
     rows, extra_terms = np.nonzero(extra)
     expansion, seen = np.zeros(n), np.zeros(n, np.uint8)
-    touched, facts = np.empty(n, np.int32), np.empty(6)
+    touched, facts = np.empty(n + 1, np.int32), np.empty(6)
     reached = expand(
         terms, x[terms], *similarity_matrix(S).arrays, extra_terms.astype(np.int32),
         extra[rows, extra_terms], weights, expansion, seen, touched, facts,
@@ -176,7 +179,7 @@ def test_expansion_is_a_product_of_matrices(drawn):
 
 def test_weights_that_are_no_numbers_are_counted():
     S = similarity_matrix([[1, -1], [-1, 1]])
-    facts, touched = np.empty(6), np.empty(2, np.int32)
+    facts, touched = np.empty(6), np.empty(3, np.int32)
     expand(
         np.array([0, 1], np.int32), np.array([1.7e308, 1.7e308]), *S.arrays,
         np.array([0], np.int32), np.array([np.inf]), np.array([1e10, 1.0]), np.zeros(2),
@@ -203,7 +206,7 @@ def test_no_document_that_may_be_among_the_best_is_missed(drawn, expansion, floo
     n = find_candidates(
         ranking.kind, touched, touched.shape[0], expansion, 3.0, segment.term_groups,
         segment.group_starts, ranking.group_weights, segment.documents, segment.posting_weights,
-        ranking.saturation32, factors, np.float32(floor), k, slack, scores, candidates,
+        ranking.saturation32, *NO_COLUMNS, factors, np.float32(floor), k, slack, scores, candidates,
     )  # fmt: skip
     exact = values @ expansion / 3.0
     least = max(sorted(exact, reverse=True)[k - 1], floor)
@@ -234,7 +237,7 @@ def test_candidates_are_found_across_blocks_of_the_scan():
         n = find_candidates(
             COUNTS, np.zeros(1, np.int32), 1, np.ones(1), 1.0, segment.term_groups,
             segment.group_starts, ranking.group_weights, segment.documents,
-            segment.posting_weights, ranking.saturation32, ranking.factors32, np.float32(0), k,
-            1.0, np.zeros(n_docs, np.float32), candidates,
+            segment.posting_weights, ranking.saturation32, *NO_COLUMNS, ranking.factors32,
+            np.float32(0), k, 1.0, np.zeros(n_docs, np.float32), candidates,
         )  # fmt: skip
         assert candidates[:n].tolist() == expected

@@ -1,27 +1,34 @@
 """The k best documents of a query vector, exactly.
 
-Two stages (theory, "Exactness of the two-stage search"). A term-at-a-time kernel accumulates
-approximate scores in float32 and keeps every document that can still be among the k best, given
-the proven bound of its rounding errors. One float64 routine then scores these over the forward
-index, in ascending term order. A score has thus the same bits whatever came beside it.
+Two stages (theory, "Exactness of the two-stage search"). A kernel adds up approximate scores in
+float32, term after term for one query, document after document for many at once, and keeps every
+document that can still be among the k best, given the proven bound of its rounding errors. One
+float64 routine then scores these over the forward index, in ascending term order. A score has thus
+the same bits whatever came beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
+from softcosine.index.bounds import approximate_floor, float32_holds, slack
+from softcosine.index.columns import frequent_columns
+from softcosine.index.panel import Panel
 from softcosine.index.rankings import PreparedRanking
 from softcosine.index.segment import Segment
 from softcosine.index.threads import n_threads
+from softcosine.index.workspace import Kept, Workspace
 from softcosine.kernels.documents import rank_candidates
-from softcosine.kernels.search import clear, expand, find_candidates
+from softcosine.kernels.panel import PANEL
+from softcosine.kernels.search import expand, find_candidates
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.norms import roots
 
@@ -29,9 +36,9 @@ __all__ = ["Expanded", "QueryVector", "Searcher", "Top"]
 
 _T = TypeVar("_T")
 
-_UNIT_ROUNDOFF = 2.0**-24  # of float32
-_OTHER_ROUNDINGS = 16  # of one weight, value and factor, beside the sums
-_TINY, _HUGE = 1e-30, 1e30  # float32 neither vanishes nor overflows between, with room to spare
+# A pass over all documents for PANEL queries costs as much as so many passes over all postings for
+# one query: measured.
+_PANEL_COST = 14.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +81,24 @@ class Expanded:
     factor: float
 
 
-class _Workspace:
-    """Scratch arrays of one search at a time; zero between searches."""
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a search was asked for, checked."""
 
-    def __init__(self, n_docs: int, n_terms: int) -> None:
-        self.scores = np.zeros(n_docs, np.float32)
-        self.candidates = np.empty(n_docs, np.uint32)
-        self.expansion = np.zeros(n_terms)
-        self.seen = np.zeros(n_terms, np.uint8)
-        self.touched = np.empty(n_terms, np.int32)
-        self.facts = np.zeros(6)
+    k: int
+    min_score: float
+    positive: bool
+    expand_postings: bool
+
+    @property
+    def minimum(self) -> float:
+        """Least score that counts."""
+        return max(self.min_score, 0.0) if self.positive else self.min_score
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether the least score itself does not count."""
+        return self.positive and self.min_score <= 0.0
 
 
 class Searcher:
@@ -96,7 +111,10 @@ class Searcher:
         self.segment = segment
         self.S = S
         self.ranking = ranking
-        self._idle: list[_Workspace] = []
+        self._idle: list[Workspace] = []
+        self._idle_panels: list[Panel] = []
+        self._columns = frequent_columns(segment, ranking)
+        self._frequencies = segment.document_frequencies()
         lengths = np.diff(segment.pointers)
         self._longest = int(lengths.max(initial=0))
 
@@ -131,11 +149,8 @@ class Searcher:
         InvalidInputError
             If k or min_score is no number that it can be, or scores may leave float64's range.
         """
-        check_min_score(min_score)
-        k = min(check_k(k), max(self.segment.n_docs, 1))
-        return self._with_workspace(
-            lambda work: self._search(work, query, k, min_score, positive, expand_postings)
-        )
+        asked = self._asked(k, min_score, positive, expand_postings)
+        return self._with_workspace(lambda space: self._search(space, query, asked))
 
     def search_batch(
         self,
@@ -148,38 +163,35 @@ class Searcher:
         threads: int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Top]:
-        """Search many queries, each by one thread; the same bits as one by one."""
+        """Search many queries on several threads; the same bits as one by one."""
+        asked = self._asked(k, min_score, positive, expand_postings)
         threads = min(n_threads(threads), max(1, len(queries)))
+        size = min(PANEL, max(1, -(-len(queries) // threads)))
+        groups = [queries[start : start + size] for start in range(0, len(queries), size)]
 
-        def one(query: QueryVector) -> Top:
-            return self.search(
-                query,
-                k=k,
-                min_score=min_score,
-                positive=positive,
-                expand_postings=expand_postings,
-            )
+        def together(group: Sequence[QueryVector]) -> list[Top]:
+            return self._with_workspace(lambda space: self._search_together(space, group, asked))
 
-        def counted(results: object) -> list[Top]:
+        def counted(results: Iterable[list[Top]]) -> list[Top]:
             tops = []
-            for top in results:  # type: ignore[attr-defined]
+            for top in chain.from_iterable(results):
                 tops.append(top)
                 if progress is not None:
                     progress(len(tops), len(queries))
             return tops
 
         if threads == 1:
-            return counted(map(one, queries))
+            return counted(map(together, groups))
         with ThreadPoolExecutor(threads) as pool:
-            return counted(pool.map(one, queries))
+            return counted(pool.map(together, groups))
 
     def score(self, query: QueryVector, document: int) -> float:
         """Score of one document, the same bits as in a search."""
 
-        def work(space: _Workspace) -> float:
+        def work(space: Workspace) -> float:
             factor, n_touched = self._expand(space, query)
             top = self._rank(space, np.array([document], np.uint32), 1, factor, 1, -np.inf, False)
-            clear(space.touched, n_touched, space.expansion, space.seen)
+            space.clear(n_touched)
             return float(top.scores[0])
 
         return self._with_workspace(work)
@@ -187,57 +199,93 @@ class Searcher:
     def expanded(self, query: QueryVector) -> Expanded:
         """Return the expansion of a query, for explanations and exports."""
 
-        def work(space: _Workspace) -> Expanded:
+        def work(space: Workspace) -> Expanded:
             factor, n = self._expand(space, query)
             terms = np.sort(space.touched[:n])
             weights = space.expansion[terms].copy()
-            clear(space.touched, n, space.expansion, space.seen)
+            space.clear(n)
             return Expanded(terms, weights, factor)
 
         return self._with_workspace(work)
 
-    def _with_workspace(self, task: Callable[[_Workspace], _T]) -> _T:
+    def _with_workspace(self, task: Callable[[Workspace], _T]) -> _T:
         """Run a task with scratch arrays that no other thread uses meanwhile."""
         try:
             space = self._idle.pop()  # atomic
         except IndexError:
-            space = _Workspace(self.segment.n_docs, self.segment.n_terms)
+            space = Workspace(self.segment.n_docs, self.segment.n_terms)
         # A task that fails may leave the arrays dirty: they go back only if it ended well.
         result = task(space)
         self._idle.append(space)
         return result
 
-    def _search(
-        self,
-        space: _Workspace,
-        query: QueryVector,
-        k: int,
-        min_score: float,
-        positive: bool,
-        expand_postings: bool,
-    ) -> Top:
+    def _asked(self, k: int, min_score: float, positive: bool, expand_postings: bool) -> _Asked:
+        k = min(check_k(k), max(self.segment.n_docs, 1))
+        return _Asked(k, check_min_score(min_score), positive, expand_postings)
+
+    def _search(self, space: Workspace, query: QueryVector, asked: _Asked) -> Top:
         factor, n_touched = self._expand(space, query)
-        exclusive = positive and min_score <= 0.0
-        minimum = max(min_score, 0.0) if positive else min_score
+        return self._finish(space, query, n_touched, factor, asked, None)
+
+    def _search_together(
+        self, space: Workspace, queries: Sequence[QueryVector], asked: _Asked
+    ) -> list[Top]:
+        """Search up to PANEL queries, in one pass over the documents where that is less work."""
+        if len(queries) == 1:
+            return [self._search(space, queries[0], asked)]
+        kept: list[Kept] = []
+        together: list[int] = []
+        touched = 0
+        for number, query in enumerate(queries):
+            factor, n_touched = self._expand(space, query)
+            if asked.expand_postings and self._float32_holds(space, factor):
+                together.append(number)
+                touched += int(self._frequencies[space.touched[:n_touched]].sum())
+            kept.append(space.take(n_touched, factor))
+        found: dict[int, NDArray[np.uint32]] = {}
+        if touched > _PANEL_COST * self.segment.n_postings:
+            found = self._find_together(kept, together, asked)
+        tops = []
+        for number, (query, own) in enumerate(zip(queries, kept, strict=True)):
+            space.put(own)
+            n_touched = own.terms.shape[0]
+            candidates = found.get(number)
+            tops.append(self._finish(space, query, n_touched, own.factor, asked, candidates))
+        return tops
+
+    def _finish(
+        self,
+        space: Workspace,
+        query: QueryVector,
+        n_touched: int,
+        factor: float,
+        asked: _Asked,
+        found: NDArray[np.uint32] | None,
+    ) -> Top:
+        """Find the candidates of the query in the workspace, unless they are found, and rank."""
         candidates, n = None, 0
-        if positive and (factor == 0.0 or space.facts[0] == 0.0):
+        if asked.positive and (factor == 0.0 or space.facts[0] == 0.0):
             candidates = space.candidates  # nothing is reached
-        elif not expand_postings:
+        elif not asked.expand_postings:
             candidates = self.segment.documents_of(query.terms)
             n = candidates.shape[0]
-        elif self._float32_holds(space, factor):
-            n = self._find(space, n_touched, factor, k, max(minimum, 0.0))
+        elif found is not None or self._float32_holds(space, factor):
+            if found is None:
+                n = self._find(space, n_touched, factor, asked.k, max(asked.minimum, 0.0))
+                found = space.candidates
+            else:
+                n = found.shape[0]
             # With fewer than k positive scores, zeros may have to follow them.
-            if n >= k or positive:
-                candidates = space.candidates
+            if n >= asked.k or asked.positive:
+                candidates = found
         if candidates is None:
             n = self.segment.n_docs
             candidates = np.arange(n, dtype=np.uint32)
-        top = self._rank(space, candidates, n, factor, k, minimum, exclusive)
-        clear(space.touched, n_touched, space.expansion, space.seen)
+        top = self._rank(space, candidates, n, factor, asked.k, asked.minimum, asked.exclusive)
+        space.clear(n_touched)
         return top
 
-    def _expand(self, space: _Workspace, query: QueryVector) -> tuple[float, int]:
+    def _expand(self, space: Workspace, query: QueryVector) -> tuple[float, int]:
         """Fill the workspace with the expansion; the query's factor and the terms it reaches."""
         ranking = self.ranking
         n_touched = expand(
@@ -273,38 +321,51 @@ class Searcher:
             total += x[term] * float(np.abs(data[row]).astype(np.float64) @ x[indices[row]])
         return float(total)
 
-    def _float32_holds(self, space: _Workspace, factor: float) -> bool:
+    def _float32_holds(self, space: Workspace, factor: float) -> bool:
         """Whether the approximate scores of this query obey their error bound."""
-        largest, smallest, n_negative = space.facts[:3]
-        return bool(
-            n_negative == 0
-            and 0.0 < largest < np.inf
-            and factor > 0.0
-            and smallest / largest * self.ranking.least >= _TINY
-            and self.ranking.most <= _HUGE
-        )
+        largest, smallest, n_negative = space.facts[:3].tolist()
+        least, most = self.ranking.least, self.ranking.most
+        holds = float32_holds(smallest, largest, least=least, most=most)
+        return n_negative == 0 and factor > 0.0 and holds
 
-    def _find(
-        self, space: _Workspace, n_touched: int, factor: float, k: int, minimum: float
-    ) -> int:
-        ranking, segment = self.ranking, self.segment
+    def _find(self, space: Workspace, n_touched: int, factor: float, k: int, minimum: float) -> int:
+        ranking, segment, columns = self.ranking, self.segment, self._columns
         scale = float(space.facts[0])
-        gamma = (min(n_touched, self._longest) + _OTHER_ROUNDINGS) * _UNIT_ROUNDOFF
-        gamma /= 1.0 - gamma
-        # One more unit downwards for rounding the bound itself to float32.
-        slack = (1.0 - gamma) / (1.0 + gamma) * (1.0 - 4 * _UNIT_ROUNDOFF)
-        floor = np.float32(min(minimum / (scale * factor), _HUGE)) if minimum > 0 else np.float32(0)
+        bound = slack(min(n_touched, self._longest), half=columns.values.shape[0] > 0)
         n: int = find_candidates(
             ranking.kind, space.touched, n_touched, space.expansion, scale,
             segment.term_groups, segment.group_starts, ranking.group_weights,
             segment.documents, segment.posting_weights, ranking.saturation32,
-            ranking.factors32, floor, k, slack, space.scores, space.candidates,
+            columns.longest_list, columns.column_of, columns.values,
+            ranking.factors32, approximate_floor(minimum, scale * factor), k,
+            bound, space.scores, space.candidates,
         )  # fmt: skip
         return n
 
+    def _find_together(
+        self, kept: Sequence[Kept], together: Sequence[int], asked: _Asked
+    ) -> dict[int, NDArray[np.uint32]]:
+        """Find the candidates of the queries that a panel may hold, by their numbers."""
+        try:
+            panel = self._idle_panels.pop()
+        except IndexError:
+            panel = Panel(self.segment, self.ranking)
+        floors, slacks = [], []
+        for column, number in enumerate(together):
+            query = kept[number]
+            scale = float(query.facts[0])
+            panel.put(column, query.terms, query.weights, scale)
+            floors.append(approximate_floor(max(asked.minimum, 0.0), scale * query.factor))
+            slacks.append(slack(min(query.terms.shape[0], self._longest), half=True))
+        candidates = panel.candidates(asked.k, floors, slacks)
+        for column, number in enumerate(together):
+            panel.clear(column, kept[number].terms)
+        self._idle_panels.append(panel)
+        return dict(zip(together, candidates, strict=True))
+
     def _rank(
         self,
-        space: _Workspace,
+        space: Workspace,
         candidates: NDArray[np.uint32],
         n_candidates: int,
         factor: float,

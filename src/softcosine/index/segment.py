@@ -136,7 +136,8 @@ class Segment:
             frequencies=np.empty(0),
             scales=scales,
             term_groups=term_groups,
-            group_starts=np.empty(0, np.int64),
+            # Without a value, it counts as one of counts.
+            group_starts=np.zeros(int(terms.shape[0] == 0), np.int64),
             group_levels=np.empty(0, np.uint16),
             documents=documents,
             posting_weights=posting_weights,
@@ -170,6 +171,12 @@ class Segment:
         if filled.any():
             lengths[filled] = np.add.reduceat(self.values(), self.pointers[:-1][filled])
         return lengths
+
+    def document_frequencies(self) -> NDArray[np.int64]:
+        """How many documents have each term, shape (n_terms,)."""
+        if self.real or self.n_postings == 0:
+            return np.diff(self.term_groups)
+        return np.diff(self.group_starts[self.term_groups])
 
     def row(self, document: int) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
         """Terms of one document, ascending, and their values."""

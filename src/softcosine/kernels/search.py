@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from softcosine.kernels.jit import helper, kernel
+from softcosine.kernels.prefetch import prefetch
 
-__all__ = ["clear", "expand", "find_candidates"]
+__all__ = ["clear", "expand", "find_candidates", "select_candidates"]
 
+# Most lists are short and cold: so many terms ahead of its use, the term, its groups and its
+# postings are fetched, one after the other.
+_FETCH_TERM, _FETCH_GROUPS, _FETCH_POSTINGS = 24, 16, 8
 _BLOCK = 1024  # documents a block of the scan: 4 KiB of scores stay in the first-level cache
 
 
@@ -23,9 +27,10 @@ def expand(  # type: ignore[no-untyped-def]
 
     `query_terms` ascending and `query_weights` = W x. `extra_terms`, `extra_values` are what query
     words outside the vocabulary contribute to S' W x. `expansion` (n_terms,) float64 and `seen`
-    (n_terms,) are zero on entry; `touched` receives the reached terms. `facts` (6,) receives the
-    largest and the smallest absolute weight, the number of negative ones, x'WSWx over the
-    vocabulary, the squared ordinary norm of S' W x, and the number of weights that are not finite.
+    (n_terms,) are zero on entry; `touched` (n_terms + 1,) receives the reached terms. `facts` (6,)
+    receives the largest and the smallest absolute weight, the number of negative ones, x'WSWx over
+    the vocabulary, the squared ordinary norm of S' W x, and the number of weights that are not
+    finite.
     """
     n = 0
     for a in range(query_terms.shape[0]):
@@ -33,10 +38,10 @@ def expand(  # type: ignore[no-untyped-def]
         x = query_weights[a]
         for p in range(s_pointers[i], s_pointers[i + 1]):
             j = s_indices[p]
-            if seen[j] == 0:
-                seen[j] = 1
-                touched[n] = j
-                n += 1
+            # Without a branch: whether a term was seen cannot be predicted.
+            touched[n] = j
+            n += 1 - seen[j]
+            seen[j] = 1
             expansion[j] += s_values[p] * x
     # Before the extra values come in: what they add to the norm is known otherwise.
     norm = 0.0
@@ -134,15 +139,73 @@ def _push(heap, value):  # type: ignore[no-untyped-def]
     heap[parent] = value
 
 
+@helper
+def _add_columns(rows, row_weights, columns, begin, part):  # type: ignore[no-untyped-def]
+    """Add the columns of frequent terms, four at a time, to the scores from `begin` on."""
+    end = begin + part.shape[0]
+    sixteen = np.uint32(16)
+    for r in range(0, rows.shape[0], 4):
+        a, b = columns[rows[r], begin:end], columns[rows[r + 1], begin:end]
+        c, d = columns[rows[r + 2], begin:end], columns[rows[r + 3], begin:end]
+        wa, wb, wc, wd = row_weights[r], row_weights[r + 1], row_weights[r + 2], row_weights[r + 3]
+        for i in range(part.shape[0]):
+            # The upper half of a float32.
+            va = np.uint32(np.uint32(a[i]) << sixteen).view(np.float32)
+            vb = np.uint32(np.uint32(b[i]) << sixteen).view(np.float32)
+            vc = np.uint32(np.uint32(c[i]) << sixteen).view(np.float32)
+            vd = np.uint32(np.uint32(d[i]) << sixteen).view(np.float32)
+            part[i] += (wa * va + wb * vb) + (wc * vc + wd * vd)
+
+
+# The scans below walk slices from 0 on: a loop over begin..end does not vectorise, since an index
+# that the compiler cannot prove to be 0 or more might count from the end. And they count in
+# integers what exceeds a bound, which vectorises where a float maximum would not.
+
+
+@helper
+def _scale(part, factors, heap, least, floor):  # type: ignore[no-untyped-def]
+    """Multiply scores by factors and let the heap take the largest; the least that still counts."""
+    above = np.int32(0)
+    for i in range(part.shape[0]):
+        score = part[i] * factors[i]
+        part[i] = score
+        above += np.int32(score > least)
+    if above > 0:
+        for i in range(part.shape[0]):
+            if part[i] > least:
+                _push(heap, part[i])
+                least = max(heap[0], floor)
+    return least
+
+
+@helper
+def _collect(scores, bound, first, candidates):  # type: ignore[no-untyped-def]
+    """Write the documents whose score reaches the bound, and set all scores to zero."""
+    n = 0
+    zero = np.float32(0.0)
+    for begin in range(0, scores.shape[0], _BLOCK):
+        part = scores[begin : begin + _BLOCK]
+        above = np.int32(0)
+        for i in range(part.shape[0]):
+            above += np.int32(part[i] >= bound)
+        if above > 0:
+            for i in range(part.shape[0]):
+                if part[i] >= bound and part[i] > zero:
+                    candidates[n] = first + begin + i
+                    n += 1
+        part[:] = zero
+    return n
+
+
 @kernel(
     "int64(int64, int32[::1], int64, float64[::1], float64, int64[::1], int64[::1], float32[::1],"
-    " uint32[::1], float32[::1], float32[::1], float32[::1], float32, int64, float64,"
-    " float32[::1], uint32[::1])"
+    " uint32[::1], float32[::1], float32[::1], int64, int32[::1], uint16[:, ::1],"
+    " float32[::1], float32, int64, float64, float32[::1], uint32[::1])"
 )
 def find_candidates(  # type: ignore[no-untyped-def]
     kind, touched, n_touched, expansion, scale, term_groups, group_starts, group_weights,
-    documents, posting_weights, saturation, factors, floor, k, slack,
-    scores, candidates,
+    documents, posting_weights, saturation, longest_list, column_of, columns,
+    factors, floor, k, slack, scores, candidates,
 ):  # fmt: skip
     """Write every document that can be among the k best, ascending; their number is returned.
 
@@ -151,16 +214,36 @@ def find_candidates(  # type: ignore[no-untyped-def]
     above 0 of at least ``max(a_k, floor) * slack``; `slack` < 1 covers the rounding (theory,
     "Exactness of the two-stage search"). All weights are non-negative. `scores` (n_docs,) float32
     is zero on entry and exit. `kind`, see `softcosine.kernels.documents`; for real weights
-    `term_groups` points into the postings themselves.
+    `term_groups` points into the postings themselves. Terms with more postings than
+    `longest_list` are read from their row ``column_of[term]`` of `columns` (n_columns, n_docs),
+    see `softcosine.index.columns`.
     """
     inverse = 1.0 / scale
+    n_rows = 0
+    rows = np.zeros(columns.shape[0] + 3, np.int32)
+    row_weights = np.zeros(columns.shape[0] + 3, np.float32)
     for t in range(n_touched):
+        if t + _FETCH_TERM < n_touched:
+            prefetch(expansion, np.int64(touched[t + _FETCH_TERM]))
+            prefetch(term_groups, np.int64(touched[t + _FETCH_TERM]))
+            ahead = term_groups[touched[t + _FETCH_POSTINGS]]
+            if kind != 2:
+                prefetch(group_starts, term_groups[touched[t + _FETCH_GROUPS]])
+                ahead = group_starts[ahead]
+            prefetch(documents, ahead)
         j = touched[t]
         weight = np.float32(expansion[j] * inverse)
         if weight == 0:
             continue
         first, last = term_groups[j], term_groups[j + 1]
-        if kind == 0:
+        if first == last:
+            continue
+        length = last - first if kind == 2 else group_starts[last] - group_starts[first]
+        if length > longest_list:
+            rows[n_rows] = column_of[j]
+            row_weights[n_rows] = weight
+            n_rows += 1
+        elif kind == 0:
             _add_groups(first, last, group_starts, group_weights, documents, weight, scores)
         elif kind == 1:
             _add_saturated(
@@ -169,35 +252,30 @@ def find_candidates(  # type: ignore[no-untyped-def]
         else:
             _add_reals(first, last, documents, posting_weights, weight, scores)
 
+    # Filled up to a multiple of four by weights of zero.
+    rows, row_weights = rows[: (n_rows + 3) // 4 * 4], row_weights[: (n_rows + 3) // 4 * 4]
     n_docs = scores.shape[0]
     heap = np.zeros(k, np.float32)
     least = max(heap[0], floor)
     for begin in range(0, n_docs, _BLOCK):
-        end = min(begin + _BLOCK, n_docs)
-        # An integer count vectorises where a float maximum would not.
-        above = np.int32(0)
-        for d in range(begin, end):
-            score = scores[d] * factors[d]
-            scores[d] = score
-            above += np.int32(score > least)
-        if above > 0:
-            for d in range(begin, end):
-                if scores[d] > least:
-                    _push(heap, scores[d])
-                    least = max(heap[0], floor)
-    bound = np.float32(np.float64(least) * slack)
-    n = 0
-    zero = np.float32(0.0)
-    for begin in range(0, n_docs, _BLOCK):
-        end = min(begin + _BLOCK, n_docs)
-        above = np.int32(0)
-        for d in range(begin, end):
-            above += np.int32(scores[d] >= bound)
-        if above > 0:
-            for d in range(begin, end):
-                if scores[d] >= bound and scores[d] > zero:
-                    candidates[n] = d
-                    n += 1
-        for d in range(begin, end):
-            scores[d] = zero
-    return n
+        part = scores[begin : begin + _BLOCK]
+        _add_columns(rows, row_weights, columns, begin, part)
+        least = _scale(part, factors[begin : begin + _BLOCK], heap, least, floor)
+    return _collect(scores, np.float32(np.float64(least) * slack), 0, candidates)
+
+
+@kernel(
+    "int64(float32[::1], float32[::1], int64, float32[::1], float32, float64, uint32[::1])",
+)
+def select_candidates(scores, factors, first, heap, floor, slack, candidates):  # type: ignore[no-untyped-def]
+    """Do what `find_candidates` does once scores are added up, for some of the documents.
+
+    The documents are numbered from `first`; `factors` are theirs. `heap` (k,) float32 holds the
+    largest scores of the documents before, zeros at first, and takes those of these. Candidates
+    of earlier calls may turn out to be too weak.
+    """
+    least = max(heap[0], floor)
+    for begin in range(0, scores.shape[0], _BLOCK):
+        part = scores[begin : begin + _BLOCK]
+        least = _scale(part, factors[begin : begin + _BLOCK], heap, least, floor)
+    return _collect(scores, np.float32(np.float64(least) * slack), first, candidates)

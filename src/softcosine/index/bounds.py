@@ -1,0 +1,50 @@
+"""How far approximate scores may be off (theory, "Exactness of the two-stage search")."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["HALF", "approximate_floor", "float32_holds", "slack"]
+
+# Unit roundoff of what columns and panels hold: the upper half of a float32.
+HALF = 2.0**-8
+_UNIT_ROUNDOFF = 2.0**-24  # of float32
+_OTHER_ROUNDINGS = 16  # of one weight, value and factor, beside the sums
+_TINY, _HUGE = 1e-30, 1e30  # float32 neither vanishes nor overflows between, with room to spare
+
+
+def slack(n_summands: int, *, half: bool) -> float:
+    """Return by which factor an answer's approximate score may fall behind the k-th largest.
+
+    Parameters
+    ----------
+    n_summands : int
+        The most that any document's score has.
+    half : bool
+        Whether a weight or value of each summand was rounded to the upper half of a float32.
+    """
+    gamma = (n_summands + _OTHER_ROUNDINGS) * _UNIT_ROUNDOFF
+    gamma /= 1.0 - gamma
+    ratio = (1.0 - gamma) / (1.0 + gamma)
+    if half:
+        ratio *= (1.0 - HALF) / (1.0 + HALF)
+    # One more unit downwards for rounding the bound itself to float32.
+    return ratio * (1.0 - 4 * _UNIT_ROUNDOFF)
+
+
+def approximate_floor(minimum: float, unit: float) -> np.float32:
+    """Return a least score on the approximate scale, of which `unit` is 1."""
+    return np.float32(min(minimum / unit, _HUGE) if minimum > 0 else 0.0)
+
+
+def float32_holds(smallest: float, largest: float, *, least: float, most: float) -> bool:
+    """Whether float32 neither underflows nor overflows.
+
+    Parameters
+    ----------
+    smallest, largest : float
+        Of the expanded query's weights but zeros.
+    least, most : float
+        Of the values and factors, see `PreparedRanking`.
+    """
+    return 0.0 < largest < np.inf and smallest / largest * least >= _TINY and most <= _HUGE

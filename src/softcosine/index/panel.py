@@ -1,0 +1,71 @@
+"""Candidates of many queries in one pass over the documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.index.rankings import PreparedRanking
+from softcosine.index.segment import Segment
+from softcosine.kernels.panel import PANEL, clear_panel, fill_panel, score_panel
+from softcosine.kernels.search import select_candidates
+
+__all__ = ["Panel"]
+
+_CHUNK = 16_384  # documents whose scores are held at a time: 4 MiB
+
+
+class Panel:
+    """Up to PANEL expanded queries side by side, and scratch; empty between passes.
+
+    It takes 128 bytes a term. One pass at a time.
+    """
+
+    def __init__(self, segment: Segment, ranking: PreparedRanking) -> None:
+        self._segment = segment
+        self._ranking = ranking
+        self._weights = np.zeros((segment.n_terms, PANEL), np.uint16)
+        self._scores = np.empty((PANEL, min(_CHUNK, segment.n_docs)), np.float32)
+        self._candidates = np.empty(min(_CHUNK, segment.n_docs), np.uint32)
+
+    def put(
+        self, column: int, terms: NDArray[np.int32], weights: NDArray[np.float64], scale: float
+    ) -> None:
+        """Enter an expanded query, its weights divided by `scale`."""
+        fill_panel(terms, weights, scale, column, self._weights)
+
+    def clear(self, column: int, terms: NDArray[np.int32]) -> None:
+        """Remove a query."""
+        clear_panel(terms, column, self._weights)
+
+    def candidates(
+        self, k: int, floors: Sequence[np.float32], slacks: Sequence[float]
+    ) -> list[NDArray[np.uint32]]:
+        """Return the candidates of each query, ascending; see `select_candidates`.
+
+        Parameters
+        ----------
+        k : int
+        floors, slacks : sequences, one a query
+        """
+        segment, ranking = self._segment, self._ranking
+        heaps = np.zeros((len(floors), k), np.float32)
+        found: list[list[NDArray[np.uint32]]] = [[] for _ in floors]
+        for start in range(0, segment.n_docs, _CHUNK):
+            stop = min(start + _CHUNK, segment.n_docs)
+            scores = self._scores
+            if stop - start < scores.shape[1]:
+                scores = np.empty((PANEL, stop - start), np.float32)
+            score_panel(
+                ranking.kind, segment.pointers, segment.terms, segment.levels, ranking.table,
+                ranking.saturation32, segment.reals, self._weights, start, scores,
+            )  # fmt: skip
+            factors = ranking.factors32[start:stop]
+            for query, (floor, slack) in enumerate(zip(floors, slacks, strict=True)):
+                n = select_candidates(
+                    scores[query], factors, start, heaps[query], floor, slack, self._candidates
+                )
+                found[query].append(self._candidates[:n].copy())
+        return [np.concatenate(parts) if parts else np.empty(0, np.uint32) for parts in found]

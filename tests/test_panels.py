@@ -1,0 +1,145 @@
+"""Columns of frequent terms and panels of queries change the time of a search, but no bit."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from conftest import JIT
+from softcosine.index import columns, panel, searcher
+from softcosine.index.columns import frequent_columns, halves
+from softcosine.index.rankings import prepare
+from softcosine.index.searcher import QueryVector, Searcher
+from softcosine.index.segment import Segment
+from softcosine.kernels.panel import PANEL
+from softcosine.text.weighting import Weighting
+from toys import similarity_matrix
+
+N_DOCS, N_TERMS = (2500, 40) if JIT else (100, 12)
+CASES = [
+    ("soft_cosine", Weighting()),
+    ("soft_bm25", Weighting()),
+    ("inner_product", Weighting("bm25", "smooth")),
+    ("expanded_cosine", None),
+    ("soft_cosine", None),
+]
+
+
+def collection(generator, *, real):
+    """A third of the terms in nearly every document, a third in some, a third in few; ties."""
+    density = np.repeat([0.9, 0.3, 0.02], N_TERMS)[::3][:N_TERMS]
+    values = [0.3, 0.1 + 0.2, 1.7] if real else [1, 1, 1, 2, 300]
+    X = generator.choice(values, (N_DOCS, N_TERMS)).astype(float)
+    X[generator.random(X.shape) >= density] = 0
+    X[generator.integers(0, N_DOCS, 40)] = X[0]
+    X[generator.integers(0, N_DOCS, 5)] = 0
+    return csr_array(X)
+
+
+def prepared(ranking, weighting, seed=0):
+    generator = np.random.default_rng(seed)
+    X = collection(generator, real=weighting is None)
+    segment = Segment.from_weights(X) if weighting is None else Segment.from_counts(X)
+    upper = np.triu(np.where(generator.random((N_TERMS, N_TERMS)) < 0.1, 0.3, 0), 1)
+    S = similarity_matrix(upper + upper.T + np.eye(N_TERMS))
+    frequencies = np.diff(X.tocsc().indptr)
+    return segment, S, prepare(ranking, segment, S, weighting, frequencies)
+
+
+def queries(n, seed=0):
+    generator = np.random.default_rng(seed)
+    found = []
+    for _ in range(n):
+        terms = np.flatnonzero(generator.random(N_TERMS) < generator.choice([0.05, 0.5]))
+        found.append(QueryVector(terms.astype(np.int32), generator.random(len(terms)) + 0.1))
+    return found
+
+
+def same(left, right):
+    return (
+        left.documents.tobytes() == right.documents.tobytes()
+        and left.scores.tobytes() == right.scores.tobytes()
+    )
+
+
+def slowly(searching, query, **settings):
+    with patch.object(Searcher, "_float32_holds", lambda *_: False):
+        return searching.search(query, **settings)
+
+
+@pytest.mark.parametrize(("ranking", "weighting"), CASES)
+@pytest.mark.parametrize("share", [1, 4, 50])
+def test_columns_change_no_bit(ranking, weighting, share):
+    parts = prepared(ranking, weighting)
+    with patch.multiple(columns, _SHARE=share, _FEWEST_DOCUMENTS=1):
+        searching = Searcher(*parts)
+        assert (frequent_columns(parts[0], parts[2]).values.shape[0] > 0) == (share > 1)
+    for k, bound in ((1, 0.0), (10, 0.0), (10, 0.05), (N_DOCS, -np.inf)):
+        for query in queries(6):
+            fast = searching.search(query, k=k, min_score=bound)
+            assert same(fast, slowly(searching, query, k=k, min_score=bound))
+
+
+@pytest.mark.parametrize(("ranking", "weighting"), CASES)
+@pytest.mark.parametrize("n_queries", [2, PANEL, PANEL + 3])
+def test_a_panel_changes_no_bit(ranking, weighting, n_queries):
+    searching = Searcher(*prepared(ranking, weighting))
+    asked = queries(n_queries)
+    for settings in (
+        {"k": 1},
+        {"k": 10},
+        {"k": 10, "min_score": 0.05},
+        {"k": N_DOCS + 1, "positive": False, "min_score": -np.inf},
+        {"k": 5, "expand_postings": False},
+    ):
+        alone = [searching.search(query, **settings) for query in asked]
+        # Chunks of any size, and panels whatever they cost.
+        with (
+            patch.object(searcher, "_PANEL_COST", -1.0),
+            patch.object(panel, "_CHUNK", 130 if JIT else 70),
+        ):
+            for threads in (1, 3):
+                together = searching.search_batch(asked, threads=threads, **settings)
+                assert all(same(*pair) for pair in zip(alone, together, strict=True))
+
+
+def test_queries_that_float32_cannot_hold_may_stand_among_others():
+    segment, _, _ = prepared("inner_product", None)
+    S = similarity_matrix(np.eye(N_TERMS) - 0.1 * (np.eye(N_TERMS, k=1) + np.eye(N_TERMS, k=-1)))
+    ranking = prepare("inner_product", segment, S, None, np.ones(N_TERMS, np.int64))
+    searching = Searcher(segment, S, ranking)
+    nothing = QueryVector(np.empty(0, np.int32), np.empty(0))
+    asked = [*queries(3), nothing, *queries(3, seed=1)]
+    alone = [searching.search(query, k=3) for query in asked]
+    with patch.object(searcher, "_PANEL_COST", -1.0):
+        together = searching.search_batch(asked, k=3, threads=1)
+    assert all(same(*pair) for pair in zip(alone, together, strict=True))
+    assert len(together[3].documents) == 0
+
+
+def test_the_first_of_equal_documents_comes_first_across_chunks():
+    X = csr_array(np.ones((50, 2)))
+    segment, S = Segment.from_counts(X), similarity_matrix(np.eye(2))
+    ranking = prepare("soft_cosine", segment, S, Weighting(), np.full(2, 50))
+    query = QueryVector(np.array([1], np.int32), np.ones(1))
+    with patch.object(searcher, "_PANEL_COST", -1.0), patch.object(panel, "_CHUNK", 7):
+        for top in Searcher(segment, S, ranking).search_batch([query] * 3, k=9, threads=1):
+            assert top.documents.tolist() == list(range(9))
+
+
+def test_halves_are_rounded_to_nearest():
+    values = np.random.default_rng(0).random(1000, np.float32) * 1e3
+    back = (halves(values).astype(np.uint32) << 16).view(np.float32)
+    assert np.all(np.abs(back - values) <= values * 2.0**-8)
+
+
+def test_a_matrix_of_zeros_is_searched_in_vain():
+    segment, S = Segment.from_weights(csr_array((40, 30))), similarity_matrix(np.eye(30))
+    ranking = prepare("inner_product", segment, S, None, np.zeros(30, np.int64))
+    query = QueryVector(np.arange(30, dtype=np.int32), np.ones(30))
+    with patch.object(searcher, "_PANEL_COST", -1.0):
+        for top in Searcher(segment, S, ranking).search_batch([query] * 2, k=3, threads=1):
+            assert len(top.documents) == 0
