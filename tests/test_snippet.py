@@ -51,6 +51,24 @@ def test_the_heaviest_passage_of_a_long_text_is_chosen():
     assert "[tea] and (coffee)" in marked(snippet(many, PLAIN, weights))
 
 
+@given(st.lists(st.sampled_from(["tea", "cup", "pot", *["filler"] * 20]), min_size=20, max_size=80))
+def test_no_other_passage_is_heavier(words):
+    weights = {"tea": (1.0, "exact"), "cup": (0.75, "near"), "pot": (0.5, "near")}
+    text, width = " ".join(words), 100
+
+    def weight(passage):
+        return sum(weights[term][0] for term in set(PLAIN.terms(passage)) if term in weights)
+
+    found = snippet(text, PLAIN, weights, width=width)
+    shown = weight(" ".join(found.text[mark.start : mark.end] for mark in found.marks))
+    starts = [0, *(i + 1 for i, c in enumerate(text) if c == " ")]
+    ends = [*(i for i, c in enumerate(text) if c == " "), len(text)]
+    for start in starts:
+        fitting = [end for end in ends if start < end <= start + width - 40]
+        if fitting:
+            assert weight(text[start : fitting[-1]]) <= shown
+
+
 def test_a_text_without_a_match_shows_its_beginning():
     text = "word " * 200
     found = snippet(text, PLAIN, {"tea": (1.0, "exact")})

@@ -152,14 +152,14 @@ inside_words = st.lists(st.sampled_from(INSIDE_TERMS), max_size=5)
 any_words = st.lists(st.sampled_from([*ALL_TERMS, "nobody"]), max_size=6)
 
 
+@pytest.mark.parametrize("ranking", RANKINGS)
+@pytest.mark.parametrize("tf", TF)
 @given(
-    st.lists(inside_words, min_size=1, max_size=6),
-    st.lists(any_words, min_size=1, max_size=3),
-    st.sampled_from(RANKINGS),
-    st.sampled_from(TF),
-    st.sampled_from(IDF),
+    documents=st.lists(inside_words, min_size=1, max_size=6),
+    queries=st.lists(any_words, min_size=1, max_size=3),
+    idf=st.sampled_from(IDF),
 )
-def test_outside_words_are_axes_of_a_larger_space(documents, queries, ranking, tf, idf):
+def test_outside_words_are_axes_of_a_larger_space(tf, ranking, documents, queries, idf):
     # Every indexed term must be there, so that the index's vocabulary is INSIDE_TERMS.
     documents = [*documents, list(INSIDE_TERMS)]
     index = SoftIndex.from_texts(
