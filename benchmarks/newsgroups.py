@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array
 
 from measure import data_folder, read_jsonl
 from softcosine import CooccurrenceSimilarity, TermSimilarityMatrix, Weighting, analyze
@@ -18,7 +18,10 @@ from softcosine.index.searcher import QueryVector, Searcher
 from softcosine.index.segment import Segment
 from softcosine.text.corpus import AnalyzedTexts
 
-__all__ = ["CACHE", "MAX_NEIGHBORS", "MIN_DF", "Workload", "load_workload", "newsgroups"]
+__all__ = [
+    *("CACHE", "MAX_NEIGHBORS", "MIN_DF", "Workload", "load_workload", "newsgroups", "vectors"),
+    "workload_of",
+]
 
 CACHE = Path(tempfile.gettempdir()) / "softcosine-benchmarks"
 MIN_DF = 3
@@ -51,7 +54,7 @@ class Workload:
             self.counts.indices
         ]  # fmt: skip
         X = csr_array((values, self.counts.indices, self.counts.indptr), shape=self.counts.shape)
-        return csr_array(diags_array(self.ranking.factors) @ X)
+        return scaled_rows(X, self.ranking.factors)
 
     def queries(self, n_terms: int, n_queries: int, *, seed: int = 0) -> csr_array:
         """Sample queries W x / |x|_S: distinct terms of a random document each, counted once.
@@ -78,12 +81,18 @@ class Workload:
         weights = self.ranking.term_weights[terms.ravel()]
         Q = csr_array((weights, terms.ravel(), pointers.astype(np.int32)), shape=shape)
         norms = np.sqrt((Q @ self.S.to_scipy().astype(np.float64)).multiply(Q).sum(axis=1))
-        return csr_array(diags_array(1.0 / norms) @ Q)
+        return scaled_rows(Q, 1.0 / norms)
 
     def touched(self, expanded: csr_array) -> float:
         """Return the mean share of all postings that the queries' terms own."""
-        frequencies = np.bincount(self.counts.indices, minlength=self.counts.shape[1])
+        frequencies = self.segment.document_frequencies()
         return float((expanded.astype(bool) @ frequencies).mean() / self.counts.nnz)
+
+
+def scaled_rows(X: csr_array, factors: NDArray[np.float64]) -> csr_array:
+    """Multiply every row by its factor; columns stay sorted."""
+    values = X.data * np.repeat(factors, np.diff(X.indptr))
+    return csr_array((values, X.indices, X.indptr), shape=X.shape)
 
 
 def vectors(Q: csr_array) -> list[QueryVector]:
@@ -109,10 +118,13 @@ def load_workload(
     """Index texts with an S learned from them; S, which takes minutes, is kept in `cache`."""
     analyzed = analyze(texts, min_df=min_df)
     S = _learned(analyzed, cache, max_neighbors, dimensions)
-    counts = analyzed.counts()
+    return workload_of(analyzed.counts(), S)
+
+
+def workload_of(counts: csr_array, S: TermSimilarityMatrix) -> Workload:
+    """Invert counts (n_docs, n_terms) and prepare their ranking."""
     segment = Segment.from_counts(counts)
-    frequencies: NDArray[np.int64] = np.bincount(counts.indices, minlength=counts.shape[1])
-    ranking = prepare("soft_cosine", segment, S, Weighting(), frequencies)
+    ranking = prepare("soft_cosine", segment, S, Weighting(), segment.document_frequencies())
     return Workload(counts, S, segment, ranking, Searcher(segment, S, ranking))
 
 

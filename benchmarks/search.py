@@ -50,22 +50,28 @@ class Plain:
         self.rows = [csr_array(self.Q[[i]]) for i in range(Q.shape[0])]
 
     def sparse_product(self, q: csr_array) -> Scores:
+        """Score by the sparse product (q S) Wᵀ."""
         return np.asarray(((q @ self.S) @ self.postings).toarray()[0])
 
     def all_documents(self, q: csr_array) -> Scores:
+        """Score by W times q S as a dense vector."""
         return np.asarray(self.documents @ (q @ self.S).toarray()[0])
 
     def postings_touched(self, q: csr_array) -> Scores:
+        """Score by the rows of Wᵀ that q S has, taken out and multiplied."""
         expanded = q @ self.S
         return np.asarray(self.postings[expanded.indices].T @ expanded.data)
 
     def singly(self, form: Callable[[csr_array], Scores]) -> list[Scores]:
+        """Answer the queries one after the other."""
         return [best(form(q)) for q in self.rows]
 
     def sparse_batch(self) -> list[Scores]:
+        """Answer all queries by one sparse product."""
         return [best(scores) for scores in ((self.Q @ self.S) @ self.postings).toarray()]
 
     def panels(self) -> list[Scores]:
+        """Answer the queries by W times dense panels of them."""
         found: list[Scores] = []
         for start in range(0, self.Q.shape[0], PANEL):
             expanded = (self.Q[start : start + PANEL] @ self.S).toarray()
@@ -81,6 +87,7 @@ class SparseDotTopn:
         self.S, self.Q, self.postings = plain.S, plain.Q, csr_matrix(plain.postings)
 
     def batch(self, threads: int) -> list[Scores]:
+        """Answer all queries at once."""
         expanded = csr_matrix(self.Q @ self.S)
         found = csr_matrix(
             sp_matmul_topn(expanded, self.postings, top_n=K, sort=True, n_threads=threads)
@@ -102,10 +109,14 @@ class Gensim:
         self.queries = bags(Q[: min(n_queries, Q.shape[0])])
 
     def singly(self) -> list[Scores]:
-        return [best(np.asarray(self.index[query])) for query in self.queries]
+        """Answer the queries one after the other."""
+        with np.errstate(divide="ignore", invalid="ignore"):  # it divides by norms of 0
+            return [best(np.asarray(self.index[query])) for query in self.queries]
 
     def batch(self) -> list[Scores]:
-        return [best(scores) for scores in np.asarray(self.index[self.queries])]
+        """Answer all queries at once."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return [best(scores) for scores in np.asarray(self.index[self.queries])]
 
 
 def bags(X: csr_array) -> list[list[tuple[int, float]]]:
@@ -154,6 +165,7 @@ def race(
     batch: dict[str, Call] = {
         "softcosine, 1 thread": lambda: ours(search(threads=1)),
         "softcosine, 2 threads": lambda: ours(search(threads=2)),
+        "SciPy, rows of the postings, one by one": lambda: plain.singly(plain.postings_touched),
         "SciPy, sparse product": plain.sparse_batch,
         f"SciPy, panels of {PANEL}": plain.panels,
         "sparse_dot_topn, 1 thread": lambda: topn.batch(1),
@@ -199,8 +211,8 @@ def per_query(timing: Timing, n_queries: int) -> Timing:
     )
 
 
-def described(workload: Workload, n_queries: int) -> dict[str, object]:
-    """What was searched, and how much of it the queries touch."""
+def described(workload: Workload, lengths: Sequence[int], n_queries: int) -> dict[str, object]:
+    """Say what was searched, and how much of it the queries touch."""
     n_docs, n_terms = workload.counts.shape
     parameters: dict[str, object] = {
         "documents": n_docs,
@@ -210,7 +222,7 @@ def described(workload: Workload, n_queries: int) -> dict[str, object]:
         "k": K,
         "queries of each length": n_queries,
     }
-    for length in TERMS:
+    for length in lengths:
         expanded = workload.queries(length, n_queries) @ workload.S.to_scipy()
         parameters[f"queries of {length} terms"] = (
             f"{expanded.nnz / n_queries:.0f} terms expanded, "
@@ -252,7 +264,7 @@ def main(arguments: Sequence[str]) -> None:
         )
     ]
     parameters = {
-        **described(workload, options.queries),
+        **described(workload, TERMS, options.queries),
         "queries for gensim": options.slow_queries,
         "timed rounds": options.runs,
     }
