@@ -154,11 +154,12 @@ def _passage(text: str, start: int, width: int) -> tuple[int, int]:
     """Return where the passage begins and ends; all of a text that is short enough."""
     if len(text) <= width:
         return 0, len(text)
+    start = 0 if start <= 20 else start
     stop = min(len(text), start + width)
     if stop < len(text):
         space = text.rfind(" ", start + width // 2, stop)
         stop = space if space > 0 else stop
-    return (0 if start <= 20 else start), stop
+    return start, stop
 
 
 def _folded(text: str, start: int, stop: int, marks: list[_Place]) -> Snippet:

@@ -169,7 +169,8 @@ def sparse_soft_cosine_similarity(
     X, Y, S
         As in `soft_cosine_similarity`.
     k : int, optional
-        How many columns to keep in each row; ties go to the earlier column.
+        How many columns to keep in each row; ties go to the earlier column. Zeros count among
+        the k best, though they are left out.
     min_similarity : float
         Similarities below it are left out, and zeros always.
 
@@ -276,6 +277,9 @@ def _keep(block: csr_array, k: int | None, min_similarity: float) -> csr_array:
         position[best] = np.arange(best.shape[0]) - np.repeat(
             block.indptr[:-1], np.diff(block.indptr)
         )
+        # The zeros that are not stored stand before what is negative.
+        zeros = block.shape[1] - np.diff(block.indptr)
+        position += np.where(block.data < 0, np.repeat(zeros, np.diff(block.indptr)), 0)
         kept &= position < k
     counts = np.add.reduceat(np.append(kept, False), block.indptr[:-1], dtype=np.int64)
     counts[np.diff(block.indptr) == 0] = 0

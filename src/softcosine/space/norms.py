@@ -43,8 +43,9 @@ def checked_matrix(X: ArrayLike | csr_array, n_terms: int, name: str) -> csr_arr
 
 
 def row_sums(products: csr_array) -> NDArray[np.float64]:
-    """Sum every row, shape (n_rows,)."""
-    return np.asarray(csr_array(products).sum(axis=1), np.float64).ravel()
+    """Sum every row, shape (n_rows,); what leaves the range of float64 is infinite or NaN."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(csr_array(products).sum(axis=1), np.float64).ravel()
 
 
 def scaled_rows(factors: NDArray[np.float64], X: csr_array) -> csr_array:
