@@ -14,7 +14,8 @@ from softcosine.kernels.search import select_candidates
 
 __all__ = ["Panel"]
 
-_CHUNK = 16_384  # documents whose scores are held at a time: 4 MiB
+# Documents whose scores are held at a time: 4 MiB, an odd number of cache lines a query.
+_CHUNK = 16_400
 
 
 class Panel:
@@ -27,8 +28,8 @@ class Panel:
         self._segment = segment
         self._ranking = ranking
         self._weights = np.zeros((segment.n_terms, PANEL), np.uint16)
-        self._scores = np.empty((PANEL, min(_CHUNK, segment.n_docs)), np.float32)
-        self._candidates = np.empty(min(_CHUNK, segment.n_docs), np.uint32)
+        self._scores = np.empty((PANEL, _CHUNK), np.float32)
+        self._candidates = np.empty(_CHUNK, np.uint32)
 
     def put(
         self, column: int, terms: NDArray[np.int32], weights: NDArray[np.float64], scale: float
@@ -55,17 +56,16 @@ class Panel:
         found: list[list[NDArray[np.uint32]]] = [[] for _ in floors]
         for start in range(0, segment.n_docs, _CHUNK):
             stop = min(start + _CHUNK, segment.n_docs)
-            scores = self._scores
-            if stop - start < scores.shape[1]:
-                scores = np.empty((PANEL, stop - start), np.float32)
             score_panel(
                 ranking.kind, segment.pointers, segment.terms, segment.levels, ranking.table,
-                ranking.saturation32, segment.reals, self._weights, start, scores,
+                ranking.saturation32, segment.reals, self._weights, start, stop,
+                self._scores,
             )  # fmt: skip
             factors = ranking.factors32[start:stop]
             for query, (floor, slack) in enumerate(zip(floors, slacks, strict=True)):
+                scores = self._scores[query, : stop - start]
                 n = select_candidates(
-                    scores[query], factors, start, heaps[query], floor, slack, self._candidates
+                    scores, factors, start, heaps[query], floor, slack, self._candidates
                 )
                 found[query].append(self._candidates[:n].copy())
         return [np.concatenate(parts) if parts else np.empty(0, np.uint32) for parts in found]

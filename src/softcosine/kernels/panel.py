@@ -9,10 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from softcosine.kernels.jit import helper, kernel
+from softcosine.kernels.prefetch import prefetch
 
 __all__ = ["PANEL", "clear_panel", "fill_panel", "score_panel"]
 
 PANEL = 64  # queries; a row of the panel is two cache lines
+_FETCH = 16  # so many postings ahead of its use, a row is fetched
 
 
 @kernel("void(int32[::1], float64[::1], float64, int64, uint16[:, ::1])")
@@ -50,20 +52,22 @@ def _widened(weight):  # type: ignore[no-untyped-def]
 
 @kernel(
     "void(int64, int64[::1], uint32[::1], uint16[::1], float64[::1], float32[::1], float64[::1],"
-    " uint16[:, ::1], int64, float32[:, ::1])"
+    " uint16[:, ::1], int64, int64, float32[:, ::1])"
 )
 def score_panel(  # type: ignore[no-untyped-def]
-    kind, pointers, terms, levels, table, saturation, reals, panel, start, scores
+    kind, pointers, terms, levels, table, saturation, reals, panel, start, stop, scores
 ):
-    """Write the scores of documents from `start` on, without factors, for all queries.
+    """Write the scores of the documents start..stop, without factors, for all queries.
 
-    `panel` (n_terms, PANEL), `scores` (PANEL, n documents) float32. `kind` and the forward index,
-    see `softcosine.kernels.documents`. O(postings of the documents x PANEL).
+    `panel` (n_terms, PANEL); `scores` (PANEL, stop - start or more) float32, rows best an odd
+    number of cache lines long: the totals of a document go to all rows, whose lines would otherwise
+    crowd each other out. `kind` and the forward index, see `softcosine.kernels.documents`.
+    O(postings of the documents x PANEL).
     """
+    ahead = terms.shape[0] - _FETCH - 3
     total = np.empty(PANEL, np.float32)
     k = np.float32(0.0)
-    for i in range(scores.shape[1]):
-        d = start + i
+    for d in range(start, stop):
         if kind == 1:
             k = saturation[d]
         for q in range(PANEL):
@@ -72,6 +76,9 @@ def score_panel(  # type: ignore[no-untyped-def]
         fours = begin + (end - begin) // 4 * 4
         # Four rows at a time, so that the totals are loaded and stored once for four.
         for p in range(begin, fours, 4):
+            if p < ahead:
+                for other in range(p + _FETCH, p + _FETCH + 4):
+                    prefetch(panel, np.int64(terms[other]) * PANEL)
             v0 = _value(kind, p, levels, table, k, reals)
             v1 = _value(kind, p + 1, levels, table, k, reals)
             v2 = _value(kind, p + 2, levels, table, k, reals)
@@ -88,4 +95,4 @@ def score_panel(  # type: ignore[no-untyped-def]
             for q in range(PANEL):
                 total[q] += v0 * _widened(r0[q])
         for q in range(PANEL):
-            scores[q, i] = total[q]
+            scores[q, d - start] = total[q]
