@@ -1,4 +1,4 @@
-"""How good is the default, and what chose it?
+"""How good is the default, and what chose it.
 
 Every setting of a grid ranks five collections. For each collection the setting is chosen that is
 best on the mean of the four others (one left out), and that choice is measured on it: what a
@@ -15,15 +15,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from measure import write_report
 from numpy.typing import NDArray
-from test_sets import RETRIEVAL, TestSet, load
 
 import softcosine as sc
+from measure import write_report
 from softcosine.index.query import query_vector
 from softcosine.sources.guard import Guarded
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.corpus import AnalyzedTexts
+from test_sets import RETRIEVAL, TestSet, load
 
 COLLECTIONS = ("semeval", *RETRIEVAL)
 _RESAMPLES = 10_000
@@ -64,7 +64,7 @@ def grid() -> Iterator[Setting]:
 
 
 def source_of(setting: Setting, analyzed: AnalyzedTexts) -> TermSimilaritySource:
-    """The source that a setting names, learned from the collection where it learns."""
+    """Return the source that a setting names, learned from the collection where it learns."""
     english = sc.EmbeddingSimilarity.english(threshold=_THRESHOLD, exponent=setting.exponent)
     if setting.similarity == "english":
         return english
@@ -73,8 +73,9 @@ def source_of(setting: Setting, analyzed: AnalyzedTexts) -> TermSimilaritySource
     )
     if setting.similarity == "learned":
         return learned
-    joins = {"first": sc.first, "strongest": sc.strongest}
-    return joins[setting.similarity](english, learned)
+    if setting.similarity == "first":
+        return sc.first(english, learned)
+    return sc.strongest(english, learned)
 
 
 def measure_collection(

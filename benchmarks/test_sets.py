@@ -61,9 +61,7 @@ def ndcg(ranked: NDArray[np.int64], gains: dict[int, float], *, depth: int = 10)
     """Discounted cumulative gain over that of the best order, both cut at `depth`."""
     discounts = 1.0 / np.log2(np.arange(2, depth + 2))
     found = sum(gains.get(int(d), 0.0) * w for d, w in zip(ranked, discounts, strict=False))
-    best = sum(
-        g * w for g, w in zip(sorted(gains.values(), reverse=True), discounts, strict=False)
-    )
+    best = sum(g * w for g, w in zip(sorted(gains.values(), reverse=True), discounts, strict=False))
     return float(found / best) if best > 0 else 0.0
 
 

@@ -12,8 +12,8 @@ from softcosine.errors import InvalidInputError
 from softcosine.sources import embedding, threads
 from softcosine.sources.embedding import EmbeddingSimilarity
 from softcosine.sources.english import english_share, english_table
-from softcosine.text.vocabulary import Vocabulary
 from softcosine.sources.source import source_from_state
+from softcosine.text.vocabulary import Vocabulary
 
 # Few distinct components, so that cosines tie and vectors repeat; the empty and the tiny occur.
 components = st.sampled_from((0.0, 0.0, 1.0, 1.0, -1.0, 0.5, 3.0, 1e-3))

@@ -56,7 +56,8 @@ def test_parts_sum_to_the_score_of_the_search(documents, query, ranking, weighti
             assert part.query_word in query
             assert part.document_word in documents[number]
             assert part.contribution != 0
-            if part.query_word == part.document_word:
+            assert part.exact == (part.query_word == part.document_word)
+            if part.exact:
                 assert part.similarity == 1
         pairs = [(part.query_word, part.document_word) for part in why.parts]
         assert len(pairs) == len(set(pairs))
@@ -92,6 +93,12 @@ def tea_index(**settings):
     )  # fmt: skip
 
 
+def test_forms_of_one_stem_are_one_term():
+    index = SoftIndex.from_texts(["two pictures"], analyzer=Analyzer("english"), plain=True)
+    (part,) = index.explain("a picture", "0").parts
+    assert (part.query_word, part.sign, part.document_word) == ("picture", "=", "pictures")
+
+
 def test_an_explanation_reads_as_a_table():
     why = tea_index().explain("coffee tea", "black")
     factor = 1 / math.sqrt(2 * 3)
@@ -100,8 +107,8 @@ def test_an_explanation_reads_as_a_table():
         id="black",
         score=why.score,
         parts=(
-            Part("coffee", "coffee", 1.0, pytest.approx(factor)),
-            Part("tea", "coffee", 0.5, pytest.approx(factor / 2)),
+            Part("coffee", "coffee", 1.0, pytest.approx(factor), exact=True),
+            Part("tea", "coffee", 0.5, pytest.approx(factor / 2), exact=False),
         ),
         ranking="soft_cosine",
     )
@@ -159,7 +166,7 @@ def test_parts_become_a_table():
     why = tea_index().explain("coffee tea", "black")
     frame = why.to_pandas()
     assert frame.columns.tolist() == [
-        "query_word", "document_word", "similarity", "contribution",
+        "query_word", "document_word", "similarity", "contribution", "exact",
     ]  # fmt: skip
     assert frame["contribution"].sum() == pytest.approx(why.score)
     assert len(tea_index().explain("zebra", "black").to_pandas()) == 0

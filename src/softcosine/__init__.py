@@ -43,7 +43,7 @@ _HOMES = {
     "unit_documents": "softcosine.space.transforms",
 }
 
-__all__ = ["__version__", "errors", *_HOMES]  # noqa: PLE0604
+__all__ = ["__version__", "errors", *_HOMES]
 
 if TYPE_CHECKING:
     from softcosine import errors as errors

@@ -135,6 +135,7 @@ def explanation_record(explanation: Explanation) -> dict[str, Any]:
                 "document_word": part.document_word,
                 "similarity": part.similarity,
                 "contribution": part.contribution,
+                "exact": part.exact,
             }
             for part in explanation.parts
         ],
@@ -192,8 +193,7 @@ def pairs_shown(parts: Sequence[Part], limit: int = _SHOWN_PARTS) -> list[str]:
     """Return the largest parts of a score, each as ``tire ~ tyre .19``, and the sum of the rest."""
     shown = []
     for part in parts[:limit]:
-        sign = "=" if part.query_word == part.document_word else "~"
-        words = f"{printable(part.query_word)} {sign} {printable(part.document_word)}"
+        words = f"{printable(part.query_word)} {part.sign} {printable(part.document_word)}"
         shown.append(f"{words} {_short(part.contribution)}")
     if len(parts) > limit:
         rest = sum(part.contribution for part in parts[limit:])
@@ -242,10 +242,9 @@ def show_explanation(explanation: Explanation, passage: str) -> None:
     table.add_column("similarity", justify="right")
     table.add_column("adds", f"{explanation.score:.4f}", justify="right", footer_style="bold cyan")
     for part in explanation.parts:
-        same = part.query_word == part.document_word
         table.add_row(
             printable(part.query_word),
-            "=" if same else "~",
+            part.sign,
             printable(part.document_word),
             f"{part.similarity:.3f}",
             f"{part.contribution:.4f}",

@@ -29,12 +29,20 @@ class Part:
         s_ij; 1 for one and the same term.
     contribution : float
         In units of the score.
+    exact : bool
+        Whether both words are one term, such as two forms of one stem.
     """
 
     query_word: str
     document_word: str
     similarity: float
     contribution: float
+    exact: bool
+
+    @property
+    def sign(self) -> str:
+        """``=`` between the words of an exact part, ``~`` between others."""
+        return "=" if self.exact else "~"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +65,7 @@ class Explanation:
         left = max(len(part.query_word) for part in self.parts)
         right = max(len(part.document_word) for part in self.parts)
         lines += [
-            f"  {part.query_word:>{left}} {'=' if part.query_word == part.document_word else '~'} "
+            f"  {part.query_word:>{left}} {part.sign} "
             f"{part.document_word:<{right}}  {part.similarity:.2f}  adds {part.contribution:.4f}"
             for part in self.parts
         ]
@@ -67,7 +75,7 @@ class Explanation:
         """One row a part, largest first."""
         from softcosine.index.frames import data_frame
 
-        names = ("query_word", "document_word", "similarity", "contribution")
+        names = ("query_word", "document_word", "similarity", "contribution", "exact")
         return data_frame({name: [getattr(part, name) for part in self.parts] for name in names})
 
 
@@ -96,19 +104,21 @@ def explain(
     place = {int(term): position for position, term in enumerate(terms)}
     parts: list[Part] = []
 
-    def add(word: str, weight: float, j: int, similarity: float) -> None:
+    def add(word: str, weight: float, j: int, similarity: float, exact: bool) -> None:
         position = place.get(j)
         if position is None or similarity == 0.0:
             return
         contribution = weight * similarity * float(values[position]) * factor
         if contribution != 0.0:
             term = S.vocabulary.terms[j]
-            parts.append(Part(word, document_words.get(term, term), similarity, contribution))
+            shown = document_words.get(term, term)
+            parts.append(Part(word, shown, similarity, contribution, exact))
 
     indptr, indices, data = S.arrays
     for word, i, weight in zip(parsed.words, parsed.terms, vector.weights, strict=True):
         for p in range(indptr[i], indptr[i + 1]):
-            add(word, float(weight), int(indices[p]), float(data[p]))
+            j = int(indices[p])
+            add(word, float(weight), j, float(data[p]), exact=j == i)
     start = 0
     for outside in parsed.outside:
         stop = start + outside.terms.shape[0]
@@ -116,7 +126,7 @@ def explain(
             outside.terms, outside.similarities, vector.extra_values[start:stop], strict=True
         ):
             weight = float(value / similarity) if similarity else 0.0
-            add(outside.word, weight, int(j), float(similarity))
+            add(outside.word, weight, int(j), float(similarity), exact=False)
         start = stop
     parts.sort(key=lambda part: (-abs(part.contribution), part.query_word, part.document_word))
     return searcher.score(vector, document), tuple(parts)

@@ -15,7 +15,7 @@ if config.DISABLE_JIT:
         """Do nothing: this is a hint to compiled code."""
 
 else:
-    from llvmlite import ir  # type: ignore[import-untyped]
+    from llvmlite import ir
 
     @intrinsic
     def prefetch(context, array, index):  # type: ignore[no-untyped-def]
