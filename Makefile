@@ -11,17 +11,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 
 # These are run a second time with the compiler off: whatever calls a kernel, and is quick.
-INTERPRETED_TESTS := $(sort $(wildcard \
-	tests/test_oracle.py \
-	tests/test_kernels*.py \
-	tests/test_assembly.py \
-	tests/test_measures.py \
-	tests/test_norms.py \
-	tests/test_postings.py \
-	tests/test_search*.py \
-	tests/test_selection.py \
-	tests/test_term_similarity_matrix.py \
-	tests/test_transforms.py))
+INTERPRETED_TESTS := $(patsubst %,tests/test_%.py,oracle kernels corpus assembly matrix measures \
+	transforms rankings search_exactness search_panels soft_neighbors cooccurrence sources_contract)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
