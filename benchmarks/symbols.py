@@ -36,6 +36,29 @@ def main() -> None:
     if not annotations.is_file():
         raise SystemExit(f"there is no {annotations}; run: apt-get install unicode-cldr-core")
 
+    rows, described = measured(annotations)
+    print(
+        write_report(
+            "symbols",
+            "Does the demo find the symbols that people mean?",
+            rows,
+            {**described, "annotations": "CLDR, common/annotations/en.xml"},
+            notes=(
+                "A query is a keyword; relevant are the symbols that have it. hits@5 is the share "
+                f"of queries with a relevant symbol among the first five; MRR looks at {DEPTH}.",
+                "The first two figures are over the keywords of which no word, even stemmed, "
+                "stands in the name of a symbol that has it: plain cosine finds none of them, by "
+                "their choice. The others are over all keywords.",
+                "The vocabulary that the bundled English vectors were made for holds the words of "
+                "the symbols' names; the keywords were not looked at.",
+                "The demo's settings were chosen among a few with these figures in view.",
+            ),
+        )
+    )
+
+
+def measured(annotations: Path) -> tuple[list[dict[str, object]], dict[str, object]]:
+    """Return a row for each contestant, and what was asked about."""
     names = {symbol.character: symbol.name for symbol in symbols()}
     numbers = {character: number for number, character in enumerate(names)}
     every = {
@@ -57,7 +80,7 @@ def main() -> None:
         "plain cosine": lambda query: numbers_of(plain, query),
         "character n-grams (3 to 5, tf-idf)": character_ngrams(ordered),
     }
-    rows = []
+    rows: list[dict[str, object]] = []
     for name, rank in contestants.items():
         answered, reciprocal = judge(rank, absent)
         answered_all, reciprocal_all = judge(rank, every)
@@ -70,30 +93,12 @@ def main() -> None:
                 "MRR, all keywords": reciprocal_all,
             }
         )
-    print(
-        write_report(
-            "symbols",
-            "Does the demo find the symbols that people mean?",
-            rows,
-            {
-                "symbols": len(names),
-                "unicode": unicodedata.unidata_version,
-                "keywords in no name of their symbols": len(absent),
-                "keywords": len(every),
-                "annotations": "CLDR, common/annotations/en.xml",
-            },
-            notes=(
-                "A query is a keyword; relevant are the symbols that have it. hits@5 is the share "
-                f"of queries with a relevant symbol among the first five; MRR looks at {DEPTH}.",
-                "The first two figures are over the keywords of which no word, even stemmed, "
-                "stands in the name of a symbol that has it: plain cosine finds none of them, by "
-                "their choice. The others are over all keywords.",
-                "The vocabulary that the bundled English vectors were made for holds the words of "
-                "the symbols' names; the keywords were not looked at.",
-                "The demo's settings were chosen among a few with these figures in view.",
-            ),
-        )
-    )
+    return rows, {
+        "symbols": len(names),
+        "unicode": unicodedata.unidata_version,
+        "keywords in no name of their symbols": len(absent),
+        "keywords": len(every),
+    }
 
 
 def keywords(path: Path, names: Mapping[str, str]) -> dict[str, set[str]]:

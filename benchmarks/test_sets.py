@@ -52,8 +52,9 @@ class TestSet:
             ranked = numbers[np.argsort(-values, kind="stable")]
             if self.measure == "ap":
                 results.append(average_precision(ranked, gains))
-            else:
-                results.append(ndcg(ranked[:10], gains))
+            else:  # a document of score 0 is not found
+                found = ranked[: np.count_nonzero(values > 0)]
+                results.append(ndcg(found[:10], gains))
         return np.array(results)
 
 

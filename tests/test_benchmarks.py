@@ -86,6 +86,44 @@ def test_scatter(benchmark, workload):
     ]  # fmt: skip
 
 
+@pytest.mark.skipif(not JIT, reason="indexes all symbols, which takes minutes without the compiler")
+def test_symbols(benchmark, tmp_path):
+    annotations = tmp_path / "en.xml"
+    annotations.write_text(
+        "<ldml><annotations>"
+        '<annotation cp="🐈">cat | pet | kitten</annotation>'
+        '<annotation cp="🐈" type="tts">cat</annotation>'
+        '<annotation cp="✈">aeroplane | jet</annotation>'
+        "</annotations></ldml>",
+        encoding="utf-8",
+    )
+    rows, described = benchmark("symbols").measured(annotations)
+    assert described["keywords"] == 5
+    assert described["keywords in no name of their symbols"] == 4
+    demo, _, plain, _ = rows
+    assert plain["hits@5"] == 0 < plain["hits@5, all keywords"]
+    assert demo["hits@5"] > 0
+
+
+def test_defaults(benchmark):
+    script, test_sets = benchmark("defaults"), benchmark("test_sets")
+    tiny = test_sets.TestSet(
+        name="tiny",
+        texts=["a flat tyre on a bike", "a cup of tea", "hot coffee"],
+        queries=["bicycle", "tea"],
+        gains=[{0: 1.0}, {1: 1.0}],
+        candidates=None,
+        measure="ndcg",
+    )
+    best, worst = script.DEFAULT, script.COSINE
+    figures = script.measure_collection(tiny, [best, worst])
+    assert figures[best].tolist() == [1, 1]
+    assert figures[worst].tolist() == [0, 1]
+    gain, low, high = script.gain_interval({"tiny": figures[best]}, {"tiny": figures[worst]})
+    assert gain == 0.5
+    assert low <= gain <= high
+
+
 @pytest.mark.skipif(not JIT, reason="runs the demo, which takes minutes without the compiler")
 def test_startup(benchmark, tmp_path):
     script = benchmark("startup")

@@ -196,3 +196,9 @@ def test_real_gensim_dictionaries_are_understood():
     assert all(vocabulary.index(term) == i for term, i in dictionary.token2id.items())
     assert vocabulary.document_frequencies[vocabulary.index("tea")] == 2
     assert vocabulary.n_docs == 2
+
+
+@pytest.mark.parametrize("junk", [[], None, 3, b"tea"])
+def test_only_a_string_is_looked_up(junk):
+    with pytest.raises(InvalidInputError, match="pass a string"):
+        Vocabulary(["tea"]).index(junk)

@@ -46,6 +46,8 @@ def default_source(
     learned = CooccurrenceSimilarity.fit(
         analyzed, threshold=_THRESHOLD, exponent=_EXPONENT, progress=progress
     )
+    if not len(analyzed.vocabulary):
+        return DefaultSource(Guarded(learned), "There are no words to find similarities for.")
     share = english_share(analyzed.vocabulary)
     if share < MIN_ENGLISH:
         return DefaultSource(

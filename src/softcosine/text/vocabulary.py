@@ -209,7 +209,11 @@ class Vocabulary:
         ------
         UnknownTermError
             If the vocabulary does not have it.
+        InvalidInputError
+            If it is no string.
         """
+        if not isinstance(term, str):
+            raise InvalidInputError(f"the term is of type {type(term).__name__}; pass a string.")
         number = self.get(term)
         if number < 0:
             raise UnknownTermError(
