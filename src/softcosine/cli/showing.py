@@ -299,17 +299,20 @@ class Reporter:
         if what not in self._tasks:
             for task in self._tasks.values():
                 self._progress.remove_task(task)
-            self._tasks = {what: self._progress.add_task(what, total=total)}
-        self._progress.update(self._tasks[what], completed=done, total=total)
+            self._tasks = {what: self._progress.add_task(what, total=total, far="")}
+        far = f"{done:,}" if total is None else f"{done:,} of {total:,}"
+        self._progress.update(
+            self._tasks[what], completed=done, total=total, far=far if done else ""
+        )
 
 
 def _progress_bars() -> Progress:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
+        TextColumn("{task.fields[far]}", style="green"),
         TimeElapsedColumn(),
         console=console(stderr=True),
         transient=True,
