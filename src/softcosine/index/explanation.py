@@ -115,10 +115,12 @@ def explain(
             parts.append(Part(word, shown, similarity, contribution, exact))
 
     indptr, indices, data = S.arrays
-    for word, i, weight in zip(parsed.words, parsed.terms, vector.weights, strict=True):
+    for word, i, weight in zip(
+        parsed.words, parsed.terms.tolist(), vector.weights.tolist(), strict=True
+    ):
         for p in range(indptr[i], indptr[i + 1]):
             j = int(indices[p])
-            add(word, float(weight), j, float(data[p]), exact=j == i)
+            add(word, weight, j, float(data[p]), exact=j == i)
     start = 0
     for outside in parsed.outside:
         stop = start + outside.terms.shape[0]
