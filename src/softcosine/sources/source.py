@@ -88,11 +88,24 @@ class SavableSource(TermSimilaritySource, Protocol):
 # Where the builders of the library's own kinds stand; imported when one is met.
 _LIBRARY_KINDS = {
     "embedding": "softcosine.sources.embedding:EmbeddingSimilarity",
+    "encoder": "softcosine.sources.encoder:EncoderSimilarity",
     "cooccurrence": "softcosine.sources.cooccurrence:CooccurrenceSimilarity",
+    "association": "softcosine.sources.association:AssociationSimilarity",
+    "second_order": "softcosine.sources.second_order:SecondOrderSimilarity",
+    "regression": "softcosine.sources.regression:RegressionSimilarity",
+    "edit_distance": "softcosine.sources.edit_distance:EditDistanceSimilarity",
+    "character_ngrams": "softcosine.sources.character_ngrams:CharacterNgramSimilarity",
+    "phonetic": "softcosine.sources.phonetic:PhoneticSimilarity",
+    "pairs": "softcosine.sources.pairs:PairSimilarity",
+    "thesaurus": "softcosine.sources.thesaurus:ThesaurusSimilarity",
+    "syntactic": "softcosine.sources.syntactic:SyntacticSimilarity",
     "strongest": "softcosine.sources.combine:StrongestSimilarity",
     "mean": "softcosine.sources.combine:MeanSimilarity",
+    "noisy_or": "softcosine.sources.noisy_or:NoisyOrSimilarity",
     "first": "softcosine.sources.precedence:FirstSimilarity",
     "scaled": "softcosine.sources.combine:ScaledSimilarity",
+    "calibrated": "softcosine.sources.calibration:CalibratedSimilarity",
+    "decided": "softcosine.sources.decisions:DecidedSimilarity",
     "guarded": "softcosine.sources.guard:Guarded",
 }
 _registered: dict[str, Callable[[SourceState], TermSimilaritySource]] = {}
