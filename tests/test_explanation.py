@@ -180,3 +180,10 @@ def test_real_numbers_come_out_as_python_numbers():
     with pytest.raises(UnknownDocumentError):
         tea_index().explain("tea", "x")
     assert np.isfinite(why.score)
+
+
+def test_an_explanation_has_a_notebook_view():
+    view = tea_index().explain("tea coffee <b>", "black")._repr_html_()
+    assert "<caption>tea coffee &lt;b&gt;: black</caption>" in view
+    assert "<td>coffee</td><td>=</td>" in view
+    assert "<td>tea</td><td>~</td>" in view

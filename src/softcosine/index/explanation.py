@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -70,6 +71,22 @@ class Explanation:
             for part in self.parts
         ]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(part.query_word)}</td><td>{part.sign}</td>"
+            f"<td style='text-align:left'>{html.escape(part.document_word)}</td>"
+            f"<td>{part.similarity:.2f}</td><td>{part.contribution:.4f}</td></tr>"
+            for part in self.parts
+        )
+        ranking = self.ranking.replace("_", " ").replace("bm25", "BM25")
+        return (
+            f"<table><caption>{html.escape(self.query)}: {html.escape(self.id)}</caption>"
+            "<thead><tr><th>query</th><th></th><th>document</th><th>similarity</th>"
+            f"<th>adds</th></tr></thead><tbody>{rows}</tbody><tfoot><tr>"
+            f"<th colspan='4'>{html.escape(ranking)}</th><td>{self.score:.4f}</td></tr></tfoot>"
+            "</table>"
+        )
 
     def to_pandas(self) -> pd.DataFrame:
         """One row a part, largest first."""

@@ -114,6 +114,6 @@ class Hits(Sequence[Hit]):
         note = f"<p>{'; '.join(notes)}</p>" if notes else ""
         return (
             f"<table><caption>{html.escape(self.query)}</caption><thead><tr><th></th>"
-            f"<th>{html.escape(self.ranking.replace('_', ' '))}</th><th>id</th><th>text</th></tr>"
+            f"<th>{html.escape(self.ranking.replace('_', ' ').replace('bm25', 'BM25'))}</th><th>id</th><th>text</th></tr>"
             f"</thead><tbody>{rows}</tbody></table>{note}"
         )
