@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.index.query import ParsedQuery
+from softcosine.index.rankings import TITLES
 from softcosine.index.searcher import QueryVector, Searcher
 from softcosine.kernels.documents import REALS, SATURATED
 
@@ -60,7 +61,7 @@ class Explanation:
     ranking: str
 
     def __str__(self) -> str:
-        lines = [f"score {self.score:.4f} ({self.ranking.replace('_', ' ')}) of document {self.id}"]
+        lines = [f"score {self.score:.4f} ({TITLES[self.ranking]}) of document {self.id}"]
         if not self.parts:
             return f"{lines[0]}: no word of it is like a word of the query"
         left = max(len(part.query_word) for part in self.parts)
@@ -79,12 +80,11 @@ class Explanation:
             f"<td>{part.similarity:.2f}</td><td>{part.contribution:.4f}</td></tr>"
             for part in self.parts
         )
-        ranking = self.ranking.replace("_", " ").replace("bm25", "BM25")
         return (
             f"<table><caption>{html.escape(self.query)}: {html.escape(self.id)}</caption>"
             "<thead><tr><th>query</th><th></th><th>document</th><th>similarity</th>"
             f"<th>adds</th></tr></thead><tbody>{rows}</tbody><tfoot><tr>"
-            f"<th colspan='4'>{html.escape(ranking)}</th><td>{self.score:.4f}</td></tr></tfoot>"
+            f"<th colspan='4'>{TITLES[self.ranking]}</th><td>{self.score:.4f}</td></tr></tfoot>"
             "</table>"
         )
 

@@ -26,9 +26,16 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.norms import reciprocal, roots
 from softcosine.text.weighting import Weighting
 
-__all__ = ["PreparedRanking", "Ranking", "check_ranking", "prepare"]
+__all__ = ["TITLES", "PreparedRanking", "Ranking", "check_ranking", "prepare"]
 
 Ranking = Literal["soft_cosine", "inner_product", "expanded_cosine", "soft_bm25"]
+
+TITLES: dict[str, str] = {
+    "soft_cosine": "soft cosine",
+    "inner_product": "inner product",
+    "expanded_cosine": "expanded cosine",
+    "soft_bm25": "soft BM25",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
+from softcosine.index.rankings import TITLES
 from softcosine.index.snippet import Snippet
 
 if TYPE_CHECKING:
@@ -114,6 +115,6 @@ class Hits(Sequence[Hit]):
         note = f"<p>{'; '.join(notes)}</p>" if notes else ""
         return (
             f"<table><caption>{html.escape(self.query)}</caption><thead><tr><th></th>"
-            f"<th>{html.escape(self.ranking.replace('_', ' ').replace('bm25', 'BM25'))}</th><th>id</th><th>text</th></tr>"
+            f"<th>{TITLES[self.ranking]}</th><th>id</th><th>text</th></tr>"
             f"</thead><tbody>{rows}</tbody></table>{note}"
         )
