@@ -19,14 +19,12 @@ from numpy.typing import NDArray
 
 import softcosine as sc
 from measure import write_report
-from softcosine.index.query import query_vector
 from softcosine.sources.guard import Guarded
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.corpus import AnalyzedTexts
-from test_sets import RETRIEVAL, TestSet, load
+from test_sets import RESAMPLES, RETRIEVAL, TestSet, all_scores, gain_interval, load
 
 COLLECTIONS = ("semeval", *RETRIEVAL)
-_RESAMPLES = 10_000
 _THRESHOLD = 0.3
 
 
@@ -101,35 +99,6 @@ def measure_collection(
     return results
 
 
-def all_scores(index: sc.SoftIndex, ranking: str, test: TestSet) -> NDArray[np.float64]:
-    """Scores of every query and document, shape (n_queries, n_docs)."""
-    searcher = index.searcher(ranking)
-    vectors = [
-        query_vector(index.parse(query), searcher.ranking, index.S, index.source)
-        for query in test.queries
-    ]
-    depth = len(index) if test.candidates is not None else 10
-    scores = np.zeros((len(test.queries), len(index)))
-    for row, top in zip(scores, searcher.search_batch(vectors, k=depth), strict=True):
-        row[top.documents] = top.scores
-    return scores
-
-
-def gain_interval(
-    better: dict[str, NDArray[np.float64]], worse: dict[str, NDArray[np.float64]]
-) -> tuple[float, float, float]:
-    """Mean gain over collections, and its 95 % paired bootstrap interval."""
-    random = np.random.default_rng(0)
-    gains, samples = [], np.zeros(_RESAMPLES)
-    for name, values in better.items():
-        difference = values - worse[name]
-        gains.append(difference.mean())
-        drawn = random.integers(0, len(difference), (_RESAMPLES, len(difference)))
-        samples += difference[drawn].mean(axis=1) / len(better)
-    low, high = np.quantile(samples, [0.025, 0.975])
-    return float(np.mean(gains)), float(low), float(high)
-
-
 def main() -> None:
     """Measure the grid, choose, and write the report."""
     settings = list(grid())
@@ -184,7 +153,7 @@ def main() -> None:
             "defaults",
             "How good is the default, and what chose it?",
             rows,
-            {"threshold": _THRESHOLD, "resamples": _RESAMPLES, "settings": len(settings)},
+            {"threshold": _THRESHOLD, "resamples": RESAMPLES, "settings": len(settings)},
             notes=notes,
         )
     )

@@ -8,12 +8,24 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+import softcosine as sc
 from measure import data_folder, read_jsonl
+from softcosine.index.query import query_vector
 
-__all__ = ["RETRIEVAL", "TestSet", "average_precision", "load", "ndcg"]
+__all__ = [
+    "RESAMPLES",
+    "RETRIEVAL",
+    "TestSet",
+    "all_scores",
+    "average_precision",
+    "gain_interval",
+    "load",
+    "ndcg",
+]
 
 RETRIEVAL = ("cranfield", "cacm", "npl", "lisa")
 _SEMEVAL_BACKGROUND = ("train-part1", "train-part2")
+RESAMPLES = 10_000
 # Cleverdon's codes: 1 answers the question completely, 4 is of little interest, -1 none.
 _CRANFIELD_GAINS = {1: 4.0, 2: 3.0, 3: 2.0, 4: 1.0, -1: 0.0}
 
@@ -41,8 +53,14 @@ class TestSet:
     candidates: list[NDArray[np.int64]] | None
     measure: Literal["ndcg", "ap"]
 
-    def score(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Measure a matrix of scores (n_queries, n_docs): a figure for each query."""
+    def score(
+        self, scores: NDArray[np.float64], *, measure: Literal["ndcg", "ap"] | None = None
+    ) -> NDArray[np.float64]:
+        """Measure a matrix of scores (n_queries, n_docs): a figure for each query.
+
+        By the collection's own measure where none is named. A document of score 0 is not found,
+        unless it is a candidate.
+        """
         results = []
         for query, gains in enumerate(self.gains):
             numbers = (
@@ -50,11 +68,12 @@ class TestSet:
             )
             values = scores[query, numbers]
             ranked = numbers[np.argsort(-values, kind="stable")]
-            if self.measure == "ap":
+            if self.candidates is None:
+                ranked = ranked[: np.count_nonzero(values > 0)]
+            if (measure or self.measure) == "ap":
                 results.append(average_precision(ranked, gains))
-            else:  # a document of score 0 is not found
-                found = ranked[: np.count_nonzero(values > 0)]
-                results.append(ndcg(found[:10], gains))
+            else:
+                results.append(ndcg(ranked[:10], gains))
         return np.array(results)
 
 
@@ -74,6 +93,37 @@ def average_precision(ranked: NDArray[np.int64], gains: dict[int, float]) -> flo
             hits += 1
             total += hits / rank
     return total / len(gains) if gains else 0.0
+
+
+def all_scores(
+    index: sc.SoftIndex, ranking: str, test: TestSet, *, depth: int = 10
+) -> NDArray[np.float64]:
+    """Scores of every query and its `depth` best documents, shape (n_queries, n_docs)."""
+    searcher = index.searcher(ranking)
+    vectors = [
+        query_vector(index.parse(query), searcher.ranking, index.S, index.source)
+        for query in test.queries
+    ]
+    depth = len(index) if test.candidates is not None else depth
+    scores = np.zeros((len(test.queries), len(index)))
+    for row, top in zip(scores, searcher.search_batch(vectors, k=depth), strict=True):
+        row[top.documents] = top.scores
+    return scores
+
+
+def gain_interval(
+    better: dict[str, NDArray[np.float64]], worse: dict[str, NDArray[np.float64]]
+) -> tuple[float, float, float]:
+    """Mean gain over collections, and its 95 % paired bootstrap interval."""
+    random = np.random.default_rng(0)
+    gains, samples = [], np.zeros(RESAMPLES)
+    for name, values in better.items():
+        difference = values - worse[name]
+        gains.append(difference.mean())
+        drawn = random.integers(0, len(difference), (RESAMPLES, len(difference)))
+        samples += difference[drawn].mean(axis=1) / len(better)
+    low, high = np.quantile(samples, [0.025, 0.975])
+    return float(np.mean(gains)), float(low), float(high)
 
 
 def load(name: str, *, split: str = "dev") -> TestSet:

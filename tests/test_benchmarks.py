@@ -119,7 +119,7 @@ def test_defaults(benchmark):
     figures = script.measure_collection(tiny, [best, worst])
     assert figures[best].tolist() == [1, 1]
     assert figures[worst].tolist() == [0, 1]
-    gain, low, high = script.gain_interval({"tiny": figures[best]}, {"tiny": figures[worst]})
+    gain, low, high = test_sets.gain_interval({"tiny": figures[best]}, {"tiny": figures[worst]})
     assert gain == 0.5
     assert low <= gain <= high
 
