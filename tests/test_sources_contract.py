@@ -15,6 +15,7 @@ from softcosine.sources.combine import first, mean, scaled, strongest
 from softcosine.sources.cooccurrence import CooccurrenceSimilarity
 from softcosine.sources.embedding import EmbeddingSimilarity
 from softcosine.sources.guard import Guarded
+from softcosine.sources.pairs import PairSimilarity
 from softcosine.sources.source import (
     Neighbors,
     SourceState,
@@ -64,6 +65,12 @@ def cooccurrence() -> CooccurrenceSimilarity:
     return CooccurrenceSimilarity.fit(analyze(texts), dimensions=4, evidence=2.0, threshold=0.1)
 
 
+def pairs() -> PairSimilarity:
+    given = [("hot", "cold", 0.5), ("cold", "hot", 0.75), ("hot", "warm", 0.75), ("", "hot", 0.25)]
+    given += [("tire", word, 0.75) for word in ("tyre", "Tyre", "E1042", "日本", "elsewhere")]
+    return PairSimilarity(given, known=["łódź"])
+
+
 SOURCES: dict[str, Callable[[], TermSimilaritySource]] = {
     "embedding": embedding,
     "int8 embedding": lambda: EmbeddingSimilarity(
@@ -71,6 +78,7 @@ SOURCES: dict[str, Callable[[], TermSimilaritySource]] = {
     ),
     "no words": lambda: EmbeddingSimilarity([], []),
     "cooccurrence": cooccurrence,
+    "pairs": pairs,
     "guarded": lambda: Guarded(embedding(), antonyms=Antonyms([("hot", "cold"), ("hot", "warm")])),
     "unguarded": lambda: Guarded(embedding(), antonyms=None, isolate_digits=False),
     "scaled": lambda: scaled(embedding(), 0.5),
