@@ -20,6 +20,7 @@ from softcosine.sources.source import (
     equal_strings,
 )
 from softcosine.sources.threads import for_each_chunk
+from softcosine.sources.vector_table import UnitRows, VectorTable
 from softcosine.sources.word_vectors import WordVectors
 
 __all__ = ["EmbeddingSimilarity"]
@@ -84,7 +85,7 @@ class EmbeddingSimilarity:
     ) -> None:
         self._set(WordVectors(words, vectors), threshold, exponent)
 
-    def _set(self, table: WordVectors, threshold: float, exponent: float) -> None:
+    def _set(self, table: VectorTable, threshold: float, exponent: float) -> None:
         if not 0.0 <= threshold <= 1.0:
             raise InvalidInputError(f"threshold is {threshold}; needed is a cosine in [0, 1].")
         if not 0.0 < exponent < np.inf:
@@ -96,7 +97,7 @@ class EmbeddingSimilarity:
 
     @classmethod
     def of_table(
-        cls, table: WordVectors, *, threshold: float = 0.3, exponent: float = 2.0
+        cls, table: VectorTable, *, threshold: float = 0.3, exponent: float = 2.0
     ) -> EmbeddingSimilarity:
         """Source over a table that is there already, which is shared, not copied."""
         source = cls.__new__(cls)
@@ -176,7 +177,7 @@ class EmbeddingSimilarity:
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether each term has a vector, shape (n_terms,)."""
-        return self._table.find(terms) >= 0
+        return self._table.look_up(terms)[1] >= 0
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,).
@@ -190,8 +191,7 @@ class EmbeddingSimilarity:
         """
         n_pairs = check_pairs(left, right)
         answer = np.zeros(n_pairs, np.float32)
-        if len(self):
-            self._pairs(left, right, answer)
+        self._pairs(left, right, answer)
         answer[equal_strings(left, right)] = 1.0
         return answer
 
@@ -200,10 +200,12 @@ class EmbeddingSimilarity:
     ) -> None:
         """Fill in the similarities of pairs from their vectors."""
         n_pairs = len(answer)
-        rows = np.concatenate((self._table.find(left), self._table.find(right)))
+        table, rows = self._table.look_up([*left, *right])
         used, places = np.unique(rows, return_inverse=True)
-        units, scales = self._table.units(np.maximum(used, 0))
-        if len(used) and used[0] < 0:
+        if not len(used) or used[-1] < 0:
+            return
+        units, scales = table.units(np.maximum(used, 0))
+        if used[0] < 0:
             scales[0] = 0.0
         places = places.astype(np.int32)
 
@@ -247,7 +249,7 @@ class EmbeddingSimilarity:
             If `max_neighbors` is negative.
         """
         check_limit(max_neighbors)
-        rows = self._table.find(terms)
+        table, rows = self._table.look_up(terms)
         known = np.flatnonzero(rows >= 0)
         prepared = self._prepare(among) if len(known) else None
         if prepared is None or len(prepared.positions) == 0 or max_neighbors == 0:
@@ -259,7 +261,7 @@ class EmbeddingSimilarity:
         for start in range(0, len(known), step):
             block = known[start : start + step]
             keys = np.array([prepared.ranks.get(terms[i], -1) << 32 for i in block.tolist()])
-            found = self._best(rows[block], keys, prepared, k)
+            found = self._best(table, rows[block], keys, prepared, k)
             counts[block] = found[0]
             indices.append(found[1])
             similarities.append(found[2])
@@ -268,10 +270,15 @@ class EmbeddingSimilarity:
         return Neighbors(indptr, np.concatenate(indices), np.concatenate(similarities))
 
     def _best(
-        self, rows: NDArray[np.int32], keys: NDArray[np.int64], prepared: _Prepared, k: int
+        self,
+        table: UnitRows,
+        rows: NDArray[np.int32],
+        keys: NDArray[np.int64],
+        prepared: _Prepared,
+        k: int,
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
         """Find the counts, positions and similarities of the neighbours of one block of rows."""
-        units, scales = self._table.units(rows)
+        units, scales = table.units(rows)
         if len(rows) == 1:  # a product of matrices would be several times slower
             block = (prepared.units @ units[0])[np.newaxis]
         else:
@@ -313,9 +320,9 @@ class EmbeddingSimilarity:
         prepared = self._prepared
         if prepared is not None and prepared.strings is among:
             return prepared
-        rows = self._table.find(among)
+        table, rows = self._table.look_up(among)
         positions = np.flatnonzero(rows >= 0).astype(np.int32)
-        units, scales = self._table.units(rows[positions])
+        units, scales = table.units(rows[positions])
         strings = [among[i] for i in positions.tolist()]
         ranks = {string: rank for rank, string in enumerate(sorted(set(strings)))}
         keys = np.fromiter((ranks[string] for string in strings), np.int64, len(strings)) << 32

@@ -110,6 +110,10 @@ class WordVectors:
             numbers[i] = found.get(key, folded.get(key, -1))
         return numbers
 
+    def look_up(self, terms: Sequence[str]) -> tuple[WordVectors, NDArray[np.int32]]:
+        """Return this table, and the numbers that `find` gives."""
+        return self, self.find(terms)
+
     def units(
         self, rows: NDArray[np.integer[Any]]
     ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
@@ -151,6 +155,10 @@ class WordVectors:
         if self._weights is not None:
             arrays["weights"] = self._weights
         return arrays
+
+    def settings(self) -> dict[str, Any]:
+        """Return {}: nothing is composed."""
+        return {}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> WordVectors:

@@ -1,0 +1,58 @@
+"""What a table of vectors answers, whether a word's vector is stored, composed or encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["UnitRows", "VectorTable"]
+
+
+class UnitRows(Protocol):
+    """Vectors by number, as far as one look-up needs them."""
+
+    def units(
+        self, rows: NDArray[np.integer[Any]]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+        """Vectors of weighted unit length, (n, dimensions), and the scales that correct them.
+
+        See `softcosine.kernels.selection.unit_rows`.
+        """
+        ...
+
+
+class VectorTable(Protocol):
+    """Vectors of terms.
+
+    Attributes
+    ----------
+    words : tuple of str
+        Those with a vector of their own. Others may have one made of their parts.
+    dimensions : int
+    """
+
+    @property
+    def words(self) -> tuple[str, ...]: ...
+
+    @property
+    def dimensions(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+    def look_up(self, terms: Sequence[str]) -> tuple[UnitRows, NDArray[np.int32]]:
+        """Return where vectors are, and the number there of each term's vector, or -1.
+
+        The numbers hold for what comes with them only: another look-up may number anew.
+        """
+        ...
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all that an equal table is built from, but for `settings`."""
+        ...
+
+    def settings(self) -> dict[str, Any]:
+        """Return how words are composed, as JSON can hold it; empty if they are not."""
+        ...
