@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,10 +23,22 @@ from softcosine.sources.threads import for_each_chunk
 from softcosine.sources.vector_table import UnitRows, VectorTable
 from softcosine.sources.word_vectors import WordVectors
 
+if TYPE_CHECKING:
+    from gensim.models import KeyedVectors
+
 __all__ = ["EmbeddingSimilarity"]
 
 _BLOCK_BYTES = 32 << 20  # of approximate cosines held at a time
 _CHUNK_ROWS = 16  # rows of a block that one thread takes at a time
+
+
+class Settings(TypedDict, total=False):
+    """What every constructor of an `EmbeddingSimilarity` takes; see there."""
+
+    threshold: float
+    exponent: float
+    centered: bool
+    remove_components: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +72,11 @@ class EmbeddingSimilarity:
         Least cosine that counts, in [0, 1].
     exponent : float, default 2.0
         Above 0; the larger, the less near terms count beside equal ones.
+    centered : bool, default False
+        Whether to subtract the mean of all vectors first.
+    remove_components : int, default 0
+        So many first principal components are removed, after centring ("all-but-the-top"; see
+        `softcosine.sources.components`).
 
     Raises
     ------
@@ -82,26 +99,36 @@ class EmbeddingSimilarity:
         *,
         threshold: float = 0.3,
         exponent: float = 2.0,
+        centered: bool = False,
+        remove_components: int = 0,
     ) -> None:
-        self._set(WordVectors(words, vectors), threshold, exponent)
+        table = WordVectors(words, vectors)
+        self._set(table, threshold, exponent, centered, remove_components)
 
-    def _set(self, table: VectorTable, threshold: float, exponent: float) -> None:
+    def _set(
+        self,
+        table: VectorTable,
+        threshold: float = 0.3,
+        exponent: float = 2.0,
+        centered: bool = False,
+        remove_components: int = 0,
+    ) -> None:
         if not 0.0 <= threshold <= 1.0:
             raise InvalidInputError(f"threshold is {threshold}; needed is a cosine in [0, 1].")
         if not 0.0 < exponent < np.inf:
             raise InvalidInputError(f"exponent is {exponent}; needed is a number above 0.")
+        if centered or remove_components:
+            table = table.centered(remove_components=remove_components)
         self._table = table
         self._threshold = float(threshold)
         self._exponent = float(exponent)
         self._prepared: _Prepared | None = None
 
     @classmethod
-    def of_table(
-        cls, table: VectorTable, *, threshold: float = 0.3, exponent: float = 2.0
-    ) -> EmbeddingSimilarity:
+    def of_table(cls, table: VectorTable, **settings: Unpack[Settings]) -> EmbeddingSimilarity:
         """Source over a table that is there already, which is shared, not copied."""
         source = cls.__new__(cls)
-        source._set(table, threshold, exponent)
+        source._set(table, **settings)
         return source
 
     @classmethod
@@ -110,23 +137,24 @@ class EmbeddingSimilarity:
         path: str | PathLike[str],
         *,
         words: Collection[str] | None = None,
-        threshold: float = 0.3,
-        exponent: float = 2.0,
         progress: Callable[[int, int], None] | None = None,
+        **settings: Unpack[Settings],
     ) -> EmbeddingSimilarity:
-        """Read a file of word vectors; see `softcosine.sources.vector_files.read_vectors`.
+        """Read word vectors; see `softcosine.sources.vector_files.read_vectors` for the formats.
 
         Parameters
         ----------
         path : path
-            word2vec text or binary, GloVe text, each also gzipped, ``.npz``, or ``.npy`` with the
-            words in a text file beside it. Told apart by content.
+            word2vec text or binary, GloVe text, each also gzipped, fastText's ``.vec`` and
+            ``.bin``, ``.npz``, ``.npy``, ``.safetensors``, what gensim saves, or a folder of
+            model2vec. Told apart by content.
         words : collection of str, optional
             Keep only these (in any letter case).
-        threshold, exponent : float
-            As for the class.
         progress : callable, optional
             Called as ``progress(done, total)``, in bytes of the file.
+        **settings
+            ``threshold``, ``exponent``, ``centered`` and ``remove_components``, as for the class.
+            What is centred are the words that are kept.
 
         Raises
         ------
@@ -135,19 +163,70 @@ class EmbeddingSimilarity:
         """
         from softcosine.sources.vector_files import read_vectors
 
-        table = read_vectors(path, words=words, progress=progress)
-        return cls.of_table(table, threshold=threshold, exponent=exponent)
+        return cls.of_table(read_vectors(path, words=words, progress=progress), **settings)
 
     @classmethod
-    def english(cls, *, threshold: float = 0.3, exponent: float = 2.0) -> EmbeddingSimilarity:
+    def from_tokens(
+        cls, tokens: Sequence[str], vectors: ArrayLike, **settings: Unpack[Settings]
+    ) -> EmbeddingSimilarity:
+        """Source over static vectors of WordPiece tokens, such as BERT's or model2vec's.
+
+        A word is the mean of its pieces (``##able`` is one behind the first), so that nearly every
+        word is known. Text is cut as BERT's tokenizer for lower case cuts it; for another, see
+        `softcosine.sources.word_pieces.WordPieces`.
+
+        Parameters
+        ----------
+        tokens : sequence of str
+        vectors : array-like of shape (n_tokens, dimensions)
+        **settings
+            As for `load`.
+        """
+        from softcosine.sources.composed_vectors import ComposedVectors
+        from softcosine.sources.word_pieces import WordPieces
+
+        return cls.of_table(ComposedVectors(WordPieces(tokens), vectors), **settings)
+
+    @classmethod
+    def from_gensim(
+        cls, vectors: KeyedVectors, **settings: Unpack[Settings]
+    ) -> EmbeddingSimilarity:
+        """Source over gensim's KeyedVectors; those of fastText keep their n-grams."""
+        from softcosine.sources.gensim_files import table_of
+
+        return cls.of_table(table_of(vectors), **settings)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        name: str,
+        *,
+        words: Collection[str] | None = None,
+        **settings: Unpack[Settings],
+    ) -> EmbeddingSimilarity:
+        """Source over a model of the Hugging Face hub, such as ``minishlab/potion-base-4M``.
+
+        Needs ``pip install 'softcosine[huggingface]'``, unless `name` is a folder.
+        """
+        from softcosine.sources.pretrained import pretrained_folder
+
+        return cls.load(pretrained_folder(name), words=words, **settings)
+
+    @classmethod
+    def english(cls, **settings: Unpack[Settings]) -> EmbeddingSimilarity:
         """Source over the table of English words that comes with the package."""
         from softcosine.sources.english import english_table
 
-        return cls.of_table(english_table(), threshold=threshold, exponent=exponent)
+        return cls.of_table(english_table(), **settings)
+
+    @property
+    def table(self) -> VectorTable:
+        """Where the vectors come from."""
+        return self._table
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words that have a vector."""
+        """The words that have a vector of their own."""
         return self._table.words
 
     @property
@@ -335,9 +414,17 @@ class EmbeddingSimilarity:
     def state(self) -> SourceState:
         """Everything that is needed to build an equal source; vectors keep their type."""
         settings: dict[str, Any] = {"threshold": self._threshold, "exponent": self._exponent}
+        if composed := self._table.settings():
+            settings["composed"] = composed
         return SourceState("embedding", settings, self._table.arrays())
 
     @classmethod
     def from_state(cls, state: SourceState) -> EmbeddingSimilarity:
         """Source that `state` was taken from."""
-        return cls.of_table(WordVectors.from_arrays(state.arrays), **state.settings)
+        settings = dict(state.settings)
+        composed = settings.pop("composed", None)
+        if composed is None:
+            return cls.of_table(WordVectors.from_arrays(state.arrays), **settings)
+        from softcosine.sources.composed_vectors import ComposedVectors
+
+        return cls.of_table(ComposedVectors.from_state(composed, state.arrays), **settings)

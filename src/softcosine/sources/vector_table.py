@@ -25,20 +25,17 @@ class UnitRows(Protocol):
 
 
 class VectorTable(Protocol):
-    """Vectors of terms.
-
-    Attributes
-    ----------
-    words : tuple of str
-        Those with a vector of their own. Others may have one made of their parts.
-    dimensions : int
-    """
+    """Vectors of terms."""
 
     @property
-    def words(self) -> tuple[str, ...]: ...
+    def words(self) -> tuple[str, ...]:
+        """Those with a vector of their own; others may have one made of their parts."""
+        ...
 
     @property
-    def dimensions(self) -> int: ...
+    def dimensions(self) -> int:
+        """Number of components of each vector."""
+        ...
 
     def __len__(self) -> int: ...
 
@@ -55,4 +52,8 @@ class VectorTable(Protocol):
 
     def settings(self) -> dict[str, Any]:
         """Return how words are composed, as JSON can hold it; empty if they are not."""
+        ...
+
+    def centered(self, *, remove_components: int = 0) -> VectorTable:
+        """Return the table without its mean vector and its first principal components."""
         ...

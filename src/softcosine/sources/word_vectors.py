@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.selection import unit_rows
+from softcosine.sources.components import without_components
 from softcosine.text.packing import pack_strings, unpack_strings
 
-__all__ = ["WordVectors"]
+__all__ = ["WordVectors", "folded_words"]
 
 # Kept as they are; every other number type becomes float32.
 _COMPACT = (np.int8, np.float16, np.float32)
@@ -84,7 +85,7 @@ class WordVectors:
             if usable[row]:
                 found.setdefault(word, row)
         self._found = found
-        self._folded = _folded(found)
+        self._folded = folded_words(found)
         self.words = tuple(found)
         self._rows = np.fromiter(found.values(), np.int32, len(found))
 
@@ -140,6 +141,16 @@ class WordVectors:
             weights = np.ones(len(vectors)) if self._weights is None else self._weights[rows[part]]
             unit_rows(np.ascontiguousarray(vectors), weights, units[part], scales[part])
         return units, scales
+
+    def centered(self, *, remove_components: int = 0) -> WordVectors:
+        """Return the table without the mean of its vectors, and without their first components.
+
+        See `softcosine.sources.components.without_components`. The vectors become float32.
+        """
+        used, rows = np.unique(self._rows, return_inverse=True)
+        vectors = without_components(self._vectors[used], remove_components, scales=self._scales)
+        weights = None if self._weights is None else self._weights[used]
+        return WordVectors(self.words, vectors, weights=weights, rows=rows)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what `from_arrays` builds the same table from."""
@@ -240,8 +251,8 @@ def _vector(name: str, values: ArrayLike | None, size: int, one_for: str) -> NDA
     return vector
 
 
-def _folded(found: Mapping[str, int]) -> dict[str, int]:
-    """First word of each casefolded form that is not itself a word."""
+def folded_words(found: Mapping[str, int]) -> dict[str, int]:
+    """Return the first word's number for each casefolded form that is not itself a word."""
     folded: dict[str, int] = {}
     for word, row in found.items():
         key = word.casefold()

@@ -1,0 +1,82 @@
+"""Word vectors without what all of them have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+
+__all__ = ["without_components"]
+
+_CHUNK = 16_384  # rows at a time; fixed, so that sums are the same in every run
+
+
+def without_components(
+    vectors: NDArray[Any], n_components: int, *, scales: NDArray[np.float32] | None = None
+) -> NDArray[np.float32]:
+    r"""Vectors minus their mean, and minus their share in the first principal components.
+
+    .. math:: v' = (v - \mu) - \sum_{k \le D} (u_k^\top (v - \mu)) u_k
+
+    Mu and Viswanath 2018, "All-but-the-Top: Simple and Effective Postprocessing for Word
+    Representations", algorithm 1; they advise D of about dimensions / 100.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n, dimensions)
+        Zero vectors stay zero and do not count.
+    n_components : int
+        D; 0 for centring alone.
+    scales : ndarray of shape (dimensions,), optional
+        What each component is multiplied by beforehand.
+
+    Returns
+    -------
+    ndarray of shape (n, dimensions), float32
+        Sums and components are computed in float64.
+
+    Raises
+    ------
+    InvalidInputError
+        If there are fewer dimensions than components, or their number is negative, or a vector
+        holds NaN or infinity.
+    """
+    n, dimensions = vectors.shape
+    if not 0 <= n_components <= dimensions:
+        raise InvalidInputError(
+            f"remove_components is {n_components}; needed is 0 to {dimensions}, the dimensions."
+        )
+    answer = np.zeros((n, dimensions), np.float32)
+
+    def chunks() -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """Give the vectors that are not zero, with their numbers."""
+        for start in range(0, n, _CHUNK):
+            part = np.asarray(vectors[start : start + _CHUNK]).astype(np.float64)
+            if scales is not None:
+                part *= scales
+            there = np.flatnonzero(part.any(axis=1))
+            yield start + there, part[there]
+
+    n_there = 0
+    total = np.zeros(dimensions)
+    for numbers, part in chunks():
+        n_there += len(numbers)
+        total += part.sum(axis=0)
+    if not np.isfinite(total).all():
+        raise InvalidInputError("the vectors hold NaN or infinity; leave these words out.")
+    mean = total / max(1, n_there)
+    first = np.empty((dimensions, 0))
+    if n_components and n_there:
+        products = np.zeros((dimensions, dimensions))
+        for _, part in chunks():
+            part -= mean
+            products += part.T @ part
+        first = np.linalg.eigh(products)[1][:, dimensions - n_components :]
+    for numbers, part in chunks():
+        part -= mean
+        answer[numbers] = part - (part @ first) @ first.T
+    return answer

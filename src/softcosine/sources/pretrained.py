@@ -1,0 +1,52 @@
+"""Models by the name that they have on the Hugging Face hub."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from softcosine.errors import InvalidInputError, MissingDependencyError
+
+__all__ = ["pretrained_folder"]
+
+# What a table of static vectors is made of; nothing else is fetched.
+_FILES = [
+    "config.json",
+    "model.safetensors",
+    "tokenizer.json",
+    "vocab.txt",
+    "modules.json",
+    "0_StaticEmbedding/*",
+]
+
+
+def pretrained_folder(name: str) -> Path:
+    """Return the folder of a model, which is fetched unless it is there already.
+
+    Parameters
+    ----------
+    name : str
+        A folder, or a name on the hub such as ``minishlab/potion-base-4M``.
+
+    Raises
+    ------
+    MissingDependencyError
+        If huggingface_hub is needed and not installed.
+    InvalidInputError
+        If the hub has no such model, or cannot be reached and it was not fetched before.
+    """
+    folder = Path(name)
+    if folder.is_dir():
+        return folder
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError as error:
+        raise MissingDependencyError(
+            "huggingface_hub", "huggingface", f"Fetching the model {name!r}"
+        ) from error
+    try:
+        return Path(snapshot_download(name, allow_patterns=_FILES))
+    except (OSError, ValueError) as error:  # all errors of the hub derive from these
+        raise InvalidInputError(
+            f"the model {name!r} is no folder here and cannot be had from the Hugging Face hub: "
+            f"{error}"
+        ) from error
