@@ -13,6 +13,7 @@ from scipy.sparse import coo_array, csr_array
 
 from softcosine.errors import InvalidInputError
 from softcosine.sources.neighbors import Neighbors, StringOrder
+from softcosine.sources.ragged import slices
 from softcosine.sources.source import SourceState, check_limit, check_pairs, equal_strings
 from softcosine.text.packing import pack_strings, unpack_strings
 
@@ -223,11 +224,11 @@ class PairSimilarity:
         """Neighbours of some known terms."""
         S, starts = self._S, searched.starts
         # The row's entries, and itself, for its other names.
-        of, places = _slices(S.indptr, rows)
+        of, places = slices(S.indptr, rows)
         of = np.concatenate((np.arange(len(rows)), of))
         columns = np.concatenate((rows, S.indices[places]))
         values = np.concatenate((np.ones(len(rows), np.float32), S.data[places]))
-        entry, names = _slices(starts, columns)
+        entry, names = slices(starts, columns)
         of, values, positions = of[entry], values[entry], searched.positions[names]
         same = np.flatnonzero(entry < len(rows))
         strings, among = (terms[i] for i in asked[of[same]].tolist()), searched.strings
@@ -365,13 +366,3 @@ def _entries(
     inside = inside[S.indices[low[inside]] == columns[inside]]
     entries[inside] = S.data[low[inside]]
     return entries
-
-
-def _slices(
-    starts: NDArray[np.integer[Any]], rows: NDArray[np.integer[Any]]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Places ``starts[r]:starts[r + 1]`` of every row asked for, and the number of the asking."""
-    lengths = (starts[rows + 1] - starts[rows]).astype(np.int64)
-    of = np.repeat(np.arange(len(rows), dtype=np.int64), lengths)
-    ends = np.cumsum(lengths)
-    return of, np.arange(len(of)) + np.repeat(starts[rows] - (ends - lengths), lengths)

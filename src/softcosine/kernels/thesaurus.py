@@ -1,0 +1,131 @@
+"""Similarity of terms by the concepts that both stand under.
+
+A term stands under a concept at a cost; two terms that share concepts of weight w, at costs k and
+k', are similar by the greatest of ``2 w / (k + k')``. Every similarity is computed by one function
+from the float32 numbers that are stored, so s_ij and s_ji agree to the bit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.kernels.jit import helper, kernel
+
+__all__ = ["members_by_concepts", "similarities_by_concepts"]
+
+
+@helper
+def _shared(weight: np.float32, left: np.float32, right: np.float32) -> np.float32:
+    """Return what one common concept says of two terms."""
+    return np.float32(2.0 * np.float64(weight) / (np.float64(left) + np.float64(right)))
+
+
+@helper
+def _similarity(shared: np.float32, threshold: np.float32, exponent: float) -> np.float32:
+    """Similarity from the greatest that a common concept says."""
+    if shared < threshold:
+        return np.float32(0.0)
+    if exponent == 1.0:
+        return shared
+    return np.float32(np.float64(shared) ** exponent)
+
+
+@kernel(
+    "void(int64[::1], int64[::1], int64[::1], float32[::1], float32[::1], int32[::1], float32[::1],"
+    " int32[::1], int32[::1], int64[::1], float32, float64, int64, int64,"
+    " int32[::1], float32[::1], int64[::1])"
+)
+def members_by_concepts(
+    starts: NDArray[np.int64],
+    firsts: NDArray[np.int64],
+    lasts: NDArray[np.int64],
+    costs: NDArray[np.float32],
+    weights: NDArray[np.float32],
+    members: NDArray[np.int32],
+    member_costs: NDArray[np.float32],
+    rows: NDArray[np.int32],
+    member_rows: NDArray[np.int32],
+    places: NDArray[np.int64],
+    threshold: np.float32,
+    exponent: float,
+    first: int,
+    last: int,
+    columns: NDArray[np.int32],
+    similarities: NDArray[np.float32],
+    counts: NDArray[np.int64],
+) -> None:
+    """Columns that share a concept with the asked terms `first` to `last`, each once.
+
+    starts (n_asked + 1,) read: entries of each asked term; firsts, lasts, costs, weights
+    (n_entries,) read: the members of the entry's concept to look at, the term's cost to it, the
+    concept's weight; members, member_costs (n_members,) read: column and cost of each; rows
+    (n_asked,), member_rows (n_columns,) read: columns of the row that asks are left out; places
+    (n_asked + 1,) read: where each answer begins, room for all members to look at; columns,
+    similarities (places[-1],) out, in any order; counts (n_asked,) out: how many there are.
+    Asked terms are independent. O(members to look at).
+    """
+    greatest = np.zeros(member_rows.shape[0], np.float32)
+    for asked in range(first, last):
+        size = places[asked]
+        for entry in range(starts[asked], starts[asked + 1]):
+            for i in range(firsts[entry], lasts[entry]):
+                column = members[i]
+                if member_rows[column] == rows[asked]:
+                    continue
+                shared = _shared(weights[entry], costs[entry], member_costs[i])
+                if greatest[column] == 0.0:
+                    columns[size] = column
+                    size += 1
+                if shared > greatest[column]:
+                    greatest[column] = shared
+        kept = places[asked]
+        for i in range(places[asked], size):
+            column = columns[i]
+            similarity = _similarity(greatest[column], threshold, exponent)
+            greatest[column] = 0.0
+            if similarity > 0.0:
+                columns[kept] = column
+                similarities[kept] = similarity
+                kept += 1
+        counts[asked] = kept - places[asked]
+
+
+@kernel(
+    "void(int64[::1], int32[::1], float32[::1], float32[::1], int32[::1], int32[::1],"
+    " float32, float64, float32[::1])"
+)
+def similarities_by_concepts(
+    starts: NDArray[np.int64],
+    concepts: NDArray[np.int32],
+    costs: NDArray[np.float32],
+    weights: NDArray[np.float32],
+    left: NDArray[np.int32],
+    right: NDArray[np.int32],
+    threshold: np.float32,
+    exponent: float,
+    similarities: NDArray[np.float32],
+) -> None:
+    """Similarities of chosen pairs of rows.
+
+    starts (n_rows + 1,), concepts, costs (n_entries,) read: the concepts of each row, ascending,
+    and the costs to them; weights (n_concepts,) read; left, right (n_pairs,) read: rows;
+    similarities (n_pairs,) out. O(entries of the two rows) a pair.
+    """
+    for pair in range(left.shape[0]):
+        i = starts[left[pair]]
+        j = starts[right[pair]]
+        last_i = starts[left[pair] + 1]
+        last_j = starts[right[pair] + 1]
+        greatest = np.float32(0.0)
+        while i < last_i and j < last_j:
+            if concepts[i] < concepts[j]:
+                i += 1
+            elif concepts[i] > concepts[j]:
+                j += 1
+            else:
+                shared = _shared(weights[concepts[i]], costs[i], costs[j])
+                greatest = max(greatest, shared)
+                i += 1
+                j += 1
+        similarities[pair] = _similarity(greatest, threshold, exponent)

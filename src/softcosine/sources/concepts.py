@@ -1,0 +1,106 @@
+"""Which terms stand under which concepts, and at what cost: what every thesaurus comes down to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.text.packing import pack_strings, unpack_strings
+
+__all__ = ["Concepts"]
+
+
+@dataclass(frozen=True, slots=True)
+class Concepts:
+    r"""A sparse table of words and the concepts above them.
+
+    Two words are similar by their best common concept c,
+
+    .. math:: s_{ij} = \max_c \frac{2 w_c}{k_{ic} + k_{jc}}, \quad k_{ic} \ge w_c > 0
+
+    Attributes
+    ----------
+    words : tuple of str
+        Distinct.
+    starts : ndarray of shape (n_words + 1,), int64
+    concepts : ndarray of shape (n_entries,), int32
+        Ascending within a word.
+    costs : ndarray of shape (n_entries,), float32
+    weights : ndarray of shape (n_concepts,), float32
+    """
+
+    words: tuple[str, ...]
+    starts: NDArray[np.int64]
+    concepts: NDArray[np.int32]
+    costs: NDArray[np.float32]
+    weights: NDArray[np.float32]
+
+    @classmethod
+    def of_entries(
+        cls,
+        words: Sequence[str],
+        of: NDArray[np.integer[Any]],
+        concepts: NDArray[np.integer[Any]],
+        costs: NDArray[np.floating[Any]],
+        weights: NDArray[np.floating[Any]],
+        *,
+        threshold: float = 0.0,
+    ) -> Concepts:
+        """Table of entries in any order; of a word's costs to one concept the least counts.
+
+        What cannot make two words similar by `threshold` or more is left out.
+
+        Parameters
+        ----------
+        words : sequence of str
+        of, concepts, costs : ndarray of shape (n_entries,)
+            Number of the word and of the concept, and the cost.
+        weights : ndarray of shape (n_concepts,)
+        threshold : float
+        """
+        costs = costs.astype(np.float32)
+        weights = weights.astype(np.float32)
+        order = np.lexsort((costs, concepts, of))
+        of, concepts, costs = of[order], concepts[order], costs[order]
+        if len(of):
+            new = (np.diff(of, prepend=-1) != 0) | (np.diff(concepts, prepend=-1) != 0)
+            of, concepts, costs = of[new], concepts[new], costs[new]
+        least = np.full(len(weights), np.inf)
+        np.minimum.at(least, concepts, costs.astype(np.float64))
+        total = costs + least[concepts]
+        useful = 2.0 * weights[concepts] >= threshold * total * (1.0 - 1e-6)
+        useful &= np.bincount(concepts[useful], minlength=len(weights))[concepts] > 1
+        of, concepts, costs = of[useful], concepts[useful], costs[useful]
+        used = np.zeros(len(weights), np.bool_)
+        used[concepts] = True
+        numbers = np.cumsum(used) - 1
+        starts = np.zeros(len(words) + 1, np.int64)
+        np.cumsum(np.bincount(of, minlength=len(words)), out=starts[1:])
+        return cls(tuple(words), starts, numbers[concepts].astype(np.int32), costs, weights[used])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what `from_arrays` builds the same table from."""
+        blob, offsets = pack_strings(self.words)
+        return {
+            "words": blob,
+            "word_offsets": offsets,
+            "starts": self.starts,
+            "concepts": self.concepts,
+            "costs": self.costs,
+            "weights": self.weights,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Concepts:
+        """Table that `arrays` was taken from."""
+        # Copies where an array is read-only: compiled kernels take writable ones.
+        starts, concepts, costs, weights = (
+            np.require(arrays[name], requirements=["C", "W"])
+            for name in ("starts", "concepts", "costs", "weights")
+        )
+        words = tuple(unpack_strings(arrays["words"], arrays["word_offsets"]))
+        return cls(words, starts, concepts, costs, weights)

@@ -1,0 +1,39 @@
+"""Rows of different lengths, laid end to end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["slices"]
+
+
+def slices(
+    starts: NDArray[np.integer[Any]], rows: NDArray[np.integer[Any]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Every place of some rows, one row after the other.
+
+    Parameters
+    ----------
+    starts : ndarray of shape (n_rows + 1,), integers
+        Row r has the places ``starts[r]`` up to ``starts[r + 1]``.
+    rows : ndarray of shape (n_asked,), integers
+
+    Returns
+    -------
+    of : ndarray of shape (n_places,), int64
+        Which of the rows asked for has the place, ascending.
+    places : ndarray of shape (n_places,), int64
+
+    Examples
+    --------
+    >>> of, places = slices(np.array([0, 2, 5]), np.array([1, 0]))
+    >>> of.tolist(), places.tolist()
+    ([0, 0, 0, 1, 1], [2, 3, 4, 0, 1])
+    """
+    lengths = (starts[rows + 1] - starts[rows]).astype(np.int64)
+    of = np.repeat(np.arange(len(rows), dtype=np.int64), lengths)
+    before = np.cumsum(lengths) - lengths
+    return of, np.arange(len(of)) + np.repeat(starts[rows] - before, lengths)
