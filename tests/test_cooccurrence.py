@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.cooccurrence import diagonalize
-from softcosine.sources import cooccurrence, factors, threads
+from softcosine.sources import company, factors, information, threads
 from softcosine.sources.cooccurrence import CooccurrenceSimilarity
 from softcosine.sources.factors import SparseRows, leading_factors
 from softcosine.text.analyzer import Analyzer
@@ -21,7 +21,7 @@ from softcosine.text.corpus import analyze
 Array = NDArray[np.float64]
 
 
-def information(
+def dense_information(
     documents: Sequence[Sequence[str]],
     terms: Sequence[str],
     *,
@@ -79,7 +79,7 @@ def test_similarity_is_the_shrunken_cosine_of_the_information(
     )
     running = [word for document in documents for word in document]
     terms = [word for word in sorted(set(running)) if running.count(word) >= min_count]
-    m = information(documents, terms, window=window, shift=1.1, smoothing=smoothing)
+    m = dense_information(documents, terms, window=window, shift=1.1, smoothing=smoothing)
     counts = np.array([running.count(term) for term in terms], np.float64)
     trust = np.sqrt(counts / (counts + evidence))
     expected = np.maximum(dense_cosines(m, len(terms)), 0.0) * np.outer(trust, trust)
@@ -112,7 +112,8 @@ def test_terms_of_one_topic_are_similar() -> None:
 
 def test_the_number_of_threads_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     analyzed = analyze(corpus(20))
-    monkeypatch.setattr(cooccurrence, "_CHUNK_TERMS", 5)
+    monkeypatch.setattr(company, "_CHUNK_TERMS", 5)
+    monkeypatch.setattr(information, "_CHUNK_TERMS", 5)
     monkeypatch.setattr(factors, "_CHUNK", 4)
     monkeypatch.setattr(factors, "_GRAM_CHUNK", 8)
     answers = set()

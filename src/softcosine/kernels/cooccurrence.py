@@ -16,13 +16,15 @@ __all__ = [
     "combine_columns",
     "context_sizes",
     "diagonalize",
-    "fill_information",
+    "fill_contexts",
     "lay_out",
+    "positive_information",
     "sort_positions",
     "sparse_times_dense",
 ]
 
 _END = -2  # stands between documents
+_MARKED = 8  # terms that share a mark
 
 
 @kernel("void(int32[::1], int64[::1], int32[::1], int32[::1])")
@@ -67,13 +69,13 @@ def sort_positions(
 def _count_contexts(
     stream: NDArray[np.int32],
     positions: NDArray[np.int64],
-    window: int,
+    decay: NDArray[np.int64],
     weights: NDArray[np.int64],
     met: NDArray[np.int32],
 ) -> int:
     """Add up the weights of the terms near the given positions; returns how many were met.
 
-    A term at distance d weighs window + 1 - d; a term is no context of itself. `weights` is zero
+    A term at distance d weighs decay[d - 1]; a term is no context of itself. `weights` is zero
     before; `met` holds the terms in the order they were met.
     """
     n_met = 0
@@ -81,7 +83,7 @@ def _count_contexts(
         own = stream[positions[i]]
         for step in (-1, 1):
             place = positions[i]
-            for weight in range(window, 0, -1):
+            for distance in range(decay.shape[0]):
                 place += step
                 term = stream[place]
                 if term == _END:
@@ -91,16 +93,18 @@ def _count_contexts(
                 if weights[term] == 0:
                     met[n_met] = term
                     n_met += 1
-                weights[term] += weight
+                weights[term] += decay[distance]
     return n_met
 
 
-@kernel("void(int32[::1], int64[::1], int64[::1], int64, int64, int64, int64[::1], int64[::1])")
+@kernel(
+    "void(int32[::1], int64[::1], int64[::1], int64[::1], int64, int64, int64[::1], int64[::1])"
+)
 def context_sizes(
     stream: NDArray[np.int32],
     positions: NDArray[np.int64],
     starts: NDArray[np.int64],
-    window: int,
+    decay: NDArray[np.int64],
     first: int,
     last: int,
     sizes: NDArray[np.int64],
@@ -108,14 +112,15 @@ def context_sizes(
 ) -> None:
     """Count the distinct contexts of the terms `first` to `last`, and sum their weights.
 
-    stream, positions read; starts (n_terms + 1,) read: where each term's positions begin; sizes,
-    totals (n_terms,) out, for these terms. O(window) an occurrence.
+    stream, positions read; starts (n_terms + 1,) read: where each term's positions begin; decay
+    (window,) read: what a context at distance 1, 2, ... weighs, above 0; sizes, totals (n_terms,)
+    out, for these terms. O(window) an occurrence.
     """
     weights = np.zeros(starts.shape[0] - 1, np.int64)
     met = np.empty(starts.shape[0] - 1, np.int32)
     for term in range(first, last):
         near = positions[starts[term] : starts[term + 1]]
-        n_met = _count_contexts(stream, near, window, weights, met)
+        n_met = _count_contexts(stream, near, decay, weights, met)
         total = 0
         for i in range(n_met):
             total += weights[met[i]]
@@ -125,46 +130,75 @@ def context_sizes(
 
 
 @kernel(
-    "void(int32[::1], int64[::1], int64[::1], int64, float64[::1], float64, int64, int64,"
-    " int64[::1], int32[::1], float32[::1], int64[::1])"
+    "void(int32[::1], int64[::1], int64[::1], int64[::1], int64, int64, int64[::1], int64,"
+    " int32[::1], int64[::1])"
 )
-def fill_information(
+def fill_contexts(
     stream: NDArray[np.int32],
     positions: NDArray[np.int64],
     starts: NDArray[np.int64],
-    window: int,
+    decay: NDArray[np.int64],
+    first: int,
+    last: int,
+    row_starts: NDArray[np.int64],
+    origin: int,
+    columns: NDArray[np.int32],
+    counts: NDArray[np.int64],
+) -> None:
+    """Write the contexts of the terms `first` to `last` in order of their numbers.
+
+    stream, positions, starts, decay: as in context_sizes; row_starts (n_terms + 1,) read: the
+    running sum of the sizes that it gave; columns, counts out: contexts and their weights, those
+    of row i at row_starts[i] - origin. O(window) an occurrence and O(n_terms / 8) a term.
+    """
+    weights = np.zeros(starts.shape[0] - 1, np.int64)
+    met = np.empty(starts.shape[0] - 1, np.int32)
+    marks = np.zeros((starts.shape[0] - 1) // _MARKED + 1, np.bool_)
+    for term in range(first, last):
+        near = positions[starts[term] : starts[term + 1]]
+        n_met = _count_contexts(stream, near, decay, weights, met)
+        for i in range(n_met):
+            marks[met[i] // _MARKED] = True
+        end = row_starts[term] - origin
+        for mark in range(marks.shape[0]):
+            if not marks[mark]:
+                continue
+            marks[mark] = False
+            for context in range(mark * _MARKED, min((mark + 1) * _MARKED, weights.shape[0])):
+                if weights[context] != 0:
+                    columns[end] = context
+                    counts[end] = weights[context]
+                    weights[context] = 0
+                    end += 1
+
+
+@kernel(
+    "void(int64[::1], int32[::1], int64[::1], int64, float64[::1], float64, int64, int64,"
+    " float32[::1])"
+)
+def positive_information(
+    starts: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    row: int,
     surprise: NDArray[np.float64],
     shift: float,
     first: int,
     last: int,
-    row_starts: NDArray[np.int64],
-    columns: NDArray[np.int32],
     values: NDArray[np.float32],
-    row_ends: NDArray[np.int64],
 ) -> None:
-    """Write the positive pointwise information of the terms `first` to `last` with their contexts.
+    """Weigh counted pairs by how much more often they stand together than by chance.
 
-    It is ln(n_ij) + surprise_i + surprise_j - shift, where positive. stream, positions, starts,
-    window: as in context_sizes; surprise (n_terms,) read; row_starts (n_terms + 1,) read: places
-    enough for all contexts; columns, values (row_starts[-1],) out; row_ends (n_terms,) out: where
-    the entries that were positive end. O(window) an occurrence.
+    starts (n_rows + 1,), columns, counts (n_entries,) read: some rows of the counts, the first of
+    which is that of the term `row`; surprise (n_terms,) read; values (n_entries,) out, for the
+    rows `first` to `last` of these: ln(count) + surprise_i + surprise_j - shift, or 0 if that is
+    negative. O(entries).
     """
-    weights = np.zeros(starts.shape[0] - 1, np.int64)
-    met = np.empty(starts.shape[0] - 1, np.int32)
-    for term in range(first, last):
-        near = positions[starts[term] : starts[term + 1]]
-        n_met = _count_contexts(stream, near, window, weights, met)
-        end = row_starts[term]
-        for i in range(n_met):
-            context = met[i]
+    for i in range(first, last):
+        for entry in range(starts[i], starts[i + 1]):
             # The sum of the two terms' own parts first: it is the same from both sides.
-            information = np.log(weights[context]) + (surprise[term] + surprise[context]) - shift
-            weights[context] = 0
-            if information > 0.0:
-                columns[end] = context
-                values[end] = information
-                end += 1
-        row_ends[term] = end
+            both = surprise[row + i] + surprise[columns[entry]]
+            values[entry] = max(np.log(counts[entry]) + both - shift, 0.0)
 
 
 @kernel(

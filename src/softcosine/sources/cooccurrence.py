@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.kernels.cooccurrence import (
-    context_sizes,
-    fill_information,
-    lay_out,
-    sort_positions,
-)
+from softcosine.sources.company import Nearness, company
 from softcosine.sources.embedding import EmbeddingSimilarity
-from softcosine.sources.factors import SparseRows, leading_factors
+from softcosine.sources.factors import leading_factors
+from softcosine.sources.information import check_information, information
 from softcosine.sources.neighbors import Neighbors
 from softcosine.sources.source import SourceState
-from softcosine.sources.threads import for_each_chunk
 from softcosine.sources.word_vectors import WordVectors
 
 if TYPE_CHECKING:
     from softcosine.text.corpus import AnalyzedTexts
-    from softcosine.text.vocabulary import Vocabulary
+    from softcosine.text.stream import TextStream
 
 __all__ = ["CooccurrenceSimilarity"]
-
-_CHUNK_TERMS = 256
 
 
 class CooccurrenceSimilarity:
@@ -65,7 +57,7 @@ class CooccurrenceSimilarity:
     @classmethod
     def fit(
         cls,
-        analyzed: AnalyzedTexts,
+        corpus: AnalyzedTexts | TextStream,
         *,
         window: int = 5,
         dimensions: int = 128,
@@ -82,7 +74,8 @@ class CooccurrenceSimilarity:
 
         Parameters
         ----------
-        analyzed : AnalyzedTexts
+        corpus : AnalyzedTexts or TextStream
+            What `analyze` gave, or texts that are too many for memory. Both teach the same.
         window : int, default 5
             How many places apart two terms of a document may stand to count as together.
         dimensions : int, default 128
@@ -117,19 +110,18 @@ class CooccurrenceSimilarity:
         -----
         20 Newsgroups (2.8 million running terms, 30,000 of them taken) takes some seconds.
         """
-        settings = _Settings(window, dimensions, min_count, max_terms, shift, smoothing, evidence)
-        vocabulary = analyzed.vocabulary
-        occurrences = np.bincount(analyzed.tokens[analyzed.tokens >= 0], minlength=len(vocabulary))
-        terms = _frequent(occurrences, min_count=min_count, max_terms=max_terms)
-        information = _information(analyzed, terms, settings)
-        vectors = leading_factors(information, settings.dimensions, progress=progress)
-        counts = occurrences[terms]
-        names, rows = _names(vocabulary, terms)
+        if dimensions < 1:
+            raise InvalidInputError(f"dimensions is {dimensions}; needed is 1 or more.")
+        check_information(shift=shift, smoothing=smoothing, evidence=evidence)
+        nearness = Nearness(window, fading=True, min_count=min_count, max_terms=max_terms)
+        with company(corpus, nearness) as known:
+            matrix = information(known.pairs, shift=shift, smoothing=smoothing)
+        vectors = leading_factors(matrix, dimensions, progress=progress)
         table = WordVectors(
-            names,
+            known.names,
             _compact(vectors),
-            rows=rows,
-            weights=np.sqrt(counts / (counts + settings.evidence)),
+            rows=known.rows,
+            weights=np.sqrt(known.frequencies / (known.frequencies + evidence)),
         )
         return cls(EmbeddingSimilarity.of_table(table, threshold=threshold, exponent=exponent))
 
@@ -183,123 +175,7 @@ class CooccurrenceSimilarity:
         return cls(EmbeddingSimilarity.from_state(state))
 
 
-@dataclass(frozen=True, slots=True)
-class _Settings:
-    """What `fit` was asked for, checked."""
-
-    window: int
-    dimensions: int
-    min_count: int
-    max_terms: int
-    shift: float
-    smoothing: float
-    evidence: float
-
-    def __post_init__(self) -> None:
-        for name, least in (("window", 1), ("dimensions", 1), ("min_count", 1), ("max_terms", 0)):
-            if getattr(self, name) < least:
-                raise InvalidInputError(
-                    f"{name} is {getattr(self, name)}; needed is {least} or more."
-                )
-        if not 1.0 <= self.shift < np.inf:
-            raise InvalidInputError(f"shift is {self.shift}; needed is 1 or more.")
-        if not 0.0 < self.smoothing <= 1.0:
-            raise InvalidInputError(f"smoothing is {self.smoothing}; needed is a power in (0, 1].")
-        if not 0.0 <= self.evidence < np.inf:
-            raise InvalidInputError(f"evidence is {self.evidence}; needed is 0 or more.")
-
-
-def _frequent(
-    occurrences: NDArray[np.int64], *, min_count: int, max_terms: int
-) -> NDArray[np.int64]:
-    """Terms that are frequent enough, in the vocabulary's order."""
-    enough = np.flatnonzero(occurrences >= min_count)
-    by_frequency = np.argsort(-occurrences[enough], kind="stable")
-    return np.sort(enough[by_frequency[:max_terms]])
-
-
-def _information(
-    analyzed: AnalyzedTexts, terms: NDArray[np.int64], settings: _Settings
-) -> SparseRows:
-    """Positive pointwise mutual information of every two terms that stand together."""
-    n_terms = len(terms)
-    numbers = np.full(len(analyzed.vocabulary), -1, np.int32)
-    numbers[terms] = np.arange(n_terms, dtype=np.int32)
-    n_docs = len(analyzed.offsets) - 1
-    stream = np.empty(len(analyzed.tokens) + n_docs + 1, np.int32)
-    tokens, offsets = np.array(analyzed.tokens), np.array(analyzed.offsets)
-    lay_out(tokens, offsets, numbers, stream)
-    starts = np.zeros(n_terms + 1, np.int64)
-    np.cumsum(np.bincount(stream[stream >= 0], minlength=n_terms), out=starts[1:])
-    positions = np.empty(starts[-1], np.int64)
-    sort_positions(stream, starts[:-1].copy(), positions)
-
-    sizes = np.zeros(n_terms, np.int64)
-    totals = np.zeros(n_terms, np.int64)
-
-    def measure(first: int, last: int) -> None:
-        context_sizes(stream, positions, starts, settings.window, first, last, sizes, totals)
-
-    for_each_chunk(measure, n_terms, chunk=_CHUNK_TERMS)
-    row_starts = np.zeros(n_terms + 1, np.int64)
-    np.cumsum(sizes, out=row_starts[1:])
-    rows = SparseRows(
-        row_starts,
-        row_starts[:-1].copy(),
-        np.empty(row_starts[-1], np.int32),
-        np.empty(row_starts[-1], np.float32),
-    )
-    surprise = _surprise(totals, settings.smoothing)
-
-    def fill(first: int, last: int) -> None:
-        fill_information(
-            stream,
-            positions,
-            starts,
-            settings.window,
-            surprise,
-            float(np.log(settings.shift)),
-            first,
-            last,
-            rows.starts,
-            rows.columns,
-            rows.values,
-            rows.ends,
-        )
-
-    for_each_chunk(fill, n_terms, chunk=_CHUNK_TERMS)
-    return rows
-
-
-def _surprise(totals: NDArray[np.int64], smoothing: float) -> NDArray[np.float64]:
-    """Each term's own part of the information: minus ln sqrt(N p p'), infinite nowhere."""
-    whole = float(totals.sum())
-    if whole == 0.0:
-        return np.zeros(len(totals))
-    shares = np.maximum(totals, 1) / whole
-    powers = shares**smoothing
-    smoothed = powers / powers[totals > 0].sum()
-    return np.asarray(-0.5 * (np.log(shares) + np.log(smoothed) + np.log(whole)))
-
-
 def _compact(vectors: NDArray[np.float32]) -> NDArray[np.float16]:
     """Vectors of unit length as float16: half the size, and cosines within 0.001."""
     lengths = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
     return (vectors / np.where(lengths > 0.0, lengths, 1.0)).astype(np.float16)
-
-
-def _names(vocabulary: Vocabulary, terms: NDArray[np.int64]) -> tuple[list[str], NDArray[np.int32]]:
-    """Everything that a term is called, and the number of its vector.
-
-    A string that is one term's surface form and another's stem means the term that it is a form
-    of: forms are what texts and queries are made of.
-    """
-    names: list[str] = []
-    rows: list[int] = []
-    if vocabulary.forms is not None:
-        for row, term in enumerate(terms.tolist()):
-            names += vocabulary.forms[term]
-            rows += [row] * len(vocabulary.forms[term])
-    names += [vocabulary.terms[term] for term in terms.tolist()]
-    rows += range(len(terms))
-    return names, np.array(rows, np.int32)

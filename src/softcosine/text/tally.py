@@ -1,0 +1,149 @@
+"""How often every term stands in a corpus, counted in bounded memory."""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from itertools import groupby, islice
+from operator import itemgetter
+from tempfile import TemporaryFile
+from types import TracebackType
+from typing import IO
+
+import numpy as np
+
+from softcosine.text.corpus import AnalyzedTexts
+
+__all__ = ["TermTally"]
+
+_TERM_BYTES = 300  # of a term, its two counts and its place in a dictionary
+_BATCH = 100_000
+_MAX_FILES = 32
+
+_Count = tuple[str, int, int]  # term, occurrences, documents
+
+
+class TermTally:
+    """Occurrences and documents of terms; what memory cannot hold goes to temporary files.
+
+    Exact: nothing is left out for being rare so far. The files have no name, so that nothing of
+    them outlives the process. Close it, or use it in a ``with`` statement.
+
+    Parameters
+    ----------
+    memory : int
+        About how many bytes to take.
+
+    Examples
+    --------
+    >>> from softcosine.text.corpus import analyze
+    >>> with TermTally(1 << 20) as tally:
+    ...     tally.add(analyze(["green tea", "tea, black tea"]))
+    ...     tally.most_frequent(1, 2, by_documents=False)
+    [('black', 1, 1), ('tea', 3, 2)]
+    """
+
+    __slots__ = ("_counts", "_files", "_max_terms", "_open")
+
+    def __init__(self, memory: int) -> None:
+        self._max_terms = max(1, memory // _TERM_BYTES)
+        self._counts: dict[str, tuple[int, int]] = {}
+        self._files: list[IO[str]] = []
+        self._open = ExitStack()
+
+    def __enter__(self) -> TermTally:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Drop all counts and files."""
+        self._open.close()
+        self._files, self._counts = [], {}
+
+    def add(self, analyzed: AnalyzedTexts) -> None:
+        """Count the terms of some documents."""
+        terms = analyzed.vocabulary.terms
+        tokens = analyzed.tokens[analyzed.tokens >= 0]
+        occurrences = np.bincount(tokens, minlength=len(terms)).tolist()
+        documents = analyzed.vocabulary.document_frequencies
+        assert documents is not None
+        counts = self._counts
+        for term, n, df in zip(terms, occurrences, documents.tolist(), strict=True):
+            before = counts.get(term)
+            counts[term] = (n, df) if before is None else (before[0] + n, before[1] + df)
+        if len(counts) > self._max_terms:
+            self._spill(self._in_memory())
+            self._counts = {}
+            if len(self._files) == _MAX_FILES:
+                self._merge_files()
+
+    def _in_memory(self) -> Iterator[_Count]:
+        for term in sorted(self._counts):
+            yield (term, *self._counts[term])
+
+    def _spill(self, counts: Iterable[_Count]) -> None:
+        file = TemporaryFile("w+", encoding="ascii", newline="\n")  # noqa: SIM115
+        self._open.enter_context(file)
+        file.writelines(f"{json.dumps(count)}\n" for count in counts)
+        self._files.append(file)
+
+    def _merge_files(self) -> None:
+        files = self._files
+        merged = ExitStack()
+        self._files, self._open, old = [], merged, self._open
+        with old:
+            self._spill(_merged([_read(file) for file in files]))
+
+    def counts(self) -> Iterator[_Count]:
+        """All terms in code point order, with their occurrences and documents."""
+        return _merged([*map(_read, self._files), self._in_memory()])
+
+    def batches(self) -> Iterator[list[_Count]]:
+        """Give the same in lists of some length."""
+        counts = self.counts()
+        while batch := list(islice(counts, _BATCH)):
+            yield batch
+
+    def most_frequent(self, min_count: int, max_terms: int, *, by_documents: bool) -> list[_Count]:
+        """Return the terms that are frequent enough, in code point order.
+
+        Parameters
+        ----------
+        min_count : int
+        max_terms : int
+            If more are frequent enough, the most frequent are taken, ties by their strings.
+        by_documents : bool
+            Whether documents with the term are compared, or its occurrences.
+        """
+
+        def frequency(count: _Count) -> int:
+            return count[2] if by_documents else count[1]
+
+        enough = (count for count in self.counts() if frequency(count) >= min_count)
+        return sorted(heapq.nsmallest(max_terms, enough, lambda count: (-frequency(count), count)))
+
+
+def _read(file: IO[str]) -> Iterator[_Count]:
+    file.seek(0)
+    for line in file:
+        term, occurrences, documents = json.loads(line)
+        yield term, occurrences, documents
+
+
+def _merged(runs: list[Iterator[_Count]]) -> Iterator[_Count]:
+    """Add up sorted runs, in order."""
+    for term, group in groupby(heapq.merge(*runs, key=itemgetter(0)), key=itemgetter(0)):
+        occurrences = documents = 0
+        for _, n, df in group:
+            occurrences += n
+            documents += df
+        yield term, occurrences, documents
