@@ -1,4 +1,4 @@
-"""Readers of word vector files: word2vec, GloVe, and NumPy's formats, told apart by content."""
+"""Readers of word vector files, told apart by content; word2vec, GloVe and NumPy's stand here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.sources.composed_vectors import ComposedVectors
+from softcosine.sources.fasttext_files import FASTTEXT_MAGIC, read_fasttext
+from softcosine.sources.gensim_files import read_gensim
+from softcosine.sources.static_models import (
+    is_safetensors,
+    read_folder,
+    read_safetensors,
+)
 from softcosine.sources.vector_text import GrowingRows, TextParser
+from softcosine.sources.word_pieces import WordPieces, has_word_pieces
 from softcosine.sources.word_vectors import WordVectors
 
 __all__ = ["read_vectors"]
@@ -29,7 +38,8 @@ _HEADER = re.compile(rb"\s*(\d{1,15})[ \t]+(\d{1,9})[ \t]*\r?\n")
 _NUMERIC = frozenset(b"0123456789.+-eE \t\r\n")
 _CONTROL = frozenset(range(32)) - frozenset(b"\t\n\r\x0b\x0c\x1c\x1d\x1e\x1f")
 _NPZ_WORDS = ("words", "tokens", "vocab", "vocabulary", "terms", "keys", "labels", "index_to_key")
-_NPZ_VECTORS = ("vectors", "v", "embeddings", "embedding", "matrix", "X")
+_NPZ_VECTORS = ("vectors", "v", "embeddings", "embedding", "matrix", "X", "q")
+_PICKLE = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
 _BESIDE_NPY = (".words.txt", ".words", ".vocab", ".txt")
 
 Progress = Callable[[int, int], None]
@@ -40,29 +50,37 @@ def read_vectors(
     *,
     words: Collection[str] | None = None,
     progress: Progress | None = None,
-) -> WordVectors:
+) -> WordVectors | ComposedVectors:
     """Read a file of word vectors; its format is told from its content, not from its name.
 
-    ============== ==============================================================================
-    word2vec text  first line ``n_words dimensions``, then a word and its numbers a line (fastText's
-                   ``.vec`` too); gzipped or not
-    word2vec       the same first line, then each word, a space, and its float32 numbers, little
-    binary         endian; gzipped or not
-    GloVe          a word and its numbers a line; words may hold spaces; gzipped or not
-    ``.npz``       an array of words (``words``, ``tokens``, ``vocab``, ...; strings, or the bytes
-                   of a text with one word a line) and one of vectors (``vectors``, ``v``, ...), and
-                   optionally ``scales``, a factor for each component
-    ``.npy``       the vectors; the words, one a line, in a text file beside it: ``x.npy`` with
-                   ``x.words.txt``, ``x.words``, ``x.vocab`` or ``x.txt``
-    ============== ==============================================================================
+    ================ ============================================================================
+    word2vec text    first line ``n_words dimensions``, then a word and its numbers a line
+                     (fastText's ``.vec`` too); gzipped or not
+    word2vec binary  the same first line, then each word, a space, and its float32 numbers, little
+                     endian; gzipped or not
+    GloVe            a word and its numbers a line; words may hold spaces; gzipped or not
+    fastText binary  ``.bin``, not quantised; other words are composed of their n-grams
+    ``.npz``         an array of words (``words``, ``tokens``, ``vocab``, ...; strings, or the bytes
+                     of a text with one word a line) and one of vectors (``vectors``, ``v``, ``q``,
+                     ...), and optionally ``scales``, a factor for each component, or the bounds
+                     ``lo`` and ``hi`` that 0 and 255 stand for
+    ``.npy``         the vectors; the words, one a line, in a text file beside it: ``x.npy`` with
+                     ``x.words.txt``, ``x.words``, ``x.vocab`` or ``x.txt``
+    safetensors      the vectors; beside it ``tokenizer.json``, ``vocab.txt``, or a list of words
+                     (see `softcosine.sources.static_models`)
+    gensim           what ``save`` of KeyedVectors, Word2Vec or FastText wrote; nothing that its
+                     pickle names is run
+    a folder         of model2vec, or of a static model of sentence-transformers
+    ================ ============================================================================
 
-    Text is UTF-8; bytes that are not become U+FFFD. Blank lines are skipped.
+    Text is UTF-8; bytes that are not become U+FFFD. Blank lines are skipped. If suffix pieces
+    (``##able``) are among the words, other words are composed of pieces.
 
     Parameters
     ----------
     path : path
     words : collection of str, optional
-        Keep only these, in any letter case.
+        Keep only these, in any letter case. Composed of n-grams or pieces where they have to be.
     progress : callable, optional
         Called as ``progress(done, total)``, in bytes of the file as it lies on disk.
 
@@ -75,22 +93,47 @@ def read_vectors(
         is of no known format.
     """
     path = Path(path)
-    keep = None if words is None else frozenset(word.casefold() for word in words)
+    if path.is_dir():
+        return _kept(path, read_folder(path), words)
     with path.open("rb") as file:
-        magic = file.read(8)
+        magic = file.read(16)
     if not magic:
         raise MalformedFileError(path, "the file is empty; needed are words and their vectors.")
+    table: WordVectors | ComposedVectors
     if magic.startswith(b"PK"):
-        table = _selected(*_read_npz(path), keep=keep)
+        table = _read_npz(path, words)
     elif magic.startswith(b"\x93NUMPY"):
-        table = _selected(*_read_npy(path), None, keep=keep)
+        table = _selected(*_read_npy(path), None, words=words)
+    elif magic.startswith(FASTTEXT_MAGIC):
+        table = _kept(path, read_fasttext(path), words)
+    elif is_safetensors(magic):
+        table = _kept(path, read_safetensors(path), words)
+    elif magic.startswith(_PICKLE):
+        table = _kept(path, read_gensim(path), words)
     else:
         with _opened(path, progress) as stream:
-            table = _read_stream(path, stream, keep)
+            table = _read_stream(path, stream, _keys(words))
     if progress is not None:
         size = path.stat().st_size
         progress(size, size)
     return table
+
+
+def _keys(words: Collection[str] | None) -> frozenset[str] | None:
+    """Return what words are kept by."""
+    return None if words is None else frozenset(word.casefold() for word in words)
+
+
+def _kept(
+    path: Path, table: WordVectors | ComposedVectors, words: Collection[str] | None
+) -> WordVectors | ComposedVectors:
+    """Table of the words to be kept."""
+    if words is None:
+        return table
+    try:
+        return table.of(sorted(set(words)))
+    except InvalidInputError as error:
+        raise MalformedFileError(path, str(error)) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +258,8 @@ def _read_binary(
     return _checked(path, words, rows.matrix())
 
 
-def _read_npz(path: Path) -> tuple[Path, list[str], NDArray[Any], NDArray[Any] | None]:
-    """Words, vectors and scales of an ``.npz`` archive."""
+def _read_npz(path: Path, words: Collection[str] | None) -> WordVectors | ComposedVectors:
+    """Read an ``.npz`` archive."""
     try:
         # Opened here, since np.load leaves a file open that it cannot read.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
@@ -230,9 +273,10 @@ def _read_npz(path: Path) -> tuple[Path, list[str], NDArray[Any], NDArray[Any] |
                     f"words ({', '.join(_NPZ_WORDS)}) and one of vectors "
                     f"({', '.join(_NPZ_VECTORS)}).",
                 )
-            words = archive[words_name]
+            their_words = archive[words_name]
             vectors = archive[vectors_name]
             scales = archive["scales"] if "scales" in names else None
+            bounds = (archive["lo"], archive["hi"]) if {"lo", "hi"} <= {*names} else None
     except MalformedFileError:
         raise
     except ValueError as error:
@@ -244,7 +288,14 @@ def _read_npz(path: Path) -> tuple[Path, list[str], NDArray[Any], NDArray[Any] |
         ) from None
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError) as error:
         raise MalformedFileError(path, f"not a readable .npz archive: {error}") from error
-    return path, _word_list(path, words_name, words), vectors, scales
+    if bounds is not None and vectors.dtype == np.uint8:
+        try:
+            lowest, highest = (np.asarray(bound, np.float32) for bound in bounds)
+            vectors = vectors * ((highest - lowest) / np.float32(255)) + lowest
+        except ValueError as error:
+            raise MalformedFileError(path, f"lo and hi do not fit the vectors: {error}") from None
+    strings = _word_list(path, words_name, their_words)
+    return _selected(path, strings, vectors, scales, words=words)
 
 
 def _word_list(path: Path, name: str, words: NDArray[Any]) -> list[str]:
@@ -285,17 +336,23 @@ def _read_npy(path: Path) -> tuple[Path, list[str], NDArray[Any]]:
 
 def _selected(
     path: Path,
-    words: Sequence[str],
+    strings: list[str],
     vectors: NDArray[Any],
     scales: NDArray[Any] | None,
     *,
-    keep: frozenset[str] | None,
-) -> WordVectors:
+    words: Collection[str] | None,
+) -> WordVectors | ComposedVectors:
     """Table of the words to be kept, out of arrays."""
-    if vectors.ndim == 2 and len(words) == len(vectors) and keep is not None:
-        kept = [i for i, word in enumerate(words) if word.casefold() in keep]
-        words, vectors = [words[i] for i in kept], vectors[kept]
-    return _checked(path, words, vectors, scales)
+    if has_word_pieces(strings) and scales is None:
+        try:
+            return _kept(path, ComposedVectors(WordPieces(strings), vectors), words)
+        except InvalidInputError as error:
+            raise MalformedFileError(path, str(error)) from None
+    keep = _keys(words)
+    if vectors.ndim == 2 and len(strings) == len(vectors) and keep is not None:
+        kept = [i for i, word in enumerate(strings) if word.casefold() in keep]
+        strings, vectors = [strings[i] for i in kept], vectors[kept]
+    return _checked(path, strings, vectors, scales)
 
 
 def _checked(

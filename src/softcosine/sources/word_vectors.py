@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -141,6 +141,19 @@ class WordVectors:
             weights = np.ones(len(vectors)) if self._weights is None else self._weights[rows[part]]
             unit_rows(np.ascontiguousarray(vectors), weights, units[part], scales[part])
         return units, scales
+
+    def of(self, words: Iterable[str]) -> WordVectors:
+        """Return a table of these words alone, in any letter case, and nothing of the others."""
+        keep = frozenset(word.casefold() for word in words)
+        kept = [i for i, word in enumerate(self.words) if word.casefold() in keep]
+        used, rows = np.unique(self._rows[kept], return_inverse=True)
+        return WordVectors(
+            [self.words[i] for i in kept],
+            np.array(self._vectors[used]),
+            scales=self._scales,
+            weights=None if self._weights is None else self._weights[used],
+            rows=rows,
+        )
 
     def centered(self, *, remove_components: int = 0) -> WordVectors:
         """Return the table without the mean of its vectors, and without their first components.
