@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.sources.antonyms import Antonyms
+from softcosine.sources.calibration import CalibratedSimilarity, Calibration
 from softcosine.sources.combine import first, mean, scaled, strongest
 from softcosine.sources.cooccurrence import CooccurrenceSimilarity
+from softcosine.sources.decisions import Decisions, decided
 from softcosine.sources.embedding import EmbeddingSimilarity
 from softcosine.sources.guard import Guarded
+from softcosine.sources.noisy_or import noisy_or
 from softcosine.sources.pairs import PairSimilarity
 from softcosine.sources.source import (
     Neighbors,
@@ -71,6 +74,15 @@ def pairs() -> PairSimilarity:
     return PairSimilarity(given, known=["łódź"])
 
 
+DECISIONS = Decisions.of(
+    pinned={("tyre", "tire"): 0.3, ("hot", "elsewhere"): 0.9, ("3.11", "TIRE"): 1.0},
+    forbidden=[("hot", "cold")],
+    weighed={("warm", "cold"): 0.5, "łódź": 0.5},
+    isolated=["e1042"],
+    only=["3.11"],
+)
+
+
 SOURCES: dict[str, Callable[[], TermSimilaritySource]] = {
     "embedding": embedding,
     "int8 embedding": lambda: EmbeddingSimilarity(
@@ -84,6 +96,11 @@ SOURCES: dict[str, Callable[[], TermSimilaritySource]] = {
     "scaled": lambda: scaled(embedding(), 0.5),
     "strongest": lambda: strongest(embedding(), scaled(other_embedding(), 0.75), cooccurrence()),
     "mean": lambda: mean(embedding(), other_embedding(), weights=[1, 3]),
+    "noisy or": lambda: noisy_or(embedding(), other_embedding(), cooccurrence()),
+    "calibrated": lambda: CalibratedSimilarity(
+        other_embedding(), Calibration((0, 0.25, 0.8, 1), (0, 0.5, 0.5000001, 0.75))
+    ),
+    "decided": lambda: decided(embedding(), DECISIONS),
     "first": lambda: first(other_embedding(), cooccurrence(), embedding()),
     "all together": lambda: Guarded(
         strongest(first(cooccurrence(), embedding()), scaled(mean(other_embedding()), 0.5)),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.sources.neighbors import Neighbors, StringOrder
-from softcosine.sources.parts import SourceOfSources
+from softcosine.sources.parts import SourceOfSources, check_source, fill_in, mapped_neighbors, union
 from softcosine.sources.precedence import FirstSimilarity
 from softcosine.sources.source import (
     SourceState,
@@ -179,15 +179,9 @@ class MeanSimilarity(SourceOfSources):
             source.neighbors(terms, among, max_neighbors=2 * max_neighbors)
             for source in self.sources
         ]
-        rows, columns, values = _union(parts, len(among))
+        rows, columns, values = union(parts, len(among))
         for source, value in zip(self.sources, values, strict=True):
-            asked = np.flatnonzero(
-                (value == 0.0) & source.knows(terms)[rows] & source.knows(among)[columns]
-            )
-            if len(asked):
-                left = [terms[i] for i in rows[asked].tolist()]
-                right = [among[j] for j in columns[asked].tolist()]
-                value[asked] = source.similarities(left, right)
+            fill_in(source, value, terms, among, rows, columns, value == 0.0)
         return Neighbors.from_pairs(
             rows,
             columns,
@@ -219,13 +213,15 @@ class ScaledSimilarity:
         In (0, 1].
     """
 
-    __slots__ = ("_factor", "_source")
+    __slots__ = ("_factor", "_order", "_source")
 
     def __init__(self, source: TermSimilaritySource, factor: float) -> None:
+        check_source(source)
         if not 0.0 < factor <= 1.0:
             raise InvalidInputError(f"factor is {factor}; needed is a number in (0, 1].")
         self._source = source
         self._factor = float(factor)
+        self._order = StringOrder()
 
     @property
     def source(self) -> TermSimilaritySource:
@@ -258,19 +254,14 @@ class ScaledSimilarity:
         self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
     ) -> Neighbors:
         """Return the most similar strings of `among` of every term."""
-        found = self._source.neighbors(terms, among, max_neighbors=max_neighbors)
-        values = self._scale(found.similarities)
-        before = found.similarities
-        if values.all() and not ((values[1:] == values[:-1]) & (before[1:] != before[:-1])).any():
-            return Neighbors(found.indptr, found.indices, values)
-        # Rounding made similarities equal, and then their strings decide, or zero.
-        return Neighbors.from_pairs(
-            found.rows(),
-            found.indices,
-            values,
-            n_terms=len(terms),
-            among=among,
+        check_limit(max_neighbors)
+        return mapped_neighbors(
+            self._source,
+            self._scale,
+            terms,
+            among,
             max_neighbors=max_neighbors,
+            order=self._order,
         )
 
     def state(self) -> SourceState:
@@ -281,16 +272,3 @@ class ScaledSimilarity:
     def from_state(cls, state: SourceState) -> ScaledSimilarity:
         """Source that `state` was taken from."""
         return cls(source_from_state(state.parts[0]), **state.settings)
-
-
-def _union(
-    parts: Sequence[Neighbors], n_among: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
-    """All pairs of several lists of neighbours, and their similarities in each, 0 where absent."""
-    keys = [part.rows() * n_among + part.indices for part in parts]
-    pairs = np.sort(np.concatenate(keys))  # np.unique is many times slower
-    pairs = pairs[np.diff(pairs, prepend=-1) > 0]
-    values = np.zeros((len(parts), len(pairs)), np.float32)
-    for value, key, part in zip(values, keys, parts, strict=True):
-        value[np.searchsorted(pairs, key)] = part.similarities
-    return pairs // max(n_among, 1), pairs % max(n_among, 1), values

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
+from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.source import TermSimilaritySource
 
-__all__ = ["SourceOfSources"]
+__all__ = ["SourceOfSources", "check_source", "fill_in", "mapped_neighbors", "union"]
 
 
 class SourceOfSources:
@@ -31,11 +33,7 @@ class SourceOfSources:
 
     def __init__(self, sources: Sequence[TermSimilaritySource]) -> None:
         for source in sources:
-            if not isinstance(source, TermSimilaritySource):
-                raise InvalidInputError(
-                    f"{source!r} is not a term similarity source; needed are the methods knows, "
-                    "neighbors and similarities."
-                )
+            check_source(source)
         if not sources:
             raise InvalidInputError("there are no sources; give one or more.")
         self._sources = tuple(sources)
@@ -51,3 +49,133 @@ class SourceOfSources:
         for source in self._sources:
             known |= source.knows(terms)
         return known
+
+
+def check_source(source: object) -> None:
+    """Raise InvalidInputError if something is no term similarity source."""
+    if not isinstance(source, TermSimilaritySource):
+        raise InvalidInputError(
+            f"{source!r} is not a term similarity source; needed are the methods knows, "
+            "neighbors and similarities."
+        )
+
+
+def union(
+    parts: Sequence[Neighbors], n_among: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+    """All pairs of several lists of neighbours, and their similarities in each, 0 where absent.
+
+    Returns
+    -------
+    rows, columns : ndarray of shape (n_pairs,), int64
+        Every pair once, in order.
+    values : ndarray of shape (n_parts, n_pairs), float32
+    """
+    keys = [part.rows() * n_among + part.indices for part in parts]
+    pairs = np.sort(np.concatenate(keys))  # np.unique is many times slower
+    pairs = pairs[np.diff(pairs, prepend=-1) > 0]
+    values = np.zeros((len(parts), len(pairs)), np.float32)
+    for value, key, part in zip(values, keys, parts, strict=True):
+        value[np.searchsorted(pairs, key)] = part.similarities
+    return pairs // max(n_among, 1), pairs % max(n_among, 1), values
+
+
+def fill_in(
+    source: TermSimilaritySource,
+    value: NDArray[np.float32],
+    terms: Sequence[str],
+    among: Sequence[str],
+    rows: NDArray[np.integer[Any]],
+    columns: NDArray[np.integer[Any]],
+    missing: NDArray[np.bool_],
+) -> None:
+    """Ask a source for the similarities of the pairs that are `missing`, and write them."""
+    doubtful = missing & source.knows(terms)[rows] & source.knows(among)[columns]
+    asked = np.flatnonzero(doubtful)
+    if len(asked):
+        left = [terms[i] for i in rows[asked].tolist()]
+        right = [among[j] for j in columns[asked].tolist()]
+        value[asked] = source.similarities(left, right)
+
+
+def mapped_neighbors(
+    source: TermSimilaritySource,
+    apply: Callable[[NDArray[np.float32]], NDArray[np.float32]],
+    terms: Sequence[str],
+    among: Sequence[str],
+    *,
+    max_neighbors: int,
+    order: StringOrder,
+) -> Neighbors:
+    """Return the neighbours under an increasing map of a source's similarities.
+
+    The map keeps the order but for different similarities that rounding to float32 makes equal:
+    then strings decide, and what stands after the last place may come before it. So one more
+    neighbour is asked for than needed, and further ones where it ties with the last place.
+
+    Parameters
+    ----------
+    source : TermSimilaritySource
+    apply : callable
+        Increasing but for rounding, with values in [0, 1], 0 for 0; element by element.
+    terms, among, max_neighbors
+        As for the source.
+    order : StringOrder
+        Remembers the order of the strings of `among`.
+    """
+    asked = np.arange(len(terms))
+    limit = max_neighbors + 1
+    rows: list[NDArray[Any]] = []
+    columns: list[NDArray[Any]] = []
+    mapped: list[NDArray[np.float32]] = []
+    while True:
+        words = terms if len(asked) == len(terms) else [terms[i] for i in asked.tolist()]
+        found = source.neighbors(words, among, max_neighbors=limit)
+        values = apply(found.similarities)
+        again = _cut_within_a_tie(found, values, max_neighbors, limit)
+        if limit >= len(among):
+            again[:] = False
+        collapsed = (values[1:] == values[:-1]) & (np.diff(found.similarities) != 0.0)
+        if not rows and not again.any() and not collapsed.any():  # in order already
+            whole = Neighbors(found.indptr, found.indices, values)
+            return whole.where(values > 0.0, max_neighbors=max_neighbors)
+        stay = ~again[found.rows()]
+        rows.append(asked[found.rows()[stay]])
+        columns.append(found.indices[stay])
+        mapped.append(values[stay])
+        if not again.any():
+            break
+        asked = asked[again]
+        limit *= 2
+    return Neighbors.from_pairs(
+        np.concatenate(rows),
+        np.concatenate(columns),
+        np.concatenate(mapped),
+        n_terms=len(terms),
+        among=among,
+        max_neighbors=max_neighbors,
+        order=order,
+    )
+
+
+def _cut_within_a_tie(
+    found: Neighbors, values: NDArray[np.float32], max_neighbors: int, limit: int
+) -> NDArray[np.bool_]:
+    """Which rows may go on with similarities that the map makes equal to that of the last place.
+
+    Not those whose ties were equal before the map: their strings stand in order, and so do those
+    that follow, but for a similarity lower by less than a rounding.
+    """
+    again = np.zeros(len(found), np.bool_)
+    full = np.flatnonzero(np.diff(found.indptr) == limit)
+    if len(full) == 0 or max_neighbors == 0:
+        return again
+    begins = np.zeros(len(values), np.bool_)  # a run of equal values
+    begins[1:] = values[1:] != values[:-1]
+    begins[found.indptr[:-1][np.diff(found.indptr) > 0]] = True
+    run = np.cumsum(begins) - 1
+    last, place = found.indptr[full + 1] - 1, found.indptr[full] + max_neighbors - 1
+    first = np.flatnonzero(begins)[run[place]]
+    before = found.similarities
+    again[full] = (run[last] == run[place]) & (before[first] != before[last])
+    return again

@@ -1,0 +1,184 @@
+"""Isotonic regression: the increasing map that fits judgements best, with few knots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softcosine.errors import InvalidInputError
+
+__all__ = ["Calibration"]
+
+_MOST = 0.999  # what the raw similarity 1 of different strings becomes at most
+_MAX_KNOTS = 8
+_PRIOR = 5.0  # pairs that the identity counts for, in each group
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    r"""A strictly increasing piecewise linear map of [0, 1] into itself, with 0 for 0.
+
+    Fitted by isotonic regression: the knots are the blocks that the pool adjacent violators
+    algorithm leaves (Barlow et al. 1972), each a point at its mean, joined by lines.
+
+    Attributes
+    ----------
+    raw : tuple of float
+        Where the knots are: rising strictly from 0 to 1.
+    judged : tuple of float
+        What they become: rising strictly from 0 to less than 1.
+    fitted_on : str
+        What the judgements were.
+    n_pairs : int
+        How many of them counted: those whose raw similarity is above 0.
+
+    Examples
+    --------
+    >>> calibration = Calibration((0, 0.5, 1), (0, 0.2, 0.9))
+    >>> calibration(np.array([0, 0.25, 0.5, 0.75, 1])).round(3).tolist()
+    [0.0, 0.10000000149011612, 0.20000000298023224, 0.550000011920929, 0.8999999761581421]
+    """
+
+    raw: tuple[float, ...] = (0.0, 1.0)
+    judged: tuple[float, ...] = (0.0, _MOST)
+    fitted_on: str = ""
+    n_pairs: int = 0
+
+    def __post_init__(self) -> None:
+        x, y = (tuple(map(float, knots)) for knots in (self.raw, self.judged))
+        object.__setattr__(self, "raw", x)
+        object.__setattr__(self, "judged", y)
+        rising = all(a < b for knots in (x, y) for a, b in pairwise(knots))
+        ends = len(x) >= 2 and len(x) == len(y) and x[0] == y[0] == 0.0 and x[-1] == 1.0
+        if not (rising and ends and y[-1] < 1.0):
+            raise InvalidInputError(
+                f"the knots are {list(x)} and {list(y)}; needed are as many of both, rising "
+                "strictly, raw ones from 0 to 1 and judged ones from 0 to less than 1."
+            )
+
+    @classmethod
+    def fit(
+        cls,
+        raw: ArrayLike,
+        judged: ArrayLike,
+        *,
+        fitted_on: str = "pairs that were given",
+        max_knots: int = _MAX_KNOTS,
+        prior: float = _PRIOR,
+    ) -> Calibration:
+        """Fit by isotonic regression of judgements on raw similarities.
+
+        The pairs are cut into groups of about equal size by their raw similarity, equal ones
+        never apart. A group's mean judgement is shrunk towards its mean raw similarity, as if
+        `prior` further pairs had said that the source is right; so is the end of the scale,
+        where raw similarity 1 means wholly similar. A few pairs therefore move little, and none
+        leave the identity.
+
+        Parameters
+        ----------
+        raw, judged : array-like of shape (n_pairs,)
+            In [0, 1]. Pairs of raw similarity 0 say nothing of how to read the others, as the
+            map is 0 there; they do not count.
+        fitted_on : str
+        max_knots : int
+            Most knots between both ends.
+        prior : float
+            Above 0.
+
+        Raises
+        ------
+        InvalidInputError
+            If values are not finite numbers in [0, 1], or counts differ.
+        """
+        if max_knots < 1 or not 0.0 < prior < np.inf:
+            raise InvalidInputError(
+                f"max_knots is {max_knots} and prior is {prior}; needed are 1 or more, and a "
+                "number above 0."
+            )
+        x, y = np.asarray(raw, np.float64).ravel(), np.asarray(judged, np.float64).ravel()
+        if len(x) != len(y):
+            raise InvalidInputError(
+                f"there are {len(x)} similarities but {len(y)} judgements; one belongs to one."
+            )
+        for values, what in ((x, "similarity"), (y, "judgement")):
+            wrong = np.flatnonzero(~((values >= 0.0) & (values <= 1.0)))
+            if len(wrong):
+                raise InvalidInputError(
+                    f"{what} number {wrong[0]} is {values[wrong[0]]}; needed are numbers in "
+                    "[0, 1]: divide judgements by the greatest that their scale has."
+                )
+        x, y = x[x > 0.0], y[x > 0.0]
+        points = [
+            (n + prior, mean, (n * value + prior * mean) / (n + prior))
+            for n, mean, value in _groups(x, y, max_knots)
+        ]
+        if not points or points[-1][1] < 1.0:
+            points.append((prior, 1.0, 1.0))
+        return cls(*_knots(_pooled(points)), fitted_on, len(x))
+
+    def __call__(self, values: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+        """Map similarities in [0, 1], shape kept."""
+        x, y = np.array(self.raw), np.array(self.judged)
+        slopes = np.diff(y) / np.diff(x)
+        raw = values.astype(np.float64)
+        piece = np.searchsorted(x[1:-1], raw, side="right")
+        answer: NDArray[np.float64] = y[piece] + slopes[piece] * (raw - x[piece])
+        # No piece may, by rounding, end above the beginning of the next.
+        np.minimum(answer, y[piece + 1], out=answer)
+        return answer.astype(np.float32)
+
+    def of_power(self, exponent: float) -> Calibration:
+        """Return the calibration of a source whose similarities are this one's to a power.
+
+        The knots, and points between them, are carried over, so that the same pairs come to the
+        same values.
+        """
+        x = np.array(self.raw)
+        x = np.unique(np.concatenate([x[:-1] + np.diff(x) * part for part in (0, 0.25, 0.5, 0.75)]))
+        x = np.append(x, 1.0)
+        y = np.interp(x, self.raw, self.judged)
+        powers = x**exponent
+        stay = np.append(np.diff(powers) > 0.0, True)
+        return Calibration(
+            tuple(powers[stay].tolist()), tuple(y[stay].tolist()), self.fitted_on, self.n_pairs
+        )
+
+
+def _groups(
+    x: NDArray[np.float64], y: NDArray[np.float64], n_groups: int
+) -> list[tuple[float, float, float]]:
+    """Cut pairs into at most `n_groups` by x: number of pairs, mean x, mean y of each."""
+    _, where, counts = np.unique(x, return_inverse=True, return_counts=True)
+    # A value belongs to the group in which the middle of its pairs lies.
+    middle = np.cumsum(counts) - counts / 2.0
+    group = (middle * n_groups / max(len(x), 1)).astype(np.int64)[where]
+    sizes = np.bincount(group, minlength=1)
+    found = np.flatnonzero(sizes)
+    n = sizes[found].astype(np.float64)
+    mean_x = np.bincount(group, weights=x)[found] / n if len(found) else n
+    mean_y = np.bincount(group, weights=y)[found] / n if len(found) else n
+    return list(zip(n.tolist(), mean_x.tolist(), mean_y.tolist(), strict=True))
+
+
+def _pooled(points: list[tuple[float, float, float]]) -> list[tuple[float, float, float]]:
+    """Pool adjacent violators: weighted points, x rising, become blocks whose y rises strictly."""
+    blocks: list[tuple[float, float, float]] = []
+    for block in points:
+        while blocks and blocks[-1][2] >= block[2]:
+            (n, x, y), (m, u, v) = blocks.pop(), block
+            block = (n + m, (n * x + m * u) / (n + m), (n * y + m * v) / (n + m))
+        blocks.append(block)
+    return blocks
+
+
+def _knots(blocks: list[tuple[float, float, float]]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Knots from the blocks, with both ends."""
+    # Where the last block was pooled of several groups, the map goes on rising a little.
+    _, last_x, last_y = blocks[-1]
+    end = min(_MOST, last_y + 0.01 * (1.0 - last_x))
+    inner = [(x, y) for _, x, y in blocks if x < 1.0 and 0.0 < y < end]
+    return (0.0, *(x for x, _ in inner), 1.0), (0.0, *(y for _, y in inner), end)

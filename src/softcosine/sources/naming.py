@@ -1,0 +1,61 @@
+"""Short names of sources, for people who ask where a similarity comes from."""
+
+from __future__ import annotations
+
+import re
+
+from softcosine.sources.embedding import EmbeddingSimilarity
+from softcosine.sources.english import english_table
+from softcosine.sources.source import TermSimilaritySource
+
+__all__ = ["name_of"]
+
+# By the name of the class, so that no optional module is imported for it.
+_NAMES = {
+    "EmbeddingSimilarity": "vectors",
+    "EncoderSimilarity": "encoder",
+    "CooccurrenceSimilarity": "texts",
+    "AssociationSimilarity": "association",
+    "SecondOrderSimilarity": "second order",
+    "RegressionSimilarity": "regression",
+    "EditDistanceSimilarity": "spelling",
+    "CharacterNgramSimilarity": "n-grams",
+    "PhoneticSimilarity": "sound",
+    "PairSimilarity": "pairs",
+    "ThesaurusSimilarity": "thesaurus",
+    "SyntacticSimilarity": "syntax",
+    "StrongestSimilarity": "strongest",
+    "MeanSimilarity": "mean",
+    "NoisyOrSimilarity": "noisy or",
+    "FirstSimilarity": "first",
+    "ScaledSimilarity": "scaled",
+    "CalibratedSimilarity": "calibrated",
+    "DecidedSimilarity": "decided",
+    "Guarded": "guarded",
+}
+
+
+def name_of(source: TermSimilaritySource) -> str:
+    """Return a source's short name, such as "english", "texts" or "vectors".
+
+    A source of any class may carry its own in an attribute `name`; otherwise the class tells.
+
+    Examples
+    --------
+    >>> name_of(EmbeddingSimilarity(["tyre", "tire"], [[3, 4], [4, 3]]))
+    'vectors'
+    """
+    own = getattr(source, "name", None)
+    if isinstance(own, str) and own:
+        return own
+    if isinstance(source, EmbeddingSimilarity) and _is_english(source):
+        return "english"
+    kind = type(source).__name__
+    plain = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind.removesuffix("Similarity") or kind).lower()
+    return _NAMES.get(kind, plain)
+
+
+def _is_english(source: EmbeddingSimilarity) -> bool:
+    """Whether a source stands on the bundled English table, or on a copy of it."""
+    table = english_table()
+    return len(source) == len(table) and source.words == table.words
