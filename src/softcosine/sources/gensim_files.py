@@ -109,6 +109,10 @@ class _Inert(dict[Any, Any]):
     def __init__(self, *arguments: Any) -> None:
         super().__init__()
 
+    def __setstate__(self, state: Any) -> None:
+        if isinstance(state, dict):
+            vars(self).update(state)
+
     def append(self, item: Any) -> None:
         """Take an item of a list."""
 
