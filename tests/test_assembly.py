@@ -13,7 +13,8 @@ import oracle
 import strategies as own
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.assembly import assemble_symmetric
-from softcosine.matrix.assembly import assemble, column_order
+from softcosine.matrix.assembly import assemble
+from softcosine.matrix.rules import column_order
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.source import Neighbors
 from softcosine.text.vocabulary import Vocabulary
@@ -112,7 +113,7 @@ def test_the_kernel_enters_pairs_on_both_sides(problem, dominant):
     order = np.arange(n, dtype=np.int32)
     assemble_symmetric(
         found.indptr, found.indices, found.similarities, order, limit, dominant,
-        columns, values, counts,
+        columns, values, counts, np.zeros(n),
     )  # fmt: skip
     S = np.eye(n)
     for i in range(n):
@@ -159,7 +160,7 @@ def good_neighbors():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"indptr": np.array([0, 3])}, "neighbours of 1 terms were given for a vocabulary of 3"),
+        ({"indptr": np.array([0, 3])}, "neighbours of 1 terms, and 3 were asked for"),
         ({"indptr": np.array([0, 2, 1, 3])}, "indptr does not fit"),
         ({"indptr": np.array([0, 2, 3, 4])}, "indptr does not fit"),
         ({"indptr": np.array([1, 2, 3, 3])}, "indptr does not fit"),

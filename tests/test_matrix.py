@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array, csr_array, csr_matrix, random_array
 
 import strategies as own
+from softcosine import __version__
 from softcosine.errors import (
     AlreadyExistsError,
     CorruptIndexError,
@@ -235,9 +236,14 @@ def test_sources_are_asked_by_representatives():
     assert S.settings == {
         "made": "source",
         "max_neighbors": 7,
+        "min_similarity": 0.0,
         "strategy": "symmetric",
         "order": "rare_first",
+        "source": S.settings["source"],
+        "versions": {"softcosine": __version__, "numpy": np.__version__},
     }
+    assert "Recording object" in S.settings["source"]
+    assert "0x" not in S.settings["source"]
 
 
 def test_codes_are_guarded_by_default():

@@ -11,23 +11,24 @@ __all__ = ["assemble_symmetric"]
 
 @kernel(
     "void(int64[::1], int32[::1], float32[::1], int32[::1], int64, boolean,"
-    " int32[:, ::1], float32[:, ::1], int32[::1])"
+    " int32[:, ::1], float32[:, ::1], int32[::1], float64[::1])"
 )
 def assemble_symmetric(  # type: ignore[no-untyped-def]
-    indptr, indices, similarities, order, limit, dominant, columns, values, counts
+    indptr, indices, similarities, order, limit, dominant, columns, values, counts, sums
 ):
     """Enter pairs greedily so that no column holds more than `limit` off-diagonal entries.
 
-    Columns are taken in `order` (int32, a permutation), the candidates of a column as they stand
-    in the lists (best first). A pair goes in on both sides or not at all. With `dominant`, it goes
-    in only if both columns' sums of absolute off-diagonals stay below 1.
+    Columns are taken in `order` (int32, distinct; those that are not in it do not choose), the
+    candidates of a column as they stand in the lists (best first). A pair goes in on both sides or
+    not at all. With `dominant`, it goes in only if both columns' sums of absolute off-diagonals
+    stay below 1.
 
-    `columns` and `values` (n, limit) and `counts` (n,) zeroed, are written. Cost O(candidates).
+    `columns` and `values` (n, width), `counts` (n,) and `sums` (n,), what the columns hold, are
+    added to; no column comes to hold more than `width`. Cost O(candidates + entries).
     """
     n = counts.shape[0]
     held_by = np.full(n, -1, np.int32)
-    sums = np.zeros(n, np.float64)
-    for position in range(n):
+    for position in range(order.shape[0]):
         i = order[position]
         for p in range(counts[i]):
             held_by[columns[i, p]] = i

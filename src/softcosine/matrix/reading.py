@@ -9,7 +9,7 @@ from scipy.sparse import csr_array, diags_array, issparse
 
 from softcosine.errors import InvalidInputError
 
-__all__ = ["read_matrix", "read_similarities"]
+__all__ = ["is_number", "read_matrix", "read_similarities"]
 
 # An S whose halves differ by no more than this was meant to be symmetric.
 _ASYMMETRY = 1e-6
@@ -32,7 +32,7 @@ def read_matrix(X: Any, name: str) -> csr_array:
         # NumPy reads objects as numbers where it can; SciPy refuses them all.
         given = given if issparse(given) else given.astype(np.float64)
         matrix = csr_array(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         if isinstance(error, InvalidInputError):
             raise
         raise InvalidInputError(f"{name} cannot be read as a matrix: {error}") from error
@@ -78,3 +78,13 @@ def read_similarities(S: Any) -> csr_array:
     matrix.eliminate_zeros()
     matrix.sort_indices()
     return matrix
+
+
+def is_number(value: object) -> bool:
+    """Whether it is a real number that float64 can hold; infinity is, NaN is not."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return False
+    try:
+        return not np.isnan(float(value))
+    except OverflowError:
+        return False

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -19,37 +18,20 @@ from softcosine.errors import (
     VocabularyMismatchError,
 )
 from softcosine.matrix import definiteness
-from softcosine.matrix.assembly import Order, Strategy, assemble
+from softcosine.matrix.answers import Progress, checked_source
+from softcosine.matrix.building import build, extend, guarded
+from softcosine.matrix.difference import MatrixDifference, difference
+from softcosine.matrix.picture import MatrixPicture, picture_of
 from softcosine.matrix.reading import read_similarities
-from softcosine.matrix.representatives import representatives
-from softcosine.sources.guard import Guarded
+from softcosine.matrix.restriction import restricted
+from softcosine.matrix.rules import Order, Rules, Strategy, is_count
+from softcosine.matrix.statistics import MatrixStatistics, matrix_statistics
+from softcosine.matrix.stored import matrix_state, read_matrix_state, stored_source, write_matrix
 from softcosine.sources.source import TermSimilaritySource
-from softcosine.storage import Folder, open_folder, write_folder
-from softcosine.text.packing import pack_strings, unpack_strings
+from softcosine.storage import Folder, open_folder
 from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["MatrixStatistics", "TermSimilarityMatrix", "checked_similarity", "checked_source"]
-
-Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class MatrixStatistics:
-    """What S looks like; neighbours are off-diagonal entries, counted by row."""
-
-    n_terms: int
-    n_terms_with_neighbors: int
-    n_neighbors: int
-    mean_neighbors: float
-    max_neighbors: int
-    mean_similarity: float
-    symmetric: bool
-    dominant: bool
-    smallest_eigenvalue: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as a dictionary."""
-        return asdict(self)
 
 
 class TermSimilarityMatrix:
@@ -97,23 +79,27 @@ class TermSimilarityMatrix:
         vocabulary: Vocabulary,
         *,
         max_neighbors: int = 100,
+        min_similarity: float = 0.0,
         strategy: Strategy = "symmetric",
-        order: Order = "rare_first",
+        order: Order | ArrayLike = "rare_first",
         definite: bool = False,
         guard: bool = True,
         warn: bool = True,
         progress: Progress | None = None,
+        resume: str | Path | None = None,
     ) -> Self:
         """Ask the source for every term's neighbours and assemble S (theory T6).
 
         Parameters
         ----------
         source : TermSimilaritySource
-            Asked once, for all terms, with neighbours inside the vocabulary only, so that others
-            never use up a column's limit.
+            Asked for neighbours inside the vocabulary only, so that others never use up a column's
+            limit; a column is filled to it while there are neighbours with room.
         vocabulary : Vocabulary
         max_neighbors : int
             Most off-diagonal entries in a column.
+        min_similarity : float
+            Similarities below it are left out.
         strategy, order
             See `softcosine.matrix.assembly.assemble`.
         definite : bool
@@ -125,33 +111,26 @@ class TermSimilarityMatrix:
         warn : bool
             Whether to warn where S is not positive semidefinite.
         progress : callable, optional
-            Called with (terms done, terms in all).
+            Called with (terms done, terms in all) while neighbours are searched.
+        resume : path, optional
+            A folder that keeps what the source has answered, chunk by chunk: after an
+            interruption an equal call goes on from there. Remove it when S is saved.
+
+        Raises
+        ------
+        InvalidInputError
+            If a setting is unknown, the source breaks its promises, or it cannot be saved and so
+            not be resumed.
         """
-        checked_source(source)
-        if not _is_count(max_neighbors):
-            raise InvalidInputError(
-                f"max_neighbors is {max_neighbors!r}; it must be a whole number of 0 or more."
-            )
-        if guard and not isinstance(source, Guarded):
-            source = Guarded(source)
-        words = representatives(source, vocabulary)
-        neighbors = source.neighbors(words, words, max_neighbors=max_neighbors)
-        S = assemble(
-            neighbors, vocabulary, max_neighbors=max_neighbors, strategy=strategy, order=order
-        )
-        if progress is not None:
-            progress(len(vocabulary), len(vocabulary))
-        matrix = cls(
-            S,
+        made = build(
+            guarded(source, guard),
             vocabulary,
-            representatives=words,
-            settings={
-                "made": "source",
-                "max_neighbors": int(max_neighbors),
-                "strategy": strategy,
-                "order": order,
-            },
+            Rules(max_neighbors, min_similarity, strategy),
+            order,
+            progress=progress,
+            resume=resume,
         )
+        matrix = cls(made.S, vocabulary, representatives=made.words, settings=made.settings)
         if definite:
             return matrix.shrunk()
         if warn:
@@ -264,7 +243,7 @@ class TermSimilarityMatrix:
         InvalidInputError
             If k is no whole number of 0 or more.
         """
-        if not _is_count(k):
+        if not is_count(k):
             raise InvalidInputError(f"k is {k!r}; it must be a whole number of 0 or more.")
         i = self.vocabulary.index(term)
         start, stop = self._S.indptr[i], self._S.indptr[i + 1]
@@ -277,23 +256,86 @@ class TermSimilarityMatrix:
 
     def statistics(self, *, eigenvalue: bool = True) -> MatrixStatistics:
         """Count neighbours; with `eigenvalue`, the smallest one too (seconds if S is large)."""
-        n = len(self)
-        counts = np.diff(self._S.indptr) - 1
-        total = int(counts.sum())
-        similarity = float(self._S.data.sum(dtype=np.float64) - n) / total if total else 0.0
-        return MatrixStatistics(
-            n_terms=n,
-            n_terms_with_neighbors=int(np.count_nonzero(counts)),
-            n_neighbors=total,
-            mean_neighbors=total / n if n else 0.0,
-            max_neighbors=int(counts.max(initial=0)),
-            mean_similarity=similarity,
-            symmetric=self.symmetric,
-            dominant=self.dominant,
-            smallest_eigenvalue=(
-                definiteness.smallest_eigenvalue(self._S) if eigenvalue and self.symmetric else None
-            ),
+        return matrix_statistics(self, eigenvalue=eigenvalue)
+
+    def picture(self) -> MatrixPicture:
+        """Histograms of the terms' neighbours and of their similarities, to print or to draw."""
+        return picture_of(self)
+
+    def difference(self, other: Self, *, tolerance: float = 0.0) -> MatrixDifference:
+        """Return what changed from this matrix to another; compared by terms.
+
+        Similarities that differ by no more than `tolerance` count as equal.
+        """
+        return difference(self, checked_similarity(other), tolerance=tolerance)
+
+    def restricted(self, vocabulary: Vocabulary) -> Self:
+        """Return the similarities of another vocabulary's terms.
+
+        Parameters
+        ----------
+        vocabulary : Vocabulary
+            Its order becomes the matrix's. Terms that S does not have are similar to themselves
+            only.
+        """
+        over = restricted(self._S, self.vocabulary, self.representatives, vocabulary)
+        return type(self)(over.S, vocabulary, representatives=over.words, settings=self.settings)
+
+    def extend(
+        self,
+        vocabulary: Vocabulary,
+        source: TermSimilaritySource,
+        *,
+        definite: bool = False,
+        guard: bool = True,
+        warn: bool = True,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Return S with further terms, by the rules that it was made by, asking for these only.
+
+        Every entry stays. New terms choose, the rarest first, among all terms whose column has
+        room; columns that are full stay as they are. If S was shrunk, new entries are multiplied
+        by the same factor. Where S was given ready, `from_source`'s defaults are its rules.
+
+        Parameters
+        ----------
+        vocabulary : Vocabulary
+            Holds all terms of S and new ones; its order becomes the matrix's.
+        source : TermSimilaritySource
+        definite : bool
+            Whether to shrink all off-diagonals, the old ones too, if the larger S needs it.
+        guard, warn, progress
+            As for `from_source`.
+
+        Raises
+        ------
+        VocabularyMismatchError
+            If the vocabulary lacks a term of S.
+        """
+        lacking = [term for term in self.vocabulary if term not in vocabulary]
+        if lacking:
+            raise VocabularyMismatchError(
+                f"the vocabulary lacks {len(lacking)} of the {len(self)} terms of S, such as "
+                f"{lacking[0]!r}; it must hold the old terms and the new ones. Leave terms out by "
+                "restricted()."
+            )
+        rules = Rules.from_settings(self.settings, symmetric=self.symmetric)
+        if rules.strategy != "rows":
+            self.require_symmetric("adding terms on both sides")
+        made = extend(
+            restricted(self._S, self.vocabulary, self.representatives, vocabulary),
+            guarded(source, guard),
+            vocabulary,
+            rules,
+            self.settings,
+            progress=progress,
         )
+        matrix = type(self)(made.S, vocabulary, representatives=made.words, settings=made.settings)
+        if definite:
+            return matrix.shrunk()
+        if warn:
+            matrix.warn_if_indefinite()
+        return matrix
 
     def warn_if_indefinite(self) -> None:
         """Warn once where S is symmetric and has a negative eigenvalue."""
@@ -338,10 +380,30 @@ class TermSimilarityMatrix:
                 'strategy="symmetric" or "dominant".'
             )
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write S and its vocabulary to a folder, whole or not at all."""
-        settings, arrays = self.state()
-        write_folder(path, "matrix", settings, arrays, overwrite=overwrite)
+    def save(
+        self,
+        path: str | Path,
+        *,
+        source: TermSimilaritySource | None = None,
+        overwrite: bool = False,
+    ) -> None:
+        """Write S and its vocabulary to a folder, whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+        source : TermSimilaritySource, optional
+            Kept beside S, for `load_source`: who is to understand words that S does not have.
+        overwrite : bool
+            Whether another saved matrix may be replaced.
+
+        Raises
+        ------
+        AlreadyExistsError, FileNotFoundError
+        InvalidInputError
+            If the source cannot be saved.
+        """
+        write_matrix(path, *self.state(), source=source, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | Path, *, verify: bool = False) -> Self:
@@ -356,47 +418,29 @@ class TermSimilarityMatrix:
             folder.verify()
         return cls.from_folder(folder, folder.settings, "matrix")
 
+    @staticmethod
+    def load_source(path: str | Path) -> TermSimilaritySource | None:
+        """Return the source that was saved with an S, or None.
+
+        Raises
+        ------
+        FileNotFoundError, IndexFormatError, CorruptIndexError
+        """
+        return stored_source(open_folder(path, "matrix"))
+
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return settings and named arrays from which `from_folder` makes S again."""
-        indptr, indices, data = self.arrays
-        arrays: dict[str, NDArray[Any]] = {
-            "matrix/indptr": indptr,
-            "matrix/indices": indices,
-            "matrix/data": data,
-        }
-        for name, array in self.vocabulary.to_arrays().items():
-            arrays[f"vocabulary/{name}"] = array
-        if self.representatives is not self.vocabulary.terms:
-            blob, offsets = pack_strings(self.representatives)
-            arrays["matrix/representatives"] = blob
-            arrays["matrix/representatives_offsets"] = offsets
-        settings: dict[str, Any] = {"matrix": self.settings, "symmetric": self.symmetric}
-        return settings, arrays
+        words = None if self.representatives is self.vocabulary.terms else self.representatives
+        arrays = matrix_state(self.arrays, self.vocabulary, words)
+        return {"matrix": self.settings, "symmetric": self.symmetric}, arrays
 
     @classmethod
     def from_folder(cls, folder: Folder, settings: Mapping[str, Any], prefix: str) -> Self:
         """Make S from an opened folder that holds what `state` gave."""
-        arrays = folder.arrays(prefix)
-        vocabulary = Vocabulary.from_arrays(folder.arrays("vocabulary"))
-        n = len(vocabulary)
-        S = csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(n, n))
-        S.has_sorted_indices = True
-        words = None
-        if "representatives" in arrays:
-            words = unpack_strings(arrays["representatives"], arrays["representatives_offsets"])
+        S, vocabulary, words = read_matrix_state(folder, prefix)
         matrix = cls(S, vocabulary, representatives=words, settings=settings["matrix"])
         matrix.__dict__["symmetric"] = bool(settings["symmetric"])
         return matrix
-
-
-def checked_source(source: object) -> TermSimilaritySource:
-    """Return the source; InvalidInputError says what one must have."""
-    if isinstance(source, type) or not isinstance(source, TermSimilaritySource):
-        raise InvalidInputError(
-            f"the source is of type {type(source).__name__}; it must have the methods knows, "
-            "neighbors and similarities of a TermSimilaritySource."
-        )
-    return source
 
 
 def checked_similarity(S: object) -> TermSimilarityMatrix:
@@ -407,8 +451,3 @@ def checked_similarity(S: object) -> TermSimilarityMatrix:
             "TermSimilarityMatrix.from_matrix(S, vocabulary)."
         )
     return S
-
-
-def _is_count(value: object) -> bool:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return whole and int(value) >= 0  # type: ignore[call-overload]

@@ -1,0 +1,156 @@
+"""A source asked for all neighbours: chunk by chunk, and its answers checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from softcosine.errors import InvalidInputError
+from softcosine.sources.source import Neighbors, TermSimilaritySource
+
+__all__ = ["CHUNK_TERMS", "Kept", "Progress", "ask", "checked_answer", "checked_source", "joined"]
+
+CHUNK_TERMS = 2048  # asked for at a time
+
+# From here on a question is cut into chunks even if nobody watches: it bounds what sources made of
+# several hold at a time.
+_LARGE = 1 << 15
+
+Progress = Callable[[int, int], None]
+
+
+class Kept(Protocol):
+    """Where the answers to earlier chunks are found again."""
+
+    def get(self, number: int) -> Neighbors | None:
+        """Return the answer to a chunk, or None."""
+        ...
+
+    def put(self, number: int, answer: Neighbors) -> None:
+        """Keep the answer to a chunk."""
+        ...
+
+
+def ask(
+    source: TermSimilaritySource,
+    terms: Sequence[str],
+    among: Sequence[str],
+    *,
+    max_neighbors: int,
+    progress: Progress | None = None,
+    kept: Kept | None = None,
+) -> Neighbors:
+    """Ask for the neighbours of all terms; the answer does not depend on the chunks.
+
+    Parameters
+    ----------
+    source, terms, among, max_neighbors
+        See `TermSimilaritySource.neighbors`.
+    progress : callable, optional
+        Called with (terms done, terms in all).
+    kept : Kept, optional
+        Answers that need not be asked for again.
+
+    Raises
+    ------
+    InvalidInputError
+        If an answer breaks the promises of `Neighbors`.
+    """
+    n = len(terms)
+    whole = progress is None and kept is None and n <= _LARGE
+    step = max(n, 1) if whole else CHUNK_TERMS
+    answers = []
+    for number, start in enumerate(range(0, n, step)):
+        chunk = terms if n <= step else terms[start : start + step]
+        answer = None if kept is None else kept.get(number)
+        if answer is None:
+            answer = checked_answer(
+                source.neighbors(chunk, among, max_neighbors=max_neighbors),
+                n_asked=len(chunk),
+                n_among=len(among),
+                first=start if terms is among else None,
+            )
+            if kept is not None:
+                kept.put(number, answer)
+        answers.append(answer)
+        if progress is not None:
+            progress(start + len(chunk), n)
+    return joined(answers)
+
+
+def joined(answers: Sequence[Neighbors]) -> Neighbors:
+    """Join answers of successive terms into one."""
+    if len(answers) == 1:
+        return answers[0]
+    if not answers:
+        return Neighbors.none(0)
+    lengths = np.concatenate([np.diff(answer.indptr) for answer in answers])
+    indptr = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    return Neighbors(
+        indptr,
+        np.concatenate([answer.indices for answer in answers]),
+        np.concatenate([answer.similarities for answer in answers]),
+    )
+
+
+def checked_answer(
+    answer: object, *, n_asked: int, n_among: int, first: int | None = None
+) -> Neighbors:
+    """Return the answer; InvalidInputError says which promise of `Neighbors` it breaks.
+
+    Parameters
+    ----------
+    answer : object
+    n_asked, n_among : int
+        How many terms were asked for, and how many searched.
+    first : int, optional
+        Where the terms that were asked for begin among those searched, if they stand there.
+    """
+    if not isinstance(answer, Neighbors):
+        raise InvalidInputError(
+            f"the source gives neighbours as {type(answer).__name__}; a Neighbors is needed."
+        )
+    if len(answer) != n_asked:
+        raise InvalidInputError(
+            f"the source gives the neighbours of {len(answer)} terms, and {n_asked} were asked "
+            "for; give one row a term, in the order of the terms."
+        )
+    indptr, indices, similarities = answer.indptr, answer.indices, answer.similarities
+    if (
+        indptr[0] != 0
+        or np.any(np.diff(indptr) < 0)
+        or not indptr[-1] == indices.shape[0] == similarities.shape[0]
+    ):
+        raise InvalidInputError("the source's indptr does not fit its indices and similarities.")
+    if indices.size and not (
+        indices.dtype.kind in "iu" and indices.min() >= 0 and indices.max() < n_among
+    ):
+        raise InvalidInputError(
+            f"the source names neighbours {indices.min()} to {indices.max()}, and there are the "
+            f"terms 0 to {n_among - 1}."
+        )
+    bad = np.flatnonzero(~((similarities > 0.0) & (similarities <= 1.0)))
+    if bad.size:
+        raise InvalidInputError(
+            f"the source gives a similarity of {similarities[bad[0]]}; similarities of neighbours "
+            "lie above 0 and are at most 1."
+        )
+    rising = np.flatnonzero(similarities[1:] > similarities[:-1])
+    if not np.isin(rising + 1, indptr).all():
+        raise InvalidInputError("the source does not give neighbours by decreasing similarity.")
+    if first is not None and np.any(answer.rows() + first == indices):
+        raise InvalidInputError("the source gives a term as its own neighbour.")
+    return answer
+
+
+def checked_source(source: object) -> TermSimilaritySource:
+    """Return the source; InvalidInputError says what one must have."""
+    if isinstance(source, type) or not isinstance(source, TermSimilaritySource):
+        raise InvalidInputError(
+            f"the source is of type {type(source).__name__}; it must have the methods knows, "
+            "neighbors and similarities of a TermSimilaritySource."
+        )
+    return source

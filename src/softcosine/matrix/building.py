@@ -1,0 +1,261 @@
+"""S from a source: the source asked, the columns filled; and S made larger."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from softcosine import __version__
+from softcosine.matrix.answers import Progress, ask, checked_source
+from softcosine.matrix.assembly import best_of_rows, with_diagonal
+from softcosine.matrix.columns import GrowingColumns
+from softcosine.matrix.kept import KeptAnswers
+from softcosine.matrix.representatives import representatives
+from softcosine.matrix.restriction import Restricted
+from softcosine.matrix.rules import Order, Rules, column_order
+from softcosine.sources.guard import Guarded
+from softcosine.sources.source import Neighbors, TermSimilaritySource
+from softcosine.text.vocabulary import Vocabulary
+
+__all__ = ["Built", "build", "described", "extend", "guarded"]
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """S, the word that stood for each term, and how S was made."""
+
+    S: csr_array
+    words: tuple[str, ...]
+    settings: dict[str, Any]
+
+
+def build(
+    source: TermSimilaritySource,
+    vocabulary: Vocabulary,
+    rules: Rules,
+    order: Order | ArrayLike,
+    *,
+    progress: Progress | None = None,
+    resume: str | Path | None = None,
+) -> Built:
+    """Ask the source for every term's neighbours among all terms, and assemble S.
+
+    Only terms of the vocabulary are searched, so that others never use up a column's limit. A
+    column that is not full although the source has more candidates for it, because those that were
+    asked for were full, asks on among the columns that have room.
+
+    Parameters
+    ----------
+    source : TermSimilaritySource
+    vocabulary : Vocabulary
+    rules : Rules
+    order : str or array of shape (n_terms,)
+        See `softcosine.matrix.rules.column_order`.
+    progress : callable, optional
+        Called with (terms done, terms in all).
+    resume : path, optional
+        See `TermSimilarityMatrix.from_source`.
+    """
+    sequence = column_order(vocabulary, order)
+    words = representatives(source, vocabulary)
+    limit, kept = rules.max_neighbors, None
+    if resume is not None:
+        kept = KeptAnswers.opened(resume, source, words, max_neighbors=limit)
+    admitted = rules.admitted(
+        ask(source, words, words, max_neighbors=limit, progress=progress, kept=kept)
+    )
+    if rules.strategy == "rows":
+        S = with_diagonal(best_of_rows(admitted, limit))
+    else:
+        columns = GrowingColumns(len(words), limit=limit, dominant=rules.dominant)
+        columns.enter(admitted, sequence)
+        unfinished = np.diff(admitted.indptr) == limit
+        _fill(columns, unfinished, np.zeros(len(words), np.bool_), source, words, rules, sequence)
+        S = with_diagonal(columns.to_csr())
+    settings = {
+        "made": "source",
+        **rules.to_dict(),
+        "order": order if isinstance(order, str) else "weights",
+        "source": described(source),
+        "versions": _versions(),
+    }
+    return Built(S, words, settings)
+
+
+def extend(
+    old: Restricted,
+    source: TermSimilaritySource,
+    vocabulary: Vocabulary,
+    rules: Rules,
+    settings: Mapping[str, Any],
+    *,
+    progress: Progress | None = None,
+) -> Built:
+    """Let new columns choose among all; what S holds stays.
+
+    Parameters
+    ----------
+    old : Restricted
+        S over the larger vocabulary.
+    source, vocabulary, rules, progress
+        As for `build`.
+    settings : mapping
+        How S was made: its order, and what its off-diagonals were multiplied by, count again.
+    """
+    order = settings.get("order", "rare_first")
+    sequence = column_order(vocabulary, "rare_first" if order == "weights" else order)
+    factor = float(settings.get("shrunk", 1.0))
+    fresh = representatives(source, vocabulary)
+    pairs = zip(old.missing.tolist(), fresh, old.words, strict=True)
+    words = tuple(own if is_new else word for is_new, own, word in pairs)
+    if words == vocabulary.terms:
+        words = vocabulary.terms
+    S = _extended(old.S, old.missing, source, words, rules, sequence, factor, progress)
+    added = {
+        "terms": int(old.missing.sum()),
+        "source": described(source),
+        "versions": _versions(),
+    }
+    history = [*settings.get("extended", []), added]
+    return Built(S, words, {**settings, **rules.to_dict(), "order": order, "extended": history})
+
+
+def guarded(source: TermSimilaritySource, guard: bool) -> TermSimilaritySource:
+    """Return the source, checked, and guarded if that is wanted and it is not yet."""
+    checked_source(source)
+    return Guarded(source) if guard and not isinstance(source, Guarded) else source
+
+
+def described(source: TermSimilaritySource) -> str:
+    """Return what a source says of itself, without addresses in memory."""
+    return _ADDRESS.sub("", repr(source))
+
+
+def _versions() -> dict[str, str]:
+    return {"softcosine": __version__, "numpy": np.__version__}
+
+
+def _extended(
+    S: csr_array,
+    new: NDArray[np.bool_],
+    source: TermSimilaritySource,
+    words: tuple[str, ...],
+    rules: Rules,
+    sequence: NDArray[np.int32],
+    factor: float,
+    progress: Progress | None,
+) -> csr_array:
+    chosen = np.flatnonzero(new)
+    answer = ask(
+        source, [words[i] for i in chosen.tolist()], words,
+        max_neighbors=rules.max_neighbors, progress=progress,
+    )  # fmt: skip
+    admitted = _placed(rules.admitted(answer), chosen, None, len(words))
+    unfinished = np.diff(admitted.indptr) == rules.max_neighbors
+    admitted = _scaled(admitted, factor)
+    if rules.strategy == "rows":
+        return _with_rows(S, new, admitted, words, rules.max_neighbors)
+    columns = GrowingColumns.holding(S, limit=rules.max_neighbors, dominant=rules.dominant)
+    columns.enter(admitted, sequence[new[sequence]])
+    _fill(columns, unfinished, ~new, source, words, rules, sequence, factor)
+    return with_diagonal(columns.to_csr())
+
+
+def _fill(
+    columns: GrowingColumns,
+    unfinished: NDArray[np.bool_],
+    passive: NDArray[np.bool_],
+    source: TermSimilaritySource,
+    words: tuple[str, ...],
+    rules: Rules,
+    sequence: NDArray[np.int32],
+    factor: float = 1.0,
+) -> None:
+    """Let columns that are not full ask on, among those that have room, until nothing changes.
+
+    Afterwards no two columns with room are neighbours that the source would give: a list that is
+    shorter than what was asked for has told all, and a column that has room took all it told.
+
+    Parameters
+    ----------
+    unfinished : ndarray of shape (n_terms,), bool
+        Columns whose list of candidates was cut off.
+    passive : ndarray of shape (n_terms,), bool
+        Columns that do not choose, but may be chosen.
+    """
+    if rules.dominant:  # a place is refused by its similarity there, so room says nothing
+        return
+    room = columns.open()
+    while (unfinished & room).any():
+        asking = np.flatnonzero(unfinished & room)
+        searched = np.flatnonzero((unfinished | passive) & room)
+        among = tuple(words[i] for i in searched.tolist())
+        terms = among if len(asking) == len(searched) else [words[i] for i in asking.tolist()]
+        answer = rules.admitted(ask(source, terms, among, max_neighbors=rules.max_neighbors))
+        candidates = _placed(answer, asking, searched, len(words))
+        unfinished = np.diff(candidates.indptr) == rules.max_neighbors
+        choosing = np.zeros(len(words), np.bool_)
+        choosing[asking] = True
+        columns.enter(_scaled(candidates, factor), sequence[choosing[sequence]])
+        before, room = room, columns.open()
+        if np.array_equal(before, room):
+            return  # nothing got full, so asking again would give the same lists
+
+
+def _placed(
+    answer: Neighbors,
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int64] | None,
+    n_terms: int,
+) -> Neighbors:
+    """Move an answer about some rows, and some columns, to the numbers of all terms."""
+    lengths = np.zeros(n_terms + 1, np.int64)
+    lengths[rows + 1] = np.diff(answer.indptr)
+    indices = answer.indices if columns is None else columns[answer.indices].astype(np.int32)
+    return Neighbors(np.cumsum(lengths), indices, answer.similarities)
+
+
+def _scaled(neighbors: Neighbors, factor: float) -> Neighbors:
+    if factor == 1.0:
+        return neighbors
+    return Neighbors(
+        neighbors.indptr, neighbors.indices, neighbors.similarities * np.float32(factor)
+    )
+
+
+def _with_rows(
+    S: csr_array,
+    new: NDArray[np.bool_],
+    candidates: Neighbors,
+    words: Sequence[str],
+    limit: int,
+) -> csr_array:
+    """Give new rows their best, and old rows that have room the new terms that name them."""
+    own = best_of_rows(candidates, limit)
+    rows = candidates.rows()
+    naming = ~new[candidates.indices]
+    named = Neighbors.from_pairs(
+        candidates.indices[naming],
+        rows[naming],
+        candidates.similarities[naming],
+        n_terms=len(words),
+        among=words,
+        max_neighbors=limit,
+    )
+    room = np.maximum(limit - (np.diff(S.indptr) - 1), 0)
+    place = np.arange(len(named.indices)) - np.repeat(named.indptr[:-1], np.diff(named.indptr))
+    stay = place < room[named.rows()]
+    back = named.where(stay, max_neighbors=limit)
+    n = len(words)
+    whole = csr_array(S + own + csr_array((back.similarities, back.indices, back.indptr), (n, n)))
+    whole.sort_indices()
+    return csr_array(whole, dtype=np.float32)

@@ -1,0 +1,171 @@
+"""What S looks like as a picture: histograms of its neighbours and similarities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+
+__all__ = ["Histogram", "MatrixPicture", "picture_of"]
+
+_BARS = 12
+_WIDTH = 40  # of the longest bar in a text, in characters
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_SUFFIXES = (".png", ".svg", ".pdf")
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How many things fall between successive edges.
+
+    Attributes
+    ----------
+    title, unit : str
+        What is counted along the edges, and what the counts count.
+    edges : tuple of float, of length n_bars + 1
+        Rising. A bar holds its lower edge, and the last one its upper edge too.
+    counts : tuple of int, of length n_bars
+    whole : bool
+        Whether only whole numbers are counted.
+    """
+
+    title: str
+    unit: str
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+    whole: bool = False
+
+    def labels(self) -> list[str]:
+        """Return what each bar stands for: ``7``, ``8-15`` for whole numbers, ``0.25`` upwards."""
+        if self.whole:
+            spans = zip(self.edges, (edge - 1 for edge in self.edges[1:]), strict=False)
+            return [f"{a:,.0f}" if a == b else f"{a:,.0f}-{b:,.0f}" for a, b in spans]
+        return [f"{edge:.2f}" for edge in self.edges[:-1]]
+
+    def lengths(self, longest: float) -> list[float]:
+        """Return how long each bar is if the longest has the length given."""
+        most = max(self.counts, default=0)
+        return [longest * count / most if most else 0.0 for count in self.counts]
+
+    def __str__(self) -> str:
+        labels, counts = self.labels(), [f"{count:,}" for count in self.counts]
+        left = max(map(len, labels), default=0)
+        right = max(map(len, counts), default=0)
+        lines = [f"{self.title} ({self.unit})"]
+        for label, count, length in zip(labels, counts, self.lengths(_WIDTH), strict=True):
+            whole, rest = divmod(round(8 * length), 8)
+            bar = "█" * whole + (_EIGHTHS[rest] if rest else "")
+            lines.append(f"{label:>{left}}  {count:>{right}}  {bar}".rstrip())
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixPicture:
+    """Two histograms of S; printed, they are bars of text.
+
+    Attributes
+    ----------
+    neighbors : Histogram
+        Of the terms by the number of their neighbours.
+    similarities : Histogram
+        Of the neighbours by their similarity.
+    """
+
+    neighbors: Histogram
+    similarities: Histogram
+
+    def __str__(self) -> str:
+        return f"{self.neighbors}\n\n{self.similarities}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return edges and counts as JSON can hold them."""
+        return {
+            name: {"edges": list(histogram.edges), "counts": list(histogram.counts)}
+            for name, histogram in (
+                ("neighbors", self.neighbors),
+                ("similarities", self.similarities),
+            )
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Draw both histograms into a file, by matplotlib.
+
+        Parameters
+        ----------
+        path : path
+            Its ending says the kind: ``.png``, ``.svg`` or ``.pdf``.
+
+        Raises
+        ------
+        InvalidInputError
+            If the ending is another.
+        MissingDependencyError
+            If matplotlib is not installed.
+        """
+        suffix = Path(path).suffix.lower()
+        if suffix not in _SUFFIXES:
+            raise InvalidInputError(
+                f"{path}: a picture is saved as {', '.join(_SUFFIXES)}; end its name so."
+            )
+        try:
+            from matplotlib.backends.backend_agg import FigureCanvasAgg
+            from matplotlib.figure import Figure
+        except ImportError as error:
+            raise MissingDependencyError("matplotlib", "plots", "Drawing a matrix") from error
+        figure = Figure(figsize=(9, 3.5), layout="constrained")
+        FigureCanvasAgg(figure)
+        for axes, histogram in zip(
+            figure.subplots(1, 2), (self.neighbors, self.similarities), strict=True
+        ):
+            places = range(len(histogram.counts))
+            axes.bar(places, histogram.counts, width=0.9, color="tab:blue")
+            axes.set_xticks(list(places), histogram.labels(), rotation=45, ha="right")
+            axes.set_xlabel(histogram.title)
+            axes.set_ylabel(histogram.unit)
+            axes.spines[["top", "right"]].set_visible(False)
+        # Without the date, equal matrices give equal files.
+        metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
+        figure.savefig(path, dpi=150, metadata=metadata)
+
+
+def picture_of(S: TermSimilarityMatrix) -> MatrixPicture:
+    """Return the histograms of a matrix."""
+    entries = S.to_scipy()
+    counts = np.diff(entries.indptr) - 1
+    beside = entries.indices != np.repeat(np.arange(len(S)), np.diff(entries.indptr))
+    values = entries.data[beside].astype(np.float64)
+    most = int(counts.max(initial=0))
+    return MatrixPicture(
+        neighbors=_histogram("neighbours", "terms", counts, _count_edges(most), whole=True),
+        similarities=_histogram("similarity", "neighbours", values, _similarity_edges(values)),
+    )
+
+
+def _histogram(
+    title: str, unit: str, values: NDArray[Any], edges: Sequence[float], *, whole: bool = False
+) -> Histogram:
+    counts, _ = np.histogram(values, np.asarray(edges, np.float64))
+    return Histogram(title, unit, tuple(map(float, edges)), tuple(counts.tolist()), whole)
+
+
+def _count_edges(most: int) -> list[float]:
+    """Return edges of counts: no neighbour, then spans of one length."""
+    step = max(1, -(-most // _BARS))
+    return [0.0, *map(float, range(1, most + step + 1, step))]
+
+
+def _similarity_edges(values: NDArray[np.float64]) -> list[float]:
+    """Return edges from 0 to 1 by twentieths, or wherever an unusual S has its values."""
+    low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
+    low, high = min(0.0, np.floor(10 * low) / 10), max(1.0, np.ceil(10 * high) / 10)
+    step = 0.05 if high - low <= 1.0 else (high - low) / 20
+    return [low + step * i for i in range(round((high - low) / step))] + [high]

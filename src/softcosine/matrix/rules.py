@@ -1,0 +1,133 @@
+"""The rules by which S is made sparse (theory T6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.sources.neighbors import Neighbors
+from softcosine.text.vocabulary import Vocabulary
+
+__all__ = ["Order", "Rules", "Strategy", "column_order", "is_count"]
+
+Strategy = Literal["symmetric", "dominant", "rows"]
+Order = Literal["rare_first", "frequent_first", "idf", "vocabulary"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Which candidates may become entries of S.
+
+    Attributes
+    ----------
+    max_neighbors : int
+        The most off-diagonal entries of a column; of a row for ``"rows"``.
+    min_similarity : float
+        Candidates below it are left out; compared as float32.
+    strategy : {"symmetric", "dominant", "rows"}
+
+    Raises
+    ------
+    InvalidInputError
+        If a rule is out of range, or there is no such strategy.
+    """
+
+    max_neighbors: int
+    min_similarity: float = 0.0
+    strategy: Strategy = "symmetric"
+
+    def __post_init__(self) -> None:
+        if not is_count(self.max_neighbors):
+            raise InvalidInputError(
+                f"max_neighbors is {self.max_neighbors!r}; it must be a whole number of 0 or more."
+            )
+        if not (_is_number(self.min_similarity) and 0.0 <= self.min_similarity <= 1.0):
+            raise InvalidInputError(
+                f"min_similarity is {self.min_similarity!r}; it must be a number from 0 to 1."
+            )
+        if self.strategy not in get_args(Strategy):
+            raise InvalidInputError(
+                f"strategy is {self.strategy!r}; choose one of {', '.join(get_args(Strategy))}."
+            )
+
+    @property
+    def dominant(self) -> bool:
+        """Whether columns must keep their sum of absolute off-diagonals below 1."""
+        return self.strategy == "dominant"
+
+    def admitted(self, neighbors: Neighbors) -> Neighbors:
+        """Return the candidates that reach the least similarity."""
+        stay = neighbors.similarities >= np.float32(self.min_similarity)
+        if stay.all():
+            return neighbors
+        return neighbors.where(stay, max_neighbors=len(stay))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rules as JSON can hold them."""
+        return {
+            "max_neighbors": int(self.max_neighbors),
+            "min_similarity": float(self.min_similarity),
+            "strategy": self.strategy,
+        }
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any], *, symmetric: bool) -> Self:
+        """Return the rules that a matrix was made by; usual ones where it was given ready."""
+        return cls(
+            settings.get("max_neighbors", 100),
+            settings.get("min_similarity", 0.0),
+            settings.get("strategy", "symmetric" if symmetric else "rows"),
+        )
+
+
+def column_order(vocabulary: Vocabulary, order: Order | ArrayLike) -> NDArray[np.int32]:
+    """Return the permutation in which columns take their neighbours.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no such order, or weights are not one finite number a term.
+    """
+    ranks = vocabulary.ranks()
+    keys: NDArray[Any]
+    if not isinstance(order, str):
+        keys = -_checked_weights(order, len(vocabulary))
+    elif order not in get_args(Order):
+        raise InvalidInputError(
+            f"order is {order!r}; choose one of {', '.join(get_args(Order))}, or give one weight "
+            "a term."
+        )
+    else:
+        frequencies = vocabulary.document_frequencies
+        if order == "vocabulary" or frequencies is None:
+            return np.argsort(ranks, kind="stable").astype(np.int32)
+        keys = -frequencies if order == "frequent_first" else frequencies
+    return np.lexsort((ranks, keys)).astype(np.int32)
+
+
+def _checked_weights(given: ArrayLike, n_terms: int) -> NDArray[np.float64]:
+    try:
+        weights = np.asarray(given, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"order cannot be read as one weight a term: {error}") from error
+    if weights.shape != (n_terms,) or not np.isfinite(weights).all():
+        raise InvalidInputError(
+            f"order has shape {weights.shape}; give one finite weight for each of the {n_terms} "
+            "terms."
+        )
+    return weights
+
+
+def is_count(value: object) -> bool:
+    """Whether a value is a whole number of 0 or more."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return whole and int(value) >= 0  # type: ignore[call-overload]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating)
