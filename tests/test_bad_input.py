@@ -13,12 +13,15 @@ from scipy.sparse import csr_array
 import strategies as own
 from expected import RANKINGS
 from softcosine import errors
-from softcosine.errors import SoftCosineError
+from softcosine.errors import InvalidInputError, SoftCosineError
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.soft_neighbors import SoftNeighbors
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space import measures, transforms
 from softcosine.text.analyzer import Analyzer
+from softcosine.text.corpus import analyze
+from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.weighting import Weighting
 from toys import ToySource, similarity_matrix
 
 WILD = (
@@ -181,3 +184,37 @@ def test_awkward_texts_are_indexed_searched_and_saved(tmp_path_factory, texts, q
         assert hit.text == texts[hit.number]
         assert str(hit.snippet) is not None
         assert index.explain(query, hit.id).score == hit.score
+
+
+SLIPS = {
+    "the analyzer's name": lambda: SoftIndex.from_texts(["a b"], analyzer="english"),
+    "the analyzer's name, alone": lambda: analyze(["a b"], "english"),
+    "the weighting's name": lambda: SoftIndex.from_texts(["a b"], weighting="bm25"),
+    "no weighting": lambda: SoftIndex.from_texts(["a b"], plain=True).with_weighting(None),
+    "no such ranking": lambda: SoftIndex.from_texts(["a b"], plain=True).with_weighting(
+        Weighting(), ranking="zz"
+    ),
+    "a weighting of neighbours": lambda: SoftNeighbors(
+        similarity_matrix(np.eye(1), Vocabulary(["a"])), weighting="x"
+    ).fit([[1]]),
+    "progress": lambda: SoftIndex.from_texts(["a b"], progress=3),
+    "b": lambda: Weighting(b="x"),
+    "k1": lambda: Weighting(k1=None),
+    "stop words": lambda: Analyzer(stop_words=3),
+    "no terms": lambda: Vocabulary(None),
+    "a score beyond all numbers": lambda: SoftIndex.from_texts(["a b"], plain=True).search(
+        "a", min_score=10**400
+    ),
+    "a similarity beyond all numbers": lambda: measures.sparse_soft_cosine_similarity(
+        [[1]], None, similarity_matrix(np.eye(1), Vocabulary(["a"])), min_similarity=10**400
+    ),
+    "a weight beyond all numbers": lambda: measures.soft_norm(
+        np.array([[10**400]], object), similarity_matrix(np.eye(1), Vocabulary(["a"]))
+    ),
+}
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_likely_slips_are_named(slip):
+    with pytest.raises(InvalidInputError):
+        SLIPS[slip]()

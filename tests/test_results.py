@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import pickle
 
 import pytest
 
@@ -91,3 +92,15 @@ def test_tables_need_pandas_and_say_how_to_get_it(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without_pandas)
     with pytest.raises(MissingDependencyError, match=r"pip install 'softcosine\[pandas\]'"):
         tea_hits().to_pandas()
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_results_and_indexes_can_be_sent_to_other_processes(stored, tmp_path):
+    index = SoftIndex.from_texts(["green tea", "black coffee"], plain=True)
+    if stored:
+        index.save(tmp_path / "index")
+        index = SoftIndex.open(tmp_path / "index")
+    hits = pickle.loads(pickle.dumps(index)).search("tea")
+    again = pickle.loads(pickle.dumps(hits))
+    assert again == hits == index.search("tea")
+    assert again[0].snippet == hits[0].snippet

@@ -22,10 +22,10 @@ from softcosine.matrix.term_similarity_matrix import (
 from softcosine.sources.english import english_share
 from softcosine.sources.guard import Guarded
 from softcosine.sources.source import TermSimilaritySource
-from softcosine.text.analyzer import Analyzer
+from softcosine.text.analyzer import Analyzer, checked_analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
 from softcosine.text.vocabulary import Vocabulary
-from softcosine.text.weighting import Weighting
+from softcosine.text.weighting import Weighting, checked_weighting
 
 __all__ = ["Progress", "build"]
 
@@ -54,6 +54,12 @@ def build(
     if sum((source is not None, S is not None, plain)) > 1:
         raise InvalidInputError("source, S and plain exclude each other; give at most one of them.")
     check_ranking(ranking)
+    if analyzer is not None:
+        checked_analyzer(analyzer)
+    if weighting is not None:
+        checked_weighting(weighting)
+    if progress is not None and not callable(progress):
+        raise InvalidInputError(f"progress is {progress!r}; pass a function, or None.")
     if S is not None:
         checked_similarity(S)
     if source is not None:

@@ -119,6 +119,9 @@ class StoredDocuments:
     def __len__(self) -> int:
         return self._n_docs
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StoredDocuments, (self._path, self._n_docs)
+
     def __del__(self) -> None:
         connection = getattr(self, "_connection", None)
         if connection is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 from softcosine.index.rankings import TITLES
@@ -42,6 +43,16 @@ class Hit:
     def snippet(self) -> Snippet:
         """The passage that best shows why it was found."""
         return self._snippet(self.text)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What makes the snippet holds the whole index, so the snippet itself is kept.
+        found = (self.id, self.score, self.text, self.metadata, self.number)
+        return Hit, (*found, partial(_kept, self.snippet))
+
+
+def _kept(passage: Snippet, text: str) -> Snippet:
+    """Return a snippet that was made already."""
+    return passage
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from softcosine.index.workspace import Kept, Workspace
 from softcosine.kernels.documents import rank_candidates
 from softcosine.kernels.panel import PANEL
 from softcosine.kernels.search import expand, find_candidates
+from softcosine.matrix.reading import is_number
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.norms import roots
 
@@ -388,13 +389,9 @@ class Searcher:
 
 def check_min_score(min_score: float) -> float:
     """Return min_score if it is a number; InvalidInputError otherwise."""
-    if (
-        isinstance(min_score, bool)
-        or not isinstance(min_score, int | float | np.integer | np.floating)
-        or np.isnan(min_score)
-    ):
-        raise InvalidInputError(f"min_score is {min_score!r}; it must be a number.")
-    return float(min_score)
+    if is_number(min_score):
+        return float(min_score)
+    raise InvalidInputError(f"min_score is {min_score!r}; it must be a number.")
 
 
 def check_k(k: int) -> int:

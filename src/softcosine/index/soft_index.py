@@ -23,7 +23,7 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, check
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
-from softcosine.text.weighting import Weighting
+from softcosine.text.weighting import Weighting, checked_weighting
 
 __all__ = ["SoftIndex"]
 
@@ -179,7 +179,10 @@ class SoftIndex:
 
     def with_weighting(self, weighting: Weighting, *, ranking: str | None = None) -> Self:
         """Return an index over the same postings with other term weights, or another ranking."""
-        return self._changed(weighting=weighting, ranking=ranking or self.ranking)
+        return self._changed(
+            weighting=checked_weighting(weighting),
+            ranking=self.ranking if ranking is None else check_ranking(ranking),
+        )
 
     def search(
         self,

@@ -15,7 +15,7 @@ from softcosine.index.searcher import QueryVector, Searcher, check_k
 from softcosine.index.segment import Segment
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.space.norms import checked_matrix
-from softcosine.text.weighting import Weighting
+from softcosine.text.weighting import Weighting, checked_weighting
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,6 +124,8 @@ class SoftNeighbors:
         InvalidInputError, VocabularyMismatchError, IndefiniteMatrixError
         """
         checked_similarity(self.S).require_symmetric("SoftNeighbors")
+        if self.weighting is not None:
+            checked_weighting(self.weighting)
         X = _non_negative(checked_matrix(X, len(self.S), "X"), "X")
         whole = X.nnz == 0 or bool(np.all(X.data == np.rint(X.data)) and X.data.max() < 2**53)
         if self.weighting is not None and not whole:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
+from softcosine.matrix.reading import is_number
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.space.norms import (
     balanced,
@@ -182,7 +183,7 @@ def sparse_soft_cosine_similarity(
     X, Y, matrix = _balanced_operands(X, Y, S)
     if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
         raise InvalidInputError(f"k is {k!r}; it must be a whole number of 1 or more, or None.")
-    if not isinstance(min_similarity, int | float | np.number) or np.isnan(min_similarity):
+    if not is_number(min_similarity):
         raise InvalidInputError(f"min_similarity is {min_similarity!r}; it must be a number.")
     y_scaled = scaled_rows(reciprocal(soft_norms(Y, Y @ matrix, matrix)), Y).T.tocsr()
     blocks = []

@@ -12,7 +12,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.text.stop_words import ENGLISH
 from softcosine.text.words import Span, find_words, normalize, word_spans
 
-__all__ = ["Analyzer"]
+__all__ = ["Analyzer", "checked_analyzer"]
 
 # Raised when a rule of words.py or of this file changes what a text's terms are.
 _RULES = 1
@@ -244,6 +244,10 @@ def _stop_words(given: str | Iterable[str] | None) -> frozenset[str]:
                 f"{', '.join(sorted(_STOP_WORDS))}, or pass the words themselves in a list."
             )
         return _STOP_WORDS[given]
+    if not isinstance(given, Iterable):
+        raise InvalidInputError(
+            f"stop_words is {given!r}; pass the words in a list, or the name of a language."
+        )
     words = list(given)
     for word in words:
         if not isinstance(word, str):
@@ -276,6 +280,15 @@ def is_token_list(document: object) -> bool:
     return isinstance(document, list | tuple) or (
         hasattr(document, "__array__") and getattr(document, "ndim", 0) == 1
     )
+
+
+def checked_analyzer(analyzer: object) -> Analyzer:
+    """Return the analyzer; InvalidInputError says how to make one."""
+    if not isinstance(analyzer, Analyzer):
+        raise InvalidInputError(
+            f"the analyzer is {analyzer!r}; pass an Analyzer, such as Analyzer('english')."
+        )
+    return analyzer
 
 
 def describe(value: object) -> str:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.counting import count_documents, count_terms, expand
-from softcosine.text.analyzer import Analyzer, describe, is_token_list
+from softcosine.text.analyzer import Analyzer, checked_analyzer, describe, is_token_list
 from softcosine.text.pieces import PieceTable, TokenTable
 from softcosine.text.vocabulary import Vocabulary
 
@@ -133,7 +133,7 @@ def analyze(
     """
     for name, limit in (("min_df", min_df), ("max_df", max_df)):
         _check_limit(name, limit)
-    rules = Analyzer() if analyzer is None else analyzer
+    rules = Analyzer() if analyzer is None else checked_analyzer(analyzer)
     stream = _with_ngrams(_terms(_read(texts, progress), rules), rules.max_ngram)
     frequencies, _ = _document_frequencies(
         stream.tokens, stream.offsets, n_terms=len(stream.strings)

@@ -17,7 +17,7 @@ from softcosine.text.packing import pack_strings, unpack_strings
 if TYPE_CHECKING:
     from softcosine.text.analyzer import Analyzer
 
-__all__ = ["Vocabulary"]
+__all__ = ["Vocabulary", "checked_vocabulary"]
 
 
 class Vocabulary:
@@ -349,9 +349,20 @@ class Vocabulary:
         return f"<Vocabulary: {len(self)} terms{documents}>"
 
 
+def checked_vocabulary(vocabulary: object) -> Vocabulary:
+    """Return the vocabulary; InvalidInputError says how to make one."""
+    if not isinstance(vocabulary, Vocabulary):
+        raise InvalidInputError(
+            f"the vocabulary is of type {type(vocabulary).__name__}; pass Vocabulary(terms)."
+        )
+    return vocabulary
+
+
 def _checked_terms(terms: Iterable[str]) -> tuple[str, ...]:
     if isinstance(terms, str):
         raise InvalidInputError("terms is one string; wrap it in a list.")
+    if not isinstance(terms, Iterable):
+        raise InvalidInputError(f"terms is of type {type(terms).__name__}; pass a list of strings.")
     checked = tuple(terms)
     for number, term in enumerate(checked):
         if not isinstance(term, str):

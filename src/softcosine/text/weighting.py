@@ -14,7 +14,7 @@ from softcosine.errors import InvalidInputError, VocabularyMismatchError
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Weighting"]
+__all__ = ["Weighting", "checked_weighting"]
 
 _Floats = NDArray[np.float64]
 
@@ -72,10 +72,10 @@ class Weighting:
                 raise InvalidInputError(
                     f"{name} is {getattr(self, name)!r}; choose one of {', '.join(table)}."
                 )
-        if not 0 <= self.k1 < np.inf:
-            raise InvalidInputError(f"k1 is {self.k1}; it must be finite and at least 0.")
-        if not 0 <= self.b <= 1:
-            raise InvalidInputError(f"b is {self.b}; it must be between 0 and 1.")
+        if not (_is_real(self.k1) and 0 <= self.k1 < np.inf):
+            raise InvalidInputError(f"k1 is {self.k1!r}; it must be finite and at least 0.")
+        if not (_is_real(self.b) and 0 <= self.b <= 1):
+            raise InvalidInputError(f"b is {self.b!r}; it must be between 0 and 1.")
 
     @property
     def depends_on_length(self) -> bool:
@@ -323,3 +323,16 @@ def _length_ratios(counts: csr_array, average_length: float | None) -> _Floats:
             f"average_length is {average_length}; it must be finite and above 0."
         )
     return lengths / average_length
+
+
+def checked_weighting(weighting: object) -> Weighting:
+    """Return the weighting; InvalidInputError says how to make one."""
+    if not isinstance(weighting, Weighting):
+        raise InvalidInputError(
+            f"the weighting is {weighting!r}; pass a Weighting, such as Weighting(tf='log')."
+        )
+    return weighting
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
