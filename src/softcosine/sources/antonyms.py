@@ -69,6 +69,63 @@ class Antonyms:
         with Path(path).open(encoding="utf-8") as lines:
             return cls(_read_pairs(lines, str(path)))
 
+    @classmethod
+    def load(cls, path: str | PathLike[str], *, format: str | None = None) -> Antonyms:
+        """Read a list of antonyms in any format that synonyms are read in, gzipped or not.
+
+        Parameters
+        ----------
+        path : path
+            The first term of a line is the opposite of each of the others; weights do not count.
+        format : str, optional
+            See `softcosine.sources.synonym_files.read_groups`. By default told from the name's
+            ending and the first line.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        MalformedFileError
+            If a line breaks the format, or pairs a word with itself.
+        """
+        from softcosine.sources.synonym_files import read_groups
+
+        groups = read_groups(path, weight=1.0, format=format)
+        pairs = ((terms[0], other) for terms, _ in groups for other in terms[1:])
+        try:
+            return cls(_written(pairs))
+        except MalformedFileError:
+            raise
+        except InvalidInputError as error:
+            raise MalformedFileError(Path(path), str(error)) from None
+
+    @classmethod
+    def from_wordnet(cls, path: str | PathLike[str] | None = None) -> Antonyms:
+        """Read the antonyms of a WordNet.
+
+        Parameters
+        ----------
+        path : path, optional
+            See `softcosine.sources.wordnet_files.read_wordnet`. By default the usual places.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no WordNet; says where it looked.
+        MalformedFileError
+            If a file breaks its format; names the line.
+        """
+        from softcosine.sources.wordnet_files import read_wordnet
+
+        wordnet = read_wordnet(path)
+        pairs = (
+            (left, right)
+            for source, a, target, b in wordnet.related("antonym").tolist()
+            for left in (wordnet.words[source] if a == 0 else (wordnet.words[source][a - 1],))
+            for right in (wordnet.words[target] if b == 0 else (wordnet.words[target][b - 1],))
+        )
+        return cls(_written(pairs))
+
     @property
     def pairs(self) -> frozenset[tuple[str, str]]:
         """Every pair once, casefolded, the earlier string first."""
@@ -103,6 +160,16 @@ class Antonyms:
             np.bool_,
             len(left),
         )
+
+
+def _written(pairs: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
+    """Give pairs in every way in which their terms can stand in an analyzed text."""
+    from softcosine.sources.synonyms import written_terms
+
+    for left, right in pairs:
+        for a in written_terms(left):
+            for b in written_terms(right):
+                yield a, b
 
 
 def _read_pairs(lines: Iterable[str], path: str) -> Iterable[tuple[str, str]]:

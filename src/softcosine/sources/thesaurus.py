@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,53 +13,21 @@ from numpy.typing import NDArray
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.thesaurus import members_by_concepts, similarities_by_concepts
 from softcosine.sources.concepts import Concepts
+from softcosine.sources.members import Asked, Searched
 from softcosine.sources.neighbors import Neighbors, StringOrder
-from softcosine.sources.ragged import slices
 from softcosine.sources.source import SourceState, check_limit, check_pairs, equal_strings
 from softcosine.sources.threads import for_each_chunk
 
 if TYPE_CHECKING:
     pass
 
+if TYPE_CHECKING:
+    from softcosine.sources.wordnet_measures import Counts, Measure
+
 __all__ = ["ThesaurusSimilarity"]
 
-_BLOCK_PLACES = 1 << 22  # of neighbours that are found before they are ordered
 _CHUNK_TERMS = 256
-
-
-@dataclass(frozen=True, slots=True)
-class _Searched:
-    """The known strings of one searched sequence, by the concepts above them."""
-
-    strings: Sequence[str]
-    rows: NDArray[np.int32]  # word of each string, or -1
-    by_row: NDArray[np.int64]  # positions ordered by their word
-    starts: NDArray[np.int64]  # members of concept c are at starts[c]:starts[c + 1]
-    members: NDArray[np.int32]  # positions in the sequence, by increasing cost
-    costs: NDArray[np.float32]
-    keys: NDArray[np.float64]  # concept * span + cost of each member, ascending
-    span: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """Known terms, and the members of the concepts above them that can be near enough."""
-
-    searched: _Searched
-    rows: NDArray[np.int32]
-    starts: NDArray[np.int64]  # entries of asked term i are at starts[i]:starts[i + 1]
-    firsts: NDArray[np.int64]  # members to look at
-    lasts: NDArray[np.int64]
-    costs: NDArray[np.float32]
-    weights: NDArray[np.float32]
-    room: NDArray[np.int64]  # how many neighbours each term can have at most
-
-    def blocks(self) -> list[slice]:
-        """Cut the terms into blocks whose neighbours take a bounded place."""
-        before = np.cumsum(self.room)
-        cuts = np.searchsorted(before, np.arange(_BLOCK_PLACES, before[-1], _BLOCK_PLACES))
-        bounds = np.unique(np.concatenate(([0], cuts, [len(before)])))
-        return [slice(int(start), int(stop)) for start, stop in pairwise(bounds)]
+_THRESHOLDS = {"path": 0.3, "wu_palmer": 0.85, "lin": 0.7}
 
 
 class ThesaurusSimilarity:
@@ -100,7 +66,7 @@ class ThesaurusSimilarity:
         self._exponent = float(exponent)
         self._found = {word: row for row, word in enumerate(concepts.words)}
         self._order = StringOrder()
-        self._searched: _Searched | None = None  # the last tuple
+        self._searched: Searched | None = None  # the last tuple
 
     @classmethod
     def load(
@@ -149,6 +115,98 @@ class ThesaurusSimilarity:
 
         groups = read_groups(path, weight=weight, format=format, progress=progress)
         return cls(concepts_of_groups(groups), name=Path(path).name)
+
+    @classmethod
+    def from_wordnet(
+        cls,
+        path: str | PathLike[str] | None = None,
+        *,
+        measure: Measure = "path",
+        relations: Sequence[str] | None = None,
+        threshold: float | None = None,
+        exponent: float = 1.0,
+        max_senses: int | None = None,
+        counts: Counts | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> ThesaurusSimilarity:
+        r"""Similarity by WordNet: of two words, that of their most similar synsets.
+
+        Two synsets are compared by a common ancestor c, themselves included, the one that makes
+        them most similar; the ways up to it are d and d' steps long:
+
+        ``"path"``
+            1 / (1 + d + d'), Rada et al. (1989); its logarithm is Leacock & Chodorow's (1998).
+        ``"wu_palmer"``
+            2 n / (d + d' + 2 n), Wu & Palmer (1994), with n the number of synsets from the root
+            down to c, on the longest way.
+        ``"lin"``
+            2 I(c) / (I(a) + I(b)), Lin (1998). I(c) is minus the logarithm of the share of c in
+            the occurrences of its part of speech (Resnik 1995): every synset occurs once, and for
+            its share of the `counts` of each of its words, and wherever something below it does.
+            Without counts it is the intrinsic information of Seco et al. (2004).
+
+        Words of one synset have similarity 1. Ancestors are found along hypernyms and instance
+        hypernyms, within a part of speech; verbs, which have many roots, get one above them all.
+
+        Parameters
+        ----------
+        path : path, optional
+            Folder, or zip file, of Princeton's files ``data.noun``, ..., as Debian's package
+            ``wordnet-base`` and nltk have them, or folder of two tables; see
+            `softcosine.sources.wordnet_files.read_wordnet`. By default the usual places.
+        measure : "path", "wu_palmer" or "lin", default "path"
+        relations : sequence of str, optional
+            What counts as a step. By default ``"hypernym"`` and ``"instance_hypernym"``, and for
+            paths ``"similar"`` (adjectives) too. A path may begin and end with one step along a
+            further relation, in either direction, into another part of speech as well: also_see,
+            attribute, cause, derivation, domain, entailment, holonym, participle, pertainym,
+            verb_group.
+        threshold : float, optional
+            Least similarity that counts, before the exponent. The lower, the longer the walks. By
+            default 0.25 for paths, 0.8 for Wu & Palmer, 0.5 for Lin.
+        exponent : float, default 1.0
+            Power that similarities are raised to.
+        max_senses : int, optional
+            How many of a word's synsets count for each part of speech, the most frequent first;
+            needs the files ``index.noun``, ... . By default all.
+        counts : Vocabulary or mapping of str to float, optional
+            How often words occur, for Lin's measure; of a vocabulary, in how many documents.
+        progress : callable, optional
+            Called as ``progress(done, total)`` while the files are read, in synsets.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no WordNet; says where it looked.
+        MalformedFileError
+            If a file breaks its format, points to a synset that is not there, or its hypernyms go
+            round in a circle; names the place.
+        InvalidInputError
+            If a setting is not one of the above.
+
+        Notes
+        -----
+        WordNet 3.0 takes some 4 seconds to read. Words are looked up as they are written, so
+        inflected ones are not found; a vocabulary of stems is asked by the forms that are.
+
+        Examples
+        --------
+        >>> source = ThesaurusSimilarity.from_wordnet()  # doctest: +SKIP
+        >>> source.similarities(["car", "car"], ["automobile", "ambulance"])  # doctest: +SKIP
+        array([1. , 0.5], dtype=float32)
+        """
+        from softcosine.sources.wordnet_files import read_wordnet
+        from softcosine.sources.wordnet_measures import concepts_of_wordnet, defaults
+
+        steps, least = defaults(measure, relations, threshold)
+        if max_senses is not None and max_senses < 1:
+            raise InvalidInputError(f"max_senses is {max_senses}; needed is 1 or more.")
+        wordnet = read_wordnet(path, max_senses=max_senses, progress=progress)
+        concepts = concepts_of_wordnet(
+            wordnet, measure=measure, relations=steps, threshold=least, counts=counts
+        )
+        name = f"WordNet by {measure} from {least:g}"
+        return cls(concepts, name=name, threshold=least, exponent=exponent)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -238,7 +296,7 @@ class ThesaurusSimilarity:
         if len(known) == 0 or len(among) == 0 or max_neighbors == 0:
             return Neighbors.none(len(terms))
         searched = self._search(among)
-        asked = self._ask(rows[known], searched)
+        asked = Asked.of(self._concepts, rows[known], searched, self._threshold)
         found = [
             self._of_block([terms[i] for i in known[block].tolist()], asked, block, max_neighbors)
             for block in asked.blocks()
@@ -253,27 +311,8 @@ class ThesaurusSimilarity:
             np.concatenate([part.similarities for part in found]),
         )
 
-    def _ask(self, rows: NDArray[np.int32], searched: _Searched) -> _Asked:
-        """Which members of which concepts can be near enough to some known terms."""
-        table = self._concepts
-        of, entries = slices(table.starts, rows)
-        concepts, costs = table.concepts[entries], table.costs[entries]
-        firsts, lasts = searched.starts[concepts], searched.starts[concepts + 1]
-        if self._threshold > 0.0:
-            # A little further than the threshold allows: what is too far, the kernel leaves out.
-            furthest = 2.000_002 / self._threshold * table.weights[concepts].astype(np.float64)
-            ends = np.searchsorted(
-                searched.keys, concepts * searched.span + (furthest - costs), side="right"
-            )
-            lasts = np.clip(ends, firsts, lasts)
-        starts = np.searchsorted(of, np.arange(len(rows) + 1))
-        before = np.zeros(len(firsts) + 1, np.int64)
-        np.cumsum(lasts - firsts, out=before[1:])
-        room = np.minimum(np.diff(before[starts]), len(searched.strings))
-        return _Asked(searched, rows, starts, firsts, lasts, costs, table.weights[concepts], room)
-
     def _of_block(
-        self, terms: Sequence[str], asked: _Asked, block: slice, max_neighbors: int
+        self, terms: Sequence[str], asked: Asked, block: slice, max_neighbors: int
     ) -> Neighbors:
         """Neighbours of some of the known terms."""
         searched = asked.searched
@@ -309,7 +348,7 @@ class ThesaurusSimilarity:
 
         for_each_chunk(work, len(rows), chunk=_CHUNK_TERMS)
         filled = np.arange(places[-1]) - np.repeat(places[:-1], room) < np.repeat(counts, room)
-        also_of, also = self._other_names(terms, rows, searched)
+        also_of, also = searched.other_names(terms, rows)
         return Neighbors.from_pairs(
             np.concatenate((np.repeat(np.arange(len(rows)), counts), also_of)),
             np.concatenate((columns[filled], also)),
@@ -320,43 +359,10 @@ class ThesaurusSimilarity:
             order=self._order,
         )
 
-    def _other_names(
-        self, terms: Sequence[str], rows: NDArray[np.int32], searched: _Searched
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Pairs of a term and a different string that is the same word in another letter case."""
-        by_row = searched.rows[searched.by_row]
-        bounds = np.stack((np.searchsorted(by_row, rows), np.searchsorted(by_row, rows, "right")))
-        of, places = slices(bounds.T.ravel(), 2 * np.arange(len(rows)))
-        positions = searched.by_row[places]
-        differ = [
-            terms[i] != searched.strings[j]
-            for i, j in zip(of.tolist(), positions.tolist(), strict=True)
-        ]
-        return of[differ], positions[differ]
-
-    def _search(self, among: Sequence[str]) -> _Searched:
+    def _search(self, among: Sequence[str]) -> Searched:
         if self._searched is not None and self._searched.strings is among:
             return self._searched
-        rows = self._find(among)
-        by_row = np.argsort(rows, kind="stable")
-        by_row = by_row[np.count_nonzero(rows < 0) :]
-        of, entries = slices(self._concepts.starts, rows[by_row])
-        concepts, costs = self._concepts.concepts[entries], self._concepts.costs[entries]
-        span = float(np.floor(self._concepts.costs.max(initial=0.0))) + 1.0  # of costs
-        keys = concepts * span + costs
-        order = np.argsort(keys, kind="stable")
-        starts = np.zeros(len(self._concepts.weights) + 1, np.int64)
-        np.cumsum(np.bincount(concepts, minlength=len(starts) - 1), out=starts[1:])
-        searched = _Searched(
-            among,
-            rows,
-            by_row,
-            starts,
-            by_row[of[order]].astype(np.int32),
-            costs[order],
-            keys[order].astype(np.float64),
-            span,
-        )
+        searched = Searched.of(self._concepts, among, self._find(among))
         if isinstance(among, tuple):
             self._searched = searched
         return searched
