@@ -140,10 +140,11 @@ class EncodedVectors:
         usable = vectors.any(axis=1)
         size = len(self._rows)
         needed = size + int(usable.sum())
-        if needed > len(self._vectors):
+        if needed > len(self._vectors) or not self.dimensions:
             # A new array: those who hold the old one go on with it.
             grown = np.zeros((max(needed, 3 * size // 2), vectors.shape[1]), np.float32)
-            grown[:size] = self._vectors[:size]
+            if size:
+                grown[:size] = self._vectors[:size]
             self._vectors = grown
         self._vectors[size:needed] = vectors[usable]
         kept = [terms[i] for i in np.flatnonzero(usable).tolist()]
