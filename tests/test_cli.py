@@ -322,3 +322,48 @@ def test_without_options_similarities_come_from_the_vectors_and_the_texts(run, t
     assert "Indexed 4 documents" in shown
     assert "English vectors" in shown
     assert "bike.txt" in run("search", tmp_path / "a.index", "bike")
+
+
+@pytest.fixture(scope="module")
+def decided_folder(tmp_path_factory) -> Path:
+    from softcosine.index.soft_index import SoftIndex
+    from softcosine.sources.decisions import Decisions, decided
+    from softcosine.sources.embedding import EmbeddingSimilarity
+
+    decisions = Decisions.of(
+        pinned={("bicycle", "tea"): 0.4}, forbidden=[("bicycle", "car")], weighed={"tyre": 0.5}
+    )
+    source = decided(EmbeddingSimilarity.english(), decisions)
+    path = tmp_path_factory.mktemp("cli") / "decided.index"
+    texts = [text.replace("cars", "car") for text in TEXTS.values()]
+    SoftIndex.from_texts(texts, source=source).save(path)
+    return path
+
+
+def test_terms_shows_where_each_neighbour_comes_from(run, decided_folder):
+    shown = run("terms", decided_folder, "bicycle", "--origins")
+    assert "pinned 0.40" in shown
+    assert "times 0.5" in shown
+    assert "car  forbidden (english 0." in shown
+    plain = run("terms", decided_folder, "bicycle")
+    assert "english" not in plain
+    assert plain.splitlines()[1].split()[1] == shown.splitlines()[1].split()[1]
+
+
+def test_origins_as_json_are_trees(run, decided_folder):
+    record = json.loads(run("terms", decided_folder, "bicycle", "-o", "--json"))
+    assert set(record) == {"word", "indexed", "neighbors", "forbidden"}
+    neighbors = {one["word"]: one["origin"] for one in record["neighbors"]}
+    assert "car" not in neighbors
+    assert neighbors["tea"]["parts"][0]["parts"][0]["name"] == "pinned"
+    assert [one["word"] for one in record["forbidden"]] == ["car"]
+    outside = json.loads(run("terms", decided_folder, "bike", "-o", "--json"))
+    assert not outside["indexed"]
+    assert all("origin" in one for one in outside["neighbors"])
+    plain = json.loads(run("terms", decided_folder, "bike", "--json"))
+    assert set(plain["neighbors"][0]) == {"word", "similarity"}
+
+
+def test_origins_need_a_source(run, source_file, tmp_path):
+    run("index", source_file, "-o", tmp_path / "a.index", "--plain")
+    assert "keeps no source" in run("terms", tmp_path / "a.index", "tea", "-o", code=2)

@@ -9,8 +9,9 @@ import pytest
 
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.sources.antonyms import Antonyms
+from softcosine.sources.decisions import pinned
 from softcosine.sources.embedding import EmbeddingSimilarity
-from softcosine.sources.guard import Guarded
+from softcosine.sources.guard import Guarded, guarded
 
 ALIKE = ["hot", "cold", "COLD", "Cold", "cool", "warm", "E1042", "٣", "mild"]
 
@@ -71,3 +72,19 @@ def test_wrong_antonyms_are_refused() -> None:
         Antonyms([("hot", "HOT")])
     with pytest.raises(InvalidInputError, match="antonyms is 'german'"):
         Guarded(alike(), antonyms="german")  # type: ignore[arg-type]
+
+
+def test_a_persons_decisions_stand_above_the_guard() -> None:
+    words = ["hot", "cold", "E1", "E2"]
+    vectors = EmbeddingSimilarity(words, [[1, 0], [1, 0.1], [1, 0.2], [1, 0.3]])
+    source = guarded(pinned(vectors, {("hot", "cold"): 0.25, ("E1", "E2"): 0.5}))
+    assert source.similarities(["hot", "E1"], ["cold", "E2"]).tolist() == [0.25, 0.5]
+    assert source.similarities(["hot"], ["E1"]).tolist() == [0.0]
+    below = guarded(guarded(vectors))
+    assert isinstance(below, Guarded)
+    assert below.source is vectors
+
+
+def test_only_sources_are_guarded() -> None:
+    with pytest.raises(InvalidInputError, match="'english' is not a term similarity source"):
+        Guarded("english")  # type: ignore[arg-type]

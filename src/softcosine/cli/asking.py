@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from softcosine.index.explanation import Explanation
     from softcosine.index.results import Hits
     from softcosine.index.soft_index import SoftIndex
+    from softcosine.sources.provenance import Origin
 
 __all__ = ["explain", "search", "similar", "terms"]
 
@@ -137,18 +138,26 @@ def terms(
     index: Index,
     words: Annotated[list[str], typer.Argument(metavar="WORD", help="Single words.")],
     k: Limit = 10,
+    origins: Annotated[
+        bool, typer.Option("--origins", "-o", help="Say where each similarity comes from.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show which indexed words are similar to a word, itself indexed or not.
 
-      softcosine terms faq.index tyre puncture
+      softcosine terms faq.index tyre puncture --origins
 
-    A similarity lies between 0 and 1: how much of its weight the other word counts for.
-    JSON: word, indexed, and neighbors of word and similarity.
+    A similarity lies between 0 and 1: how much of its weight the other word counts for. Its
+    origins are the sources that it rests on, such as english (the bundled vectors), texts (what
+    the indexed texts teach) or pinned (a person's decision), each with what it says; in brackets
+    those that say something else. Words that a person forbids beside it are named too.
+
+    JSON: word, indexed, and neighbors of word and similarity; with --origins also of origin, a
+    tree of name, similarity, counts, note and parts; and forbidden, of word and origin.
     """
     opened = _open(index)
     for word in words:
-        _show_neighbors(opened, word, k, as_json)
+        _show_neighbors(opened, word, k, origins, as_json)
 
 
 def _open(path: Path) -> SoftIndex:
@@ -182,8 +191,8 @@ def _answer(
         show_hits(hits, len(opened), seconds, explanations)
 
 
-def _show_neighbors(opened: SoftIndex, word: str, k: int, as_json: bool) -> None:
-    from softcosine.cli.showing import console, print_json, printable
+def _show_neighbors(opened: SoftIndex, word: str, k: int, origins: bool, as_json: bool) -> None:
+    from softcosine.cli.showing import print_json, show_neighbors
 
     parsed = opened.parse(word)
     n_terms = len(parsed.terms) + len(parsed.outside) + len(parsed.unknown)
@@ -196,16 +205,37 @@ def _show_neighbors(opened: SoftIndex, word: str, k: int, as_json: bool) -> None
             f"{word!r} stands in no document, and nothing similar to it is known."
         )
     neighbors = opened.neighbors(word, k=k)
-    indexed = not parsed.outside
+    record: dict[str, Any] = {"word": word, "indexed": not parsed.outside}
+    record["neighbors"] = [{"word": other, "similarity": s} for other, s in neighbors]
+    if not origins:
+        told, forbidden = [""] * len(neighbors), []
+    else:
+        # A source is asked about the word that stands for a term.
+        asked = opened.S.representatives[parsed.terms[0]] if not parsed.outside else None
+        asked = parsed.outside[0].word if asked is None else asked
+        found, kept_off = _origins(opened, asked, [other for other, _ in neighbors])
+        for one, origin in zip(record["neighbors"], found, strict=True):
+            one["origin"] = origin.to_dict()
+        record["forbidden"] = [{"word": w, "origin": o.to_dict()} for w, o in kept_off.items()]
+        told = [str(origin) for origin in found]
+        forbidden = [f"{other}  {origin}" for other, origin in kept_off.items()]
     if as_json:
-        record: dict[str, Any] = {"word": word, "indexed": indexed}
-        record["neighbors"] = [{"word": other, "similarity": s} for other, s in neighbors]
         print_json(record)
-        return
-    out = console()
-    out.print(printable(word), style="bold", end="")
-    out.print("" if indexed else "  (in no document)", style="yellow")
-    for other, similarity in neighbors:
-        out.print(f"  {similarity:.3f}  {printable(other)}")
-    if not neighbors:
-        out.print("  no indexed word is similar to it")
+    else:
+        show_neighbors(record, told, forbidden)
+
+
+def _origins(
+    opened: SoftIndex, word: str, others: list[str]
+) -> tuple[list[Origin], dict[str, Origin]]:
+    """Where similarities come from, and which words a person forbids beside the word."""
+    from softcosine.sources.provenance import origins, overruled
+
+    if opened.source is None:
+        raise InvalidInputError(
+            "the index keeps no source of its similarities, so that their origins are not known; "
+            "it was made without one, or with one that cannot be saved."
+        )
+    kept_off = overruled(opened.source, word)
+    found = origins(opened.source, [word] * len(others + kept_off), others + kept_off)
+    return found[: len(others)], dict(zip(kept_off, found[len(others) :], strict=True))

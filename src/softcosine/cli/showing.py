@@ -33,6 +33,7 @@ __all__ = [
     "printable",
     "show_explanation",
     "show_hits",
+    "show_neighbors",
     "size",
 ]
 
@@ -253,6 +254,39 @@ def show_explanation(explanation: Explanation, passage: str) -> None:
     if not explanation.parts:
         out.print("No word of the document is like a word of the query.")
     out.print(f"Score: {RANKINGS.get(explanation.ranking, explanation.ranking)}.", style="dim")
+
+
+def show_neighbors(record: dict[str, Any], told: Sequence[str], forbidden: Sequence[str]) -> None:
+    """Print the neighbours of a word, and where each comes from, if that was asked for.
+
+    Parameters
+    ----------
+    record : dict
+        As ``terms --json`` prints it.
+    told : sequence of str
+        The origin of each neighbour, or empty strings.
+    forbidden : sequence of str
+        Words that a person keeps off, and who else says what.
+    """
+    from rich.table import Table
+
+    out = console()
+    out.print(printable(record["word"]), style="bold", end="")
+    out.print("" if record["indexed"] else "  (in no document)", style="yellow")
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    if any(told):
+        table.add_column(style="dim", overflow="fold")
+    for one, origin in zip(record["neighbors"], told, strict=True):
+        shown = f"  {one['similarity']:.3f}", printable(one["word"])
+        table.add_row(*shown, *([printable(origin)] if origin else []))
+    if record["neighbors"]:
+        out.print(table)
+    else:
+        out.print("  no indexed word is similar to it")
+    for line in forbidden:
+        out.print(f"  {printable(line)}", style="dim")
 
 
 class Reporter:

@@ -123,6 +123,27 @@ class DecidedSimilarity:
         answer[equal_strings(left, right)] = 1.0
         return answer
 
+    def verdicts(self, left: Sequence[str], right: Sequence[str]) -> list[tuple[str, float]]:
+        """Return what was decided about each pair.
+
+        Returns
+        -------
+        list of (str, float)
+            "pinned" and to what, "forbidden", "isolated" (also of words that are left their
+            pinned neighbours only), or "weighed" and by what: 1 if nothing was decided.
+        """
+        check_pairs(left, right)
+        rows, columns = self._table.find(left), self._table.find(right)
+        pins = self._table.pins(rows, columns).tolist()
+        weights = self._table.pair_weight(rows, columns).tolist()
+        answer = []
+        for pin, weight in zip(pins, weights, strict=True):
+            if pin >= 0.0:
+                answer.append(("pinned" if pin else "forbidden", pin))
+            else:
+                answer.append(("weighed" if weight else "isolated", weight))
+        return answer
+
     def neighbors(
         self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
     ) -> Neighbors:
@@ -326,14 +347,20 @@ class _Table:
         answer[pairs] = self.pair_pins[places]
         return answer
 
+    def pair_weight(
+        self, rows: NDArray[np.int64], columns: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Return what each pair is weighed by: its own weight times those of both words."""
+        weights: NDArray[np.float64] = self.weights[rows] * self.weights[columns]
+        pairs, places = self._pairs(rows, columns)
+        weights[pairs] *= self.pair_weights[places]
+        return weights
+
     def weigh(
         self, raw: NDArray[np.float32], rows: NDArray[np.int64], columns: NDArray[np.int64]
     ) -> NDArray[np.float32]:
-        """Multiply similarities by the weights of their pairs and of both words."""
-        weights = self.weights[rows] * self.weights[columns]
-        pairs, places = self._pairs(rows, columns)
-        weights[pairs] *= self.pair_weights[places]
-        return (raw.astype(np.float64) * weights).astype(np.float32)
+        """Multiply similarities by the weights of their pairs."""
+        return (raw.astype(np.float64) * self.pair_weight(rows, columns)).astype(np.float32)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.sources.antonyms import Antonyms
+from softcosine.sources.decisions import DecidedSimilarity
 from softcosine.sources.neighbors import Neighbors
+from softcosine.sources.parts import check_source
 from softcosine.sources.source import (
     SourceState,
     TermSimilaritySource,
@@ -23,9 +25,20 @@ from softcosine.sources.source import (
 )
 from softcosine.text.packing import pack_strings, unpack_strings
 
-__all__ = ["Guarded"]
+__all__ = ["Guarded", "guarded"]
 
 _DIGIT = re.compile(r"\d")
+
+
+def guarded(source: TermSimilaritySource) -> Guarded | DecidedSimilarity:
+    """Return a source with a guard of the default settings, unless it has one.
+
+    The guard goes below a person's decisions, which have the last word: a pinned pair stays,
+    though its words be antonyms or hold digits.
+    """
+    if isinstance(source, DecidedSimilarity):
+        return DecidedSimilarity(guarded(source.source), source.decisions)
+    return source if isinstance(source, Guarded) else Guarded(source)
 
 
 class Guarded:
@@ -67,6 +80,7 @@ class Guarded:
                     f"antonyms is {antonyms!r}; needed is 'english', None or Antonyms(pairs)."
                 )
             antonyms = Antonyms.english()
+        check_source(source)
         self._source = source
         self._antonyms = Antonyms(()) if antonyms is None else antonyms
         self._isolate_digits = isolate_digits
@@ -102,10 +116,11 @@ class Guarded:
         """Similarity of the pairs ``(left[i], right[i])``; 0 for pairs that are kept apart."""
         check_pairs(left, right)
         answer = np.array(self._source.similarities(left, right), np.float32)
-        answer[self._apart(left, right)] = 0.0
+        answer[self.apart(left, right)] = 0.0
         return answer
 
-    def _apart(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
+    def apart(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether the guard keeps ``left[i]`` and ``right[i]`` apart, shape (n_pairs,)."""
         apart = self._antonyms.opposed(left, right)
         if self._isolate_digits:
             apart |= (_have_digits(left) | _have_digits(right)) & ~equal_strings(left, right)
