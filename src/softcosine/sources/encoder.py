@@ -114,6 +114,11 @@ class EncoderSimilarity:
         return self._name
 
     @property
+    def table(self) -> EncodedVectors:
+        """Where the vectors are."""
+        return self._table
+
+    @property
     def words(self) -> tuple[str, ...]:
         """Terms that have been encoded or fetched from the cache so far."""
         return self._table.words

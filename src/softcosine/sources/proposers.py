@@ -1,0 +1,235 @@
+"""Engines that propose which vectors may be nearest; whoever asks scores them exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError, MissingDependencyError
+
+__all__ = ["FaissProposer", "Proposer", "TorchProposer", "UsearchProposer", "proposer_by_name"]
+
+_DEVICE_CELLS = 1 << 28  # cosines on a device at a time
+_CPU_CELLS = 1 << 22
+
+
+class Proposer(Protocol):
+    """Proposes columns for rows."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether no nearest column is ever missed in a row that counts as complete."""
+        ...
+
+    def build(self, units: NDArray[np.float32]) -> Any:
+        """Return what `propose` searches, made of vectors of unit length, (n, dimensions)."""
+        ...
+
+    def propose(
+        self, built: Any, units: NDArray[np.float32], k: int, margin: float
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return the columns that may be among the k nearest, and which rows are complete.
+
+        Parameters
+        ----------
+        built
+            What `build` returned.
+        units : ndarray of shape (n_rows, dimensions), float32
+        k : int
+            At most the number of columns.
+        margin : float
+            Cosines that a product in float32 brings within this of each other may be in either
+            order.
+
+        Returns
+        -------
+        columns : ndarray of shape (n_rows, n), int64
+            -1 where there is none.
+        complete : ndarray of shape (n_rows,), bool
+            The others must be searched in another way.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FaissProposer:
+    """Approximate search by Faiss (Douze et al. 2024, "The Faiss library").
+
+    Parameters
+    ----------
+    factory : str, default "HNSW32"
+        Any index of Faiss that a string describes, such as ``IVF1024,Flat``.
+    width : int, default 256
+        How broadly a graph (``efSearch``) is searched, at least twice the neighbours asked for;
+        lists of an inverted file (``nprobe``) are a sixteenth of that.
+    """
+
+    factory: str = "HNSW32"
+    width: int = 256
+    exact: bool = field(default=False, init=False)
+
+    def build(self, units: NDArray[np.float32]) -> Any:
+        """Build the index."""
+        faiss = _faiss()
+        try:
+            index = faiss.index_factory(units.shape[1], self.factory, faiss.METRIC_INNER_PRODUCT)
+            if not index.is_trained:
+                index.train(units)
+            index.add(units)
+        except RuntimeError as error:
+            raise InvalidInputError(
+                f"Faiss cannot build {self.factory!r} of {units.shape[0]} vectors: {error}"
+            ) from None
+        return index
+
+    def propose(
+        self, built: Any, units: NDArray[np.float32], k: int, margin: float
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Search the index."""
+        faiss = _faiss()
+        n = min(built.ntotal, k + max(16, k // 4))
+        parameters = None
+        if isinstance(built, faiss.IndexHNSW):
+            parameters = faiss.SearchParametersHNSW(efSearch=max(self.width, 2 * n))
+        elif isinstance(built, faiss.IndexIVF):
+            parameters = faiss.SearchParametersIVF(nprobe=max(1, self.width // 16))
+        _, columns = built.search(units, n, params=parameters)
+        return columns, np.ones(len(units), np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class UsearchProposer:
+    """Approximate search by USearch's graph (Malkov and Yashunin 2018).
+
+    Parameters
+    ----------
+    connectivity : int, default 32
+        Edges of a vector.
+    width : int, default 256
+        How broadly the graph is searched, at least twice the neighbours asked for.
+    """
+
+    connectivity: int = 32
+    width: int = 256
+    exact: bool = field(default=False, init=False)
+
+    def build(self, units: NDArray[np.float32]) -> Any:
+        """Build the graph."""
+        try:
+            from usearch.index import Index
+        except ImportError as error:
+            raise MissingDependencyError(
+                "usearch", "usearch", "Approximate search by USearch"
+            ) from error
+        index = Index(
+            ndim=units.shape[1],
+            metric="ip",
+            dtype="f32",
+            connectivity=self.connectivity,
+            expansion_add=self.width,
+            expansion_search=self.width,
+        )
+        index.add(np.arange(len(units), dtype=np.uint64), units)
+        return index
+
+    def propose(
+        self, built: Any, units: NDArray[np.float32], k: int, margin: float
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Search the graph."""
+        n = min(len(built), k + max(16, k // 4))
+        built.expansion_search = max(self.width, 2 * n)
+        found = built.search(units, n)
+        columns = np.asarray(found.keys).astype(np.int64).reshape(len(units), -1)
+        counts = np.atleast_1d(np.asarray(getattr(found, "counts", columns.shape[1])))
+        columns[np.arange(columns.shape[1]) >= counts.reshape(-1, 1)] = -1
+        return columns, np.ones(len(units), np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class TorchProposer:
+    """Exact search by PyTorch, on a GPU where there is one.
+
+    A product in float32 (never less) and the device's own selection find a few candidates more
+    than asked for; a row in which more come within the error of that product is not complete.
+
+    Parameters
+    ----------
+    device : str, default "cuda"
+        As PyTorch names it.
+    """
+
+    device: str = "cuda"
+    exact: bool = field(default=True, init=False)
+
+    def build(self, units: NDArray[np.float32]) -> Any:
+        """Bring the vectors to the device."""
+        torch = _torch()
+        try:
+            return torch.from_numpy(np.array(units)).to(self.device)
+        except (RuntimeError, AssertionError) as error:
+            raise InvalidInputError(
+                f"PyTorch cannot use the device {self.device!r} here: {error}"
+            ) from None
+
+    def propose(
+        self, built: Any, units: NDArray[np.float32], k: int, margin: float
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Multiply and select, some rows at a time."""
+        torch = _torch()
+        n_columns = len(built)
+        n = min(n_columns, k + max(16, k // 4))
+        cells = _CPU_CELLS if built.device.type == "cpu" else _DEVICE_CELLS
+        step = max(1, cells // n_columns)
+        columns = np.empty((len(units), n), np.int64)
+        complete = np.empty(len(units), np.bool_)
+        precision = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision("highest")  # the bound holds for float32 alone
+        try:
+            for start in range(0, len(units), step):
+                part = slice(start, start + step)
+                block = torch.from_numpy(np.array(units[part])).to(built.device) @ built.T
+                best = torch.topk(block, n, dim=1)
+                n_near = (block >= best.values[:, k - 1 : k] - margin).sum(dim=1)
+                columns[part] = best.indices.cpu().numpy()
+                complete[part] = (n_near <= n).cpu().numpy()
+        finally:
+            torch.set_float32_matmul_precision(precision)
+        return columns, complete
+
+
+_PROPOSERS = {"faiss": FaissProposer, "usearch": UsearchProposer, "torch": TorchProposer}
+
+
+def proposer_by_name(name: str) -> Proposer:
+    """Return an engine with its default settings.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is none of that name.
+    """
+    if name not in _PROPOSERS:
+        raise InvalidInputError(
+            f"engine is {name!r}; needed is one of {', '.join(_PROPOSERS)}, or a proposer."
+        )
+    proposer: Proposer = _PROPOSERS[name]()
+    return proposer
+
+
+def _faiss() -> Any:
+    try:
+        import faiss
+    except ImportError as error:
+        raise MissingDependencyError("faiss-cpu", "faiss", "Approximate search by Faiss") from error
+    return faiss
+
+
+def _torch() -> Any:
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingDependencyError("torch", "torch", "Search by PyTorch") from error
+    return torch
