@@ -23,9 +23,9 @@ def test_strongest_takes_the_greatest(tables: list[Table], k: int) -> None:
     assert source.knows(TERMS).tolist() == np.any([t.knows(TERMS) for t in tables], 0).tolist()
 
 
-@given(several, st.data())
+@given(several, st.integers(1, 6), st.data())
 def test_mean_weighs_every_part_and_counts_the_unknown_as_zero(
-    tables: list[Table], data: st.DataObject
+    tables: list[Table], k: int, data: st.DataObject
 ) -> None:
     weights = [data.draw(st.sampled_from((0.5, 1.0, 2.0))) for _ in tables]
     source = mean(*tables, weights=weights)
@@ -33,7 +33,7 @@ def test_mean_weighs_every_part_and_counts_the_unknown_as_zero(
     expected = (total / sum(weights)).astype(np.float32)
     np.fill_diagonal(expected, 1.0)
     assert square(source).tolist() == expected.tolist()
-    check_neighbors(source, expected, 6)
+    check_neighbors(source, expected, k)
 
 
 @given(several, st.integers(1, 6))

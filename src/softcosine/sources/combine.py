@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
+from softcosine.sources.joining import joined_neighbors
 from softcosine.sources.neighbors import Neighbors, StringOrder
-from softcosine.sources.parts import SourceOfSources, check_source, fill_in, mapped_neighbors, union
+from softcosine.sources.parts import SourceOfSources, check_source, mapped_neighbors
 from softcosine.sources.precedence import FirstSimilarity
 from softcosine.sources.source import (
     SourceState,
@@ -116,9 +117,7 @@ class MeanSimilarity(SourceOfSources):
     """The weighted mean of the parts' similarities.
 
     A part that does not know a term counts as 0, so that the mean of positive semidefinite
-    matrices is one. Similarities are exact; neighbours are taken from the parts' lists, each twice
-    as long as what was asked for, so that a pair that is middling in every part and in the list of
-    none is missed: its mean is at most the mean of the last places of these lists.
+    matrices is one. Neighbours are exact, if the parts' are (`joined_neighbors` says how).
 
     Parameters
     ----------
@@ -157,15 +156,12 @@ class MeanSimilarity(SourceOfSources):
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
         """Mean similarity of the pairs ``(left[i], right[i])``."""
         check_pairs(left, right)
-        values = np.zeros((len(self.sources), len(left)), np.float32)
-        for value, source in zip(values, self.sources, strict=True):
-            value[:] = source.similarities(left, right)
-        answer = self._mean(values)
+        answer = self._mean([source.similarities(left, right) for source in self.sources])
         answer[equal_strings(left, right)] = 1.0
         return answer
 
-    def _mean(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        total = np.zeros(values.shape[1])
+    def _mean(self, values: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+        total = np.zeros(len(values[0]))
         for weight, value in zip(self._weights, values, strict=True):
             total += weight * value.astype(np.float64)
         return np.minimum(total / sum(self._weights), 1.0).astype(np.float32)
@@ -173,23 +169,10 @@ class MeanSimilarity(SourceOfSources):
     def neighbors(
         self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
     ) -> Neighbors:
-        """Return the most similar strings of `among` of every term, from the parts' lists."""
+        """Return the most similar strings of `among` of every term."""
         check_limit(max_neighbors)
-        parts = [
-            source.neighbors(terms, among, max_neighbors=2 * max_neighbors)
-            for source in self.sources
-        ]
-        rows, columns, values = union(parts, len(among))
-        for source, value in zip(self.sources, values, strict=True):
-            fill_in(source, value, terms, among, rows, columns, value == 0.0)
-        return Neighbors.from_pairs(
-            rows,
-            columns,
-            self._mean(values),
-            n_terms=len(terms),
-            among=among,
-            max_neighbors=max_neighbors,
-            order=self._order,
+        return joined_neighbors(
+            self.sources, self._mean, terms, among, max_neighbors=max_neighbors, order=self._order
         )
 
     def state(self) -> SourceState:

@@ -12,7 +12,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.source import TermSimilaritySource
 
-__all__ = ["SourceOfSources", "check_source", "fill_in", "mapped_neighbors", "union"]
+__all__ = ["SourceOfSources", "check_source", "mapped_neighbors"]
 
 
 class SourceOfSources:
@@ -58,44 +58,6 @@ def check_source(source: object) -> None:
             f"{source!r} is not a term similarity source; needed are the methods knows, "
             "neighbors and similarities."
         )
-
-
-def union(
-    parts: Sequence[Neighbors], n_among: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
-    """All pairs of several lists of neighbours, and their similarities in each, 0 where absent.
-
-    Returns
-    -------
-    rows, columns : ndarray of shape (n_pairs,), int64
-        Every pair once, in order.
-    values : ndarray of shape (n_parts, n_pairs), float32
-    """
-    keys = [part.rows() * n_among + part.indices for part in parts]
-    pairs = np.sort(np.concatenate(keys))  # np.unique is many times slower
-    pairs = pairs[np.diff(pairs, prepend=-1) > 0]
-    values = np.zeros((len(parts), len(pairs)), np.float32)
-    for value, key, part in zip(values, keys, parts, strict=True):
-        value[np.searchsorted(pairs, key)] = part.similarities
-    return pairs // max(n_among, 1), pairs % max(n_among, 1), values
-
-
-def fill_in(
-    source: TermSimilaritySource,
-    value: NDArray[np.float32],
-    terms: Sequence[str],
-    among: Sequence[str],
-    rows: NDArray[np.integer[Any]],
-    columns: NDArray[np.integer[Any]],
-    missing: NDArray[np.bool_],
-) -> None:
-    """Ask a source for the similarities of the pairs that are `missing`, and write them."""
-    doubtful = missing & source.knows(terms)[rows] & source.knows(among)[columns]
-    asked = np.flatnonzero(doubtful)
-    if len(asked):
-        left = [terms[i] for i in rows[asked].tolist()]
-        right = [among[j] for j in columns[asked].tolist()]
-        value[asked] = source.similarities(left, right)
 
 
 def mapped_neighbors(
