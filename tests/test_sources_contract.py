@@ -27,6 +27,8 @@ from softcosine.sources.source import (
     source_from_state,
     state_of,
 )
+from softcosine.sources.synonyms import concepts_of_groups
+from softcosine.sources.thesaurus import ThesaurusSimilarity
 from softcosine.text.corpus import analyze
 
 WORDS = (
@@ -83,6 +85,13 @@ DECISIONS = Decisions.of(
 )
 
 
+def thesaurus() -> ThesaurusSimilarity:
+    groups = [(["hot", "warm"], 0.75), (["cold", "hot", "HOT"], 0.5), (["", "łódź"], 0.25)]
+    groups += [(["tyre", "Tyre", "tire", "E1042"], 0.9), (["日本", "nowhere", "hot"], 0.625)]
+    concepts = concepts_of_groups(groups)
+    return ThesaurusSimilarity(concepts, name="groups", threshold=0.5, exponent=1.5)
+
+
 SOURCES: dict[str, Callable[[], TermSimilaritySource]] = {
     "embedding": embedding,
     "int8 embedding": lambda: EmbeddingSimilarity(
@@ -91,6 +100,7 @@ SOURCES: dict[str, Callable[[], TermSimilaritySource]] = {
     "no words": lambda: EmbeddingSimilarity([], []),
     "cooccurrence": cooccurrence,
     "pairs": pairs,
+    "thesaurus": thesaurus,
     "guarded": lambda: Guarded(embedding(), antonyms=Antonyms([("hot", "cold"), ("hot", "warm")])),
     "unguarded": lambda: Guarded(embedding(), antonyms=None, isolate_digits=False),
     "scaled": lambda: scaled(embedding(), 0.5),

@@ -76,7 +76,8 @@ class Antonyms:
         Parameters
         ----------
         path : path
-            The first term of a line is the opposite of each of the others; weights do not count.
+            The first term of a line is the opposite of each of the others (of itself it is not, as
+            lists from dictionaries have it of *ravel*); weights do not count.
         format : str, optional
             See `softcosine.sources.synonym_files.read_groups`. By default told from the name's
             ending and the first line.
@@ -86,18 +87,13 @@ class Antonyms:
         FileNotFoundError
             If there is no such file.
         MalformedFileError
-            If a line breaks the format, or pairs a word with itself.
+            If a line breaks the format; names the line.
         """
         from softcosine.sources.synonym_files import read_groups
 
         groups = read_groups(path, weight=1.0, format=format)
         pairs = ((terms[0], other) for terms, _ in groups for other in terms[1:])
-        try:
-            return cls(_written(pairs))
-        except MalformedFileError:
-            raise
-        except InvalidInputError as error:
-            raise MalformedFileError(Path(path), str(error)) from None
+        return cls(_written(pairs))
 
     @classmethod
     def from_wordnet(cls, path: str | PathLike[str] | None = None) -> Antonyms:
@@ -163,13 +159,14 @@ class Antonyms:
 
 
 def _written(pairs: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
-    """Give pairs in every way in which their terms can stand in an analyzed text."""
+    """Give pairs in every way in which their terms can stand in a text, but none with itself."""
     from softcosine.sources.synonyms import written_terms
 
     for left, right in pairs:
         for a in written_terms(left):
             for b in written_terms(right):
-                yield a, b
+                if a.casefold() != b.casefold():
+                    yield a, b
 
 
 def _read_pairs(lines: Iterable[str], path: str) -> Iterable[tuple[str, str]]:

@@ -1,0 +1,484 @@
+"""WordNet: measures against their definitions on random graphs, and readers line by line."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.sources import wordnet_files
+from softcosine.sources.antonyms import Antonyms
+from softcosine.sources.thesaurus import ThesaurusSimilarity
+from softcosine.sources.wordnet import KINDS, WordNet
+from softcosine.sources.wordnet_files import find_wordnet, read_wordnet
+from softcosine.sources.wordnet_measures import concepts_of_wordnet
+from softcosine.text.vocabulary import Vocabulary
+from test_sources_contract import as_lists, brute_force
+
+LEMMAS = ("a", "b", "c", "d", "e", "f")
+
+
+@st.composite
+def wordnets(draw: st.DrawFn) -> WordNet:
+    """Small graphs of two parts of speech, with several parents, several roots, loners."""
+    n = draw(st.integers(1, 9))
+    letters = draw(st.lists(st.sampled_from("nv"), min_size=n, max_size=n))
+    words = draw(
+        st.lists(
+            st.lists(st.sampled_from(LEMMAS), min_size=1, max_size=2, unique=True).map(tuple),
+            min_size=n,
+            max_size=n,
+        )
+    )
+    up = draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=12))
+    # The parent is the earlier one, so there are no cycles.
+    up = [(max(p), min(p)) for p in up if p[0] != p[1] and letters[p[0]] == letters[p[1]]]
+    side = draw(
+        st.lists(
+            st.tuples(st.integers(0, n - 1), st.integers(0, 1), st.integers(0, n - 1)), max_size=3
+        )
+    )
+    relations = {
+        "hypernym": np.array([(c, 0, p, 0) for c, p in up[::2]], np.int32).reshape(-1, 4),
+        "instance_hypernym": np.array([(c, 0, p, 0) for c, p in up[1::2]], np.int32).reshape(-1, 4),
+        "derivation": np.array([(s, w, t, w) for s, w, t in side], np.int32).reshape(-1, 4),
+    }
+    synsets = tuple(f"{i:08d}-{letter}" for i, letter in enumerate(letters))
+    return WordNet(Path("x"), synsets, tuple(words), relations)
+
+
+class Oracle:
+    """The definitions, with sets and dictionaries."""
+
+    def __init__(self, net: WordNet) -> None:
+        self.net = net
+        self.parents: dict[str, set[str]] = {s: set() for s in net.synsets}
+        for kind in KINDS:
+            for child, _, parent, _ in net.relations[kind].tolist():
+                self.parents[net.synsets[child]].add(net.synsets[parent])
+        for letter in "nv":
+            own = [s for s in net.synsets if s.endswith(letter)]
+            roots = [s for s in own if not self.parents[s]]
+            if len(roots) > 1 and len(roots) < len(own):
+                for root in roots:
+                    self.parents[root] = {f"root-{letter}"}
+                self.parents[f"root-{letter}"] = set()
+
+    def up(self, synset: str) -> dict[str, int]:
+        """Fewest steps to everything above."""
+        steps = {synset: 0}
+        queue = [synset]
+        for here in queue:
+            for parent in self.parents[here]:
+                if parent not in steps:
+                    steps[parent] = steps[here] + 1
+                    queue.append(parent)
+        return steps
+
+    def depth(self, synset: str) -> int:
+        return 1 + max((self.depth(p) for p in self.parents[synset]), default=0)
+
+    def information(self, synset: str, counts: dict[str, float]) -> float:
+        n_senses = {w: sum(w in words for words in self.net.words) for w in LEMMAS}
+
+        def own(s: str) -> float:
+            words = self.net.words[self.net.synsets.index(s)]
+            return 1.0 + sum(counts.get(w, 0.0) / n_senses[w] for w in words)
+
+        same = [s for s in self.net.synsets if s[-1] == synset[-1]]
+        below = sum(own(s) for s in same if synset in self.up(s))
+        return -math.log(below / sum(map(own, same)))
+
+    def synset_similarity(
+        self, measure: str, left: str, right: str, counts: dict[str, float]
+    ) -> float:
+        if left == right:
+            return 1.0
+        up_left, up_right = self.up(left), self.up(right)
+        best = 0.0
+        for c in up_left.keys() & up_right.keys():
+            steps = up_left[c] + up_right[c]
+            if measure == "path":
+                value = 1.0 / (1.0 + steps)
+            elif measure == "wu_palmer":
+                value = 2 * self.depth(c) / (steps + 2 * self.depth(c))
+            else:
+                both = self.information(left, counts) + self.information(right, counts)
+                value = 2 * self.information(c, counts) / both if both > 0 else 0.0
+            best = max(best, value)
+        return best
+
+    def synsets(self, word: str) -> list[str]:
+        return [
+            s for s, words in zip(self.net.synsets, self.net.words, strict=True) if word in words
+        ]
+
+    def similarity(self, measure: str, left: str, right: str, counts: dict[str, float]) -> float:
+        return max(
+            self.synset_similarity(measure, a, b, counts)
+            for a in self.synsets(left)
+            for b in self.synsets(right)
+        )
+
+
+@given(
+    wordnets(),
+    st.sampled_from(["path", "wu_palmer", "lin"]),
+    st.sampled_from([0.0, 0.2, 0.25, 0.5, 0.8]),
+    st.booleans(),
+)
+def test_measures_are_those_of_their_definitions(
+    net: WordNet, measure: str, threshold: float, counted: bool
+) -> None:
+    counts = {"a": 7.0, "c": 2.0, "elsewhere": 5.0} if counted and measure == "lin" else None
+    table = concepts_of_wordnet(
+        net, measure=measure, relations=KINDS, threshold=threshold, counts=counts
+    )
+    source = ThesaurusSimilarity(table, name="x", threshold=threshold)
+    oracle = Oracle(net)
+    words = [word for word in LEMMAS if oracle.synsets(word)]
+    assert source.knows(LEMMAS).tolist() == [word in words for word in LEMMAS]
+    for left in words:
+        for right in words:
+            value = 1.0 if left == right else oracle.similarity(measure, left, right, counts or {})
+            found = source.similarities([left], [right]).item()
+            if abs(value - threshold) > 1e-6 or measure != "lin":
+                value = value if np.float32(value) >= np.float32(threshold) else 0.0
+                assert found == pytest.approx(value, abs=1e-6)
+    found = source.neighbors(words, words, max_neighbors=3)
+    assert as_lists(found) == brute_force(source, words, words, 3)
+
+
+@given(wordnets())
+def test_a_path_may_begin_and_end_with_one_step_along_another_relation(net: WordNet) -> None:
+    relations = (*KINDS, "derivation")
+    table = concepts_of_wordnet(
+        net, measure="path", relations=relations, threshold=0.0, counts=None
+    )
+    source = ThesaurusSimilarity(table, name="x")
+    oracle = Oracle(net)
+
+    def ways(word: str) -> dict[str, int]:
+        """Synsets that a path from a word can begin its climb at."""
+        starts = dict.fromkeys(oracle.synsets(word), 0)
+        for s, i, t, j in net.relations["derivation"].tolist():
+            for source_, place, target in ((s, i, t), (t, j, s)):
+                words = net.words[source_]
+                if word in (words if place == 0 else (words[place - 1],)):
+                    starts.setdefault(net.synsets[target], 1)
+        return starts
+
+    words = [word for word in LEMMAS if oracle.synsets(word)]
+    for left in words:
+        for right in words:
+            steps = [
+                a + b + up_a + oracle.up(t)[c]
+                for s, a in ways(left).items()
+                for t, b in ways(right).items()
+                for c, up_a in oracle.up(s).items()
+                if c in oracle.up(t)
+            ]
+            value = 1.0 if left == right else 1.0 / (1.0 + min(steps)) if steps else 0.0
+            assert source.similarities([left], [right]).item() == np.float32(value)
+
+
+# Invented for these tests, in Princeton's format: offset, file, type, words, pointers, gloss.
+NOUN = """\
+  1 This software and database is being provided to you, the LICENSEE
+00000010 03 n 01 thing 0 002 ~ 00000020 n 0000 ~ 00000030 n 0000 | whatever there is
+00000020 06 n 02 vehicle 0 conveyance 1 003 @ 00000010 n 0000 ~ 00000040 n 0000 ~i 00000050 n 0000 |
+00000030 07 n 01 Colour 0 001 @ 00000010 n 0000 | seen
+00000040 06 n 02 car 0 motor_car 0 002 @ 00000020 n 0000 + 00000010 v 0201 | on the road
+00000050 06 n 01 Titanic 0 001 @i 00000020 n 0000 | the ship
+"""
+VERB = """\
+00000010 38 v 01 motor 0 002 + 00000040 n 0102 @ 00000030 v 0000 01 + 02 00 | to go by car
+00000020 38 v 01 think 0 000 01 + 02 00 | to use the head
+00000030 38 v 01 go 0 001 ~ 00000010 v 0000 01 + 02 00 | to move
+"""
+ADJ = """\
+00000010 00 a 01 hot 0 002 ! 00000020 a 0101 & 00000030 a 0000 | of much heat
+00000020 00 a 02 cold(p) 0 chilled 0 001 ! 00000010 a 0101 | of little heat
+00000030 00 s 01 tropical(a) 0 001 & 00000010 a 0000 | as near the equator
+"""
+INDEX = {
+    "noun": (
+        "  1 This software\n"
+        "car n 1 1 @ 1 1 00000040\ncolour n 1 1 @ 1 1 00000030\nconveyance n 1 0 1 0 00000020\n"
+        "motor_car n 1 1 @ 1 0 00000040\nthing n 1 1 ~ 1 0 00000010\n"
+        "titanic n 1 1 @i 1 0 00000050\nvehicle n 1 1 @ 1 0 00000020\n"
+    ),
+    "verb": "go v 1 1 ~ 1 0 00000030\nmotor v 1 1 @ 1 0 00000010\nthink v 1 0 1 0 00000020\n",
+    "adj": "hot a 1 1 ! 1 0 00000010\ncold a 1 1 ! 1 0 00000020\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "dict"
+    place.mkdir()
+    for name, text in (("noun", NOUN), ("verb", VERB), ("adj", ADJ)):
+        (place / f"data.{name}").write_text(text)
+        (place / f"index.{name}").write_text(INDEX[name])
+    return place
+
+
+def similarity(source: ThesaurusSimilarity, left: str, right: str) -> float:
+    return round(source.similarities([left], [right]).item(), 6)
+
+
+def test_princetons_files_are_read(folder: Path) -> None:
+    net = read_wordnet(folder)
+    assert net.synsets[:2] == ("00000010-n", "00000020-n")
+    assert net.words[3] == ("car", "motor_car")
+    assert net.words[-2:] == (("cold", "chilled"), ("tropical",))
+    assert net.related("instance_hypernym").tolist() == [[4, 0, 1, 0]]
+    assert net.related("derivation").tolist() == [[3, 2, 5, 1], [5, 1, 3, 2]]
+    assert net.related("domain").shape == (0, 4)
+    source = ThesaurusSimilarity.from_wordnet(folder, threshold=0.1)
+    assert source.knows(["motor car", "colour", "Colour", "titanic", "ship"]).tolist() == [
+        *(True, True, True, True),
+        False,
+    ]
+    assert similarity(source, "car", "motor car") == 1.0
+    assert similarity(source, "car", "Titanic") == round(1 / 3, 6)
+    assert similarity(source, "car", "colour") == 0.25
+    assert similarity(source, "hot", "tropical") == 0.5
+    assert similarity(source, "hot", "cold") == 0.0
+    assert similarity(source, "car", "motor") == 0.0
+    # The verbs have two roots: one is put above them, so think is two and motor three from it.
+    assert similarity(source, "motor", "think") == 0.25
+    derived = ThesaurusSimilarity.from_wordnet(folder, relations=[*KINDS, "derivation"])
+    assert similarity(derived, "motor car", "motor") == 0.5
+    # The relation is of motor_car; car, of the same synset, is as near to motor as motor_car is.
+    assert similarity(derived, "car", "motor") == 0.5
+
+
+def test_wu_palmer_and_lin_on_the_files(folder: Path) -> None:
+    source = ThesaurusSimilarity.from_wordnet(folder, measure="wu_palmer", threshold=0.1)
+    assert similarity(source, "car", "titanic") == round(2 * 2 / (1 + 1 + 2 * 2), 6)
+    assert similarity(source, "motor", "think") == 0.4  # depths 3, 2 and 1 with the root put above
+    source = ThesaurusSimilarity.from_wordnet(folder, measure="lin", threshold=0.1)
+    assert similarity(source, "car", "titanic") == round(math.log(5 / 3) / math.log(5), 6)
+    counts = {"car": 10, "motor car": 4, "elsewhere": 100}
+    source = ThesaurusSimilarity.from_wordnet(folder, measure="lin", threshold=0.01, counts=counts)
+    total = 5 + 14
+    expected = 2 * math.log(total / 17) / (math.log(total / 15) + math.log(total))
+    assert similarity(source, "car", "titanic") == round(expected, 6)
+
+
+def test_counts_of_a_vocabulary_are_its_document_frequencies(folder: Path) -> None:
+    vocabulary = Vocabulary(
+        ["car", "thing"],
+        document_frequencies=[10, 6],
+        n_docs=20,
+        forms=[("car", "cars"), ("thing", "things")],
+    )
+    source = ThesaurusSimilarity.from_wordnet(folder, measure="lin", counts=vocabulary)
+    same = ThesaurusSimilarity.from_wordnet(
+        folder, measure="lin", counts={"car": 5, "cars": 5, "thing": 3}
+    )
+    assert source.state().arrays["costs"].tobytes() == same.state().arrays["costs"].tobytes()
+    with pytest.raises(InvalidInputError, match="the vocabulary has no document frequencies"):
+        ThesaurusSimilarity.from_wordnet(folder, measure="lin", counts=Vocabulary(["car"]))
+    with pytest.raises(InvalidInputError, match="count of 'car' is -1"):
+        ThesaurusSimilarity.from_wordnet(folder, measure="lin", counts={"car": -1})
+
+
+def test_only_the_first_senses_count_if_asked(folder: Path) -> None:
+    index = folder / "index.noun"
+    index.write_text(index.read_text().replace("car n 1 1 @ 1 1", "car n 2 1 @ 2 1 00000020"))
+    noun = folder / "data.noun"
+    noun.write_text(noun.read_text().replace("02 vehicle 0", "03 car 5 vehicle 0"))
+    (folder / "index.adj").write_text("hot a 1 1 ! 1 0 00000010\n")
+    everything = ThesaurusSimilarity.from_wordnet(folder)
+    assert similarity(everything, "car", "motor car") == 1.0
+    assert similarity(everything, "car", "vehicle") == 1.0
+    first = ThesaurusSimilarity.from_wordnet(folder, max_senses=1)
+    assert similarity(first, "car", "motor car") == 0.5
+    assert similarity(first, "car", "vehicle") == 1.0
+    assert not first.knows(["cold"])[0]  # the index does not have it
+
+
+def test_zip_files_and_tables_hold_the_same(folder: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "wordnet.zip", "w") as archive:
+        for file in folder.iterdir():
+            archive.write(file, f"wordnet/{file.name}")
+    plain = read_wordnet(folder)
+    packed = read_wordnet(tmp_path / "wordnet.zip")
+    tables = tmp_path / "tables"
+    tables.mkdir()
+    synsets = [
+        f"{s}\t{'|'.join(w)}\tgloss\n" for s, w in zip(plain.synsets, plain.words, strict=True)
+    ]
+    (tables / "synsets.tsv").write_text("".join(synsets).replace("30-a", "30-s"))
+    rows = []
+    for sign, name in wordnet_files._POINTERS.items():
+        if sign not in ("#m", "#p", ";c", ";r"):
+            rows += [
+                f"{plain.synsets[s]}\t{sign}\t{plain.synsets[t]}\t{i:02x}{j:02x}\n"
+                for s, i, t, j in plain.related(name).tolist()
+            ]
+    (tables / "relations.tsv.gz").write_bytes(gzip.compress("".join(rows).encode()))
+    table = read_wordnet(tables)
+    for other in (packed, table):
+        assert other.synsets == plain.synsets
+        assert other.words == plain.words
+        for name in plain.relations:
+            assert sorted(other.related(name).tolist()) == sorted(plain.related(name).tolist())
+    with pytest.raises(InvalidInputError, match="do not say what senses are frequent"):
+        read_wordnet(tables, max_senses=2)
+
+
+def test_antonyms_are_those_of_the_words_not_of_the_synsets(folder: Path) -> None:
+    assert Antonyms.from_wordnet(folder).pairs == {("cold", "hot")}
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "line", "message"),
+    [
+        (
+            "data.noun",
+            "@ 00000020 n 0000 +",
+            "@ 00000021 n 0000 +",
+            5,
+            "points to the synset 00000021-n",
+        ),
+        ("data.noun", "00000050 06", "00000040 06", 6, "the synset 00000040-n is there twice"),
+        ("data.noun", "n 01 Colour", "n 02 Colour", 4, "is no synset"),
+        ("data.noun", "n 01 Colour 0 001", "n 01 Colour 0 002", 4, "is no synset"),
+        ("data.noun", "n 01 Colour", "n zz Colour", 4, "is no synset"),
+        ("data.verb", "38 v 01 go 0 001 ~", "38 v 01 go 0 001 ~~", 3, "no pointer sign '~~'"),
+        ("data.verb", "n 0102", "n 0103", 1, "word numbers '0103' do not fit"),
+        ("data.verb", "n 0102", "n 01x2", 1, "word numbers '01x2' do not fit"),
+    ],
+)
+def test_malformed_files_are_refused_by_line(
+    folder: Path, file: str, old: str, new: str, line: int, message: str
+) -> None:
+    text = (folder / file).read_text()
+    assert old in text
+    (folder / file).write_text(text.replace(old, new, 1))
+    with pytest.raises(MalformedFileError, match=message) as caught:
+        read_wordnet(folder)
+    assert caught.value.line == line
+    assert caught.value.path == folder / file
+
+
+def test_malformed_indexes_tables_and_bytes_are_refused_by_line(folder: Path) -> None:
+    (folder / "index.verb").write_text("go v 1 1 ~ 1 0 00000030\nmotor v x\n")
+    with pytest.raises(MalformedFileError, match=r"index.verb, line 2: .* is no word"):
+        read_wordnet(folder, max_senses=1)
+    (folder / "index.verb").write_text("go v 1 1 ~ 1 0 00000031\n")
+    with pytest.raises(MalformedFileError, match="line 1: it names the synset 00000031-v"):
+        read_wordnet(folder, max_senses=1)
+    (folder / "index.verb").unlink()
+    with pytest.raises(FileNotFoundError, match=r"no index.verb in .* max_senses needs it"):
+        read_wordnet(folder, max_senses=1)
+    (folder / "data.verb").write_bytes(b"\xff\xfe")
+    with pytest.raises(MalformedFileError, match=r"data.verb, line 1: cannot be read"):
+        read_wordnet(folder)
+    tables = folder / "tables"
+    tables.mkdir()
+    (tables / "synsets.tsv").write_text("00000010-n\tthing\n00000020\tcar\n")
+    (tables / "relations.tsv").write_text("00000010-n\t@\n")
+    with pytest.raises(MalformedFileError, match=r"synsets.tsv, line 2: .* is no synset"):
+        read_wordnet(tables)
+    (tables / "synsets.tsv").write_text("00000010-n\tthing\n")
+    with pytest.raises(MalformedFileError, match=r"relations.tsv, line 1: .* is no relation"):
+        read_wordnet(tables)
+    (tables / "relations.tsv").write_text("00000020-n\t@\t00000010-n\n")
+    with pytest.raises(MalformedFileError, match="line 1: the synset 00000020-n is not in synsets"):
+        read_wordnet(tables)
+
+
+def test_cycles_are_refused_by_their_synsets(folder: Path) -> None:
+    text = (folder / "data.noun").read_text()
+    (folder / "data.noun").write_text(text.replace("0 002 ~ 00000020", "0 002 @ 00000040"))
+    with pytest.raises(MalformedFileError, match="go round in a circle") as caught:
+        ThesaurusSimilarity.from_wordnet(folder)
+    for name in ("00000010-n (thing)", "00000020-n (vehicle)", "00000040-n (car)"):
+        assert name in str(caught.value)
+    assert "Titanic" not in str(caught.value)
+
+
+def test_wrong_settings_are_refused(folder: Path) -> None:
+    load = ThesaurusSimilarity.from_wordnet
+    with pytest.raises(InvalidInputError, match="no measure 'jcn'; choose one of path, wu_palmer"):
+        load(folder, measure="jcn")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="no relation 'friend'; choose among hypernym"):
+        load(folder, relations=["friend"])
+    with pytest.raises(InvalidInputError, match="knows hypernyms only, but the relations hold sim"):
+        load(folder, measure="lin", relations=["hypernym", "similar"])
+    with pytest.raises(InvalidInputError, match="'path' needs no counts; take measure='lin'"):
+        load(folder, counts={"car": 3})
+    with pytest.raises(InvalidInputError, match="max_senses is 0; needed is 1 or more"):
+        load(folder, max_senses=0)
+
+
+def test_wordnet_is_found_in_the_usual_places(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("WNSEARCHDIR", "WNHOME", "NLTK_DATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(wordnet_files, "_folders", lambda: [tmp_path / "nowhere"])
+    monkeypatch.setattr(wordnet_files, "_nltk_folders", lambda: [tmp_path / "nltk_data"])
+    with pytest.raises(FileNotFoundError, match=r"looked in .*nowhere.*apt-get install"):
+        ThesaurusSimilarity.from_wordnet()
+    inside = tmp_path / "nltk_data" / "corpora"
+    inside.mkdir(parents=True)
+    folder.rename(inside / "wordnet")
+    assert find_wordnet() == inside / "wordnet"
+    monkeypatch.undo()
+    monkeypatch.setenv("WNSEARCHDIR", str(inside / "wordnet"))
+    assert find_wordnet() == inside / "wordnet"
+    with pytest.raises(FileNotFoundError, match="there is no WordNet at"):
+        read_wordnet(tmp_path / "nowhere")
+    with pytest.raises(FileNotFoundError, match=r"no WordNet in .*; needed are data.noun"):
+        read_wordnet(tmp_path)
+
+
+def test_progress_ends_at_the_end(folder: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    read_wordnet(folder, progress=lambda *at: seen.append(at))
+    assert seen[-1] == (11, 11)
+
+
+@pytest.fixture(scope="module")
+def real(data: Path) -> WordNet:
+    return read_wordnet(data / "wordnet")
+
+
+@pytest.mark.data
+def test_wordnet_3_has_its_published_size_and_similarities(real: WordNet) -> None:
+    assert len(real) == 117_659
+    assert len(real.senses[0]) == 148_730
+    pairs = [("dog", "cat"), ("car", "automobile"), ("boy", "girl"), ("coast", "shore")]
+    left, right = zip(*pairs, strict=True)
+    # Of synsets with one way to the root, nltk's path_similarity and wup_similarity.
+    for measure, values in (("path", [0.2, 1.0]), ("wu_palmer", [0.857143, 1.0])):
+        table = concepts_of_wordnet(
+            real, measure=measure, relations=KINDS, threshold=0.0, counts=None
+        )
+        source = ThesaurusSimilarity(table, name=measure)
+        assert source.similarities(left, right).round(6).tolist()[:2] == pytest.approx(values)
+    assert len(Antonyms.from_wordnet(real.path)) > 3_700
+
+
+@pytest.mark.data
+def test_neighbors_in_wordnet_are_those_of_brute_force(real: WordNet) -> None:
+    table = concepts_of_wordnet(real, measure="lin", relations=KINDS, threshold=0.6, counts=None)
+    source = ThesaurusSimilarity(table, name="lin", threshold=0.6, exponent=2.0)
+    random = np.random.default_rng(5)
+    among = tuple(np.array(source.words)[random.choice(len(source), 4000, replace=False)].tolist())
+    asked = [*among[:40], "car", "run", "good", "Paris"]
+    found = source.neighbors(asked, among, max_neighbors=20)
+    assert as_lists(found) == brute_force(source, asked, among, 20)
+    assert len(found.indices) > 100
