@@ -36,12 +36,11 @@ def _times_plus(a: int, b: int, c: int) -> int:
 
 
 @helper
-def _limit(least: NDArray[np.int64], longer: int) -> int:
-    """Greatest distance that counts for a pair whose longer string has that length."""
-    limit = 0
-    for distance in range(1, least.shape[0]):
-        if longer >= least[distance]:
-            limit = distance
+def _limit(scores: NDArray[np.float32]) -> int:
+    """Greatest distance whose similarity counts, given those of the distances from 0 on."""
+    limit = scores.shape[0] - 1
+    while limit > 0 and scores[limit] == 0.0:
+        limit -= 1
     return limit
 
 
@@ -193,6 +192,29 @@ def _piece_key(string: NDArray[np.int32], length: int, piece: int) -> int:
     return key
 
 
+@helper
+def _write_pieces(
+    string: NDArray[np.int32], size: int, k: int, keys: NDArray[np.int32], n_keys: int
+) -> int:
+    """Add the hashes under which a string finds longer ones of that size; returns how many in all.
+
+    Of the k + 1 pieces that at most k edits leave unchanged, take the first that has as many edits
+    before it as pieces: those move it at most so far, and the rest moves it back from the end.
+    """
+    length = string.shape[0]
+    across = length - size
+    for piece in range(k + 1):
+        begin = piece * size // (k + 1)
+        end = (piece + 1) * size // (k + 1)
+        for move in range(max(-piece, across - k + piece), piece + 1):
+            if move > across + k - piece or abs(move) + abs(move - across) > k:
+                continue
+            if begin + move >= 0 and end + move <= length:
+                keys[n_keys] = _piece_key(string[begin + move : end + move], size, piece)
+                n_keys += 1
+    return n_keys
+
+
 @kernel("void(int32[::1], int64[::1], int64[::1], int64, int64, int64, int64[::1], int32[::1])")
 def write_keys(
     codes: NDArray[np.int32],
@@ -262,53 +284,96 @@ def fill_buckets(
                 entries[bucket_starts[bucket]] = (np.int64(keys[i]) << 32) | string
 
 
+@helper
+def _keep_best(
+    kinds: NDArray[np.uint8],
+    n_of_kind: NDArray[np.int64],
+    scores: NDArray[np.float32],
+    max_kept: int,
+    found: NDArray[np.int32],
+    similarities: NDArray[np.float32],
+) -> int:
+    """Keep of the strings found those that may be among the best; returns how many.
+
+    Each is of one of few kinds, and all of a kind are equally similar: whole kinds are dropped
+    that come after the best `max_kept`.
+    """
+    n_found = 0
+    cut = np.float32(0.0)
+    for kind in range(scores.shape[0]):
+        n_found += n_of_kind[kind]
+    if n_found > max_kept:
+        for kind in range(scores.shape[0]):
+            better = 0
+            for other in range(scores.shape[0]):
+                if scores[other] >= scores[kind]:
+                    better += n_of_kind[other]
+            if better >= max_kept:
+                cut = max(cut, scores[kind])
+    end = 0
+    for i in range(n_found):
+        found[end] = found[i]
+        similarities[end] = scores[kinds[i]]
+        end += 1 if scores[kinds[i]] >= cut else 0
+    return end
+
+
 @kernel(
-    "int64(int32[::1], int64[::1], int32[::1], int64[::1], int64[::1], int64[::1], int64[::1],"
-    " int64[::1], int64[::1], int64, int64, int32[::1], int32[::1], uint8[::1], int64[::1])"
+    "int64(int32[::1], int64[::1], int64[::1], float32[:, :, ::1], int32[::1], int64[::1],"
+    " int64[::1], int64[::1], int64[::1], int64[::1], int64, int64, int64, int32[::1],"
+    " uint8[::1], int32[::1], float32[::1], int64[::1])"
 )
 def find_within(
     asked_codes: NDArray[np.int32],
     asked_starts: NDArray[np.int64],
+    asked_lengths: NDArray[np.int64],
+    scores: NDArray[np.float32],
     codes: NDArray[np.int32],
     starts: NDArray[np.int64],
-    least: NDArray[np.int64],
     n_deletions: NDArray[np.int64],
     n_of_length: NDArray[np.int64],
     bucket_starts: NDArray[np.int64],
     entries: NDArray[np.int64],
+    max_found: int,
     first: int,
     last: int,
     seen: NDArray[np.int32],
+    kinds: NDArray[np.uint8],
     found: NDArray[np.int32],
-    distances: NDArray[np.uint8],
+    similarities: NDArray[np.float32],
     ends: NDArray[np.int64],
 ) -> int:
     """Find the strings that are near enough to the asked ones from `first` to `last`.
 
-    Equal strings are left out. Returns the first asked string that had no room left, or `last`.
+    Equal strings are left out, and some that are less similar than `max_found` others. Returns the
+    first asked string that had no room left, or `last`.
 
-    asked_codes, asked_starts, codes, starts read; least (k + 1,) read: length that the longer of
-    two strings needs for each distance to count, never decreasing; n_deletions read: as for
-    write_keys; n_of_length (longest + 1,) read: how many strings have each length; bucket_starts, entries
-    read: as filled by fill_buckets; seen (n_strings,) scratch, no value of it from first + 1 to
-    last; found, distances (at least n_strings,) out; ends (n_asked,) out: where the strings found
-    for each asked one end. Asked strings are independent.
+    asked_codes, asked_starts, codes, starts read; scores (n_lengths, k + 1, k + 1) read: similarity
+    by number of the asked string's length, by how much longer the other one is (0 if it is not),
+    and by distance; 0 where it does not count; asked_lengths (n_asked,) read: number of the length
+    of each; n_deletions read: as for write_keys; n_of_length (longest + 1,) read: how many strings
+    have each length; bucket_starts, entries read: as filled by fill_buckets; seen (n_strings,)
+    scratch, no value of it from first + 1 to last; kinds (n_strings + 1,) scratch; found,
+    similarities (more than n_strings,) out; ends (n_asked,) out: where the strings found for each
+    asked one end. Asked strings are independent.
     """
-    k = least.shape[0] - 1
+    k = scores.shape[1] - 1
     max_deleted = n_deletions.shape[0] - 1 - k
     mask = bucket_starts.shape[0] - 2
     longest = n_of_length.shape[0] - 1
     reach = np.empty(2 * k + 3, np.int64)
-    rests = np.empty(max_deleted + k + 1, np.int64)
-    powers = np.empty(max_deleted + k + 1, np.int64)
     n = max_deleted + k
+    rests = np.empty(n + 1, np.int64)
+    powers = np.empty(n + 1, np.int64)
     room = n * (1 + n * (1 + n)) if k > 2 else n * (1 + n)
     keys = np.empty(1 + room + (2 * k + 1) * (k + 1) * (2 * k + 1), np.int32)
     letters = np.zeros(_SLOTS + 1, np.int32)
     masks = np.zeros(_SLOTS + 1, np.int64)
+    n_of_kind = np.empty((k + 1) * (k + 1), np.int64)
+    limits = np.empty(k + 1, np.int64)
     end = 0
     for row in range(first, last):
-        if found.shape[0] - end < seen.shape[0]:
+        if found.shape[0] - end <= seen.shape[0]:
             return row
         own = asked_codes[asked_starts[row] : asked_starts[row + 1]]
         length = own.shape[0]
@@ -316,70 +381,75 @@ def find_within(
         if length <= max_deleted + k and n_deletions[length] >= 0:
             n_keys = _write_deletions(own, n_deletions[length], rests, powers, keys)
         for size in range(max(max_deleted + 1, length - k), min(longest, length + k) + 1):
-            if n_of_length[size] == 0:
-                continue
-            across = length - size
-            for piece in range(k + 1):
-                begin = piece * size // (k + 1)
-                end_of = (piece + 1) * size // (k + 1)
-                # Of the unchanged pieces take the first with as many edits before it as pieces:
-                # it is moved by at most those edits, and from the end by at most the rest.
-                for move in range(max(-piece, across - k + piece), piece + 1):
-                    if move > across + k - piece or abs(move) + abs(move - across) > k:
-                        continue
-                    if begin + move < 0 or end_of + move > length:
-                        continue
-                    keys[n_keys] = _piece_key(own[begin + move : end_of + move], size, piece)
-                    n_keys += 1
+            if n_of_length[size] > 0:
+                n_keys = _write_pieces(own, size, k, keys, n_keys)
+        row_scores = scores[asked_lengths[row]]
+        for longer in range(k + 1):
+            limits[longer] = _limit(row_scores[longer])
         quick = _set_letters(own, letters, masks)
         mark = row + 1
+        n_proposed = 0
         for i in range(n_keys):
             key = keys[i]
             for place in range(bucket_starts[key & mask], bucket_starts[(key & mask) + 1]):
                 entry = entries[place]
-                if entry >> 32 != key:
-                    continue
                 string = entry & 0xFFFFFFFF
-                if seen[string] == mark:
-                    continue
-                seen[string] = mark
-                begin = starts[string]
-                size = starts[string + 1] - begin
-                limit = _limit(least, max(length, size))
-                other = codes[begin : begin + size]
-                if quick:
-                    distance = _bit_distance(letters, masks, length, other)
-                else:
-                    distance = _distance(own, other, limit, reach)
-                found[end] = string
-                distances[end] = min(distance, 255)
-                end += 1 if 0 < distance <= limit else 0
+                if entry >> 32 == key and seen[string] != mark:
+                    seen[string] = mark
+                    found[end + n_proposed] = string
+                    n_proposed += 1
+        n_of_kind[:] = 0
+        n_found = 0
+        for i in range(end, end + n_proposed):
+            string = found[i]
+            other = codes[starts[string] : starts[string + 1]]
+            longer = min(max(other.shape[0] - length, 0), k)
+            limit = limits[longer]
+            if quick:
+                distance = _bit_distance(letters, masks, length, other)
+            else:
+                distance = _distance(own, other, limit, reach)
+            # Whether it counts is hard to foresee, so that a branch would cost more.
+            counts = 1 if 0 < distance <= limit else 0
+            kind = longer * (k + 1) + min(distance, k)
+            found[end + n_found] = string
+            kinds[n_found] = kind
+            n_of_kind[kind] += counts
+            n_found += counts
+        end += _keep_best(
+            kinds, n_of_kind, row_scores.reshape(-1), max_found, found[end:], similarities[end:]
+        )
         ends[row] = end
     return last
 
 
 @kernel(
-    "void(int32[::1], int64[::1], int32[::1], int64[::1], int64[::1], int64, int64, uint8[::1])"
+    "void(int32[::1], int64[::1], int64[::1], float32[:, :, ::1], int32[::1], int64[::1], int64,"
+    " int64, float32[::1])"
 )
 def measure_pairs(
     left: NDArray[np.int32],
     left_starts: NDArray[np.int64],
+    left_lengths: NDArray[np.int64],
+    scores: NDArray[np.float32],
     right: NDArray[np.int32],
     right_starts: NDArray[np.int64],
-    least: NDArray[np.int64],
     first: int,
     last: int,
-    distances: NDArray[np.uint8],
+    similarities: NDArray[np.float32],
 ) -> None:
-    """Distances of the pairs `first` to `last` of strings, 255 where they do not count.
+    """Similarities of the pairs `first` to `last` of strings.
 
-    left, left_starts, right, right_starts read; least read: as for find_within;
-    distances (n_pairs,) out. O(length) a pair.
+    left, left_starts, right, right_starts read; scores, left_lengths read: as scores and
+    asked_lengths for find_within; similarities (n_pairs,) out: 1 for equal strings. O(length) a
+    pair.
     """
-    reach = np.empty(2 * least.shape[0] + 1, np.int64)
+    k = scores.shape[1] - 1
+    reach = np.empty(2 * k + 3, np.int64)
     for pair in range(first, last):
         a = left[left_starts[pair] : left_starts[pair + 1]]
         b = right[right_starts[pair] : right_starts[pair + 1]]
-        limit = _limit(least, max(a.shape[0], b.shape[0]))
+        of_distance = scores[left_lengths[pair], min(max(b.shape[0] - a.shape[0], 0), k)]
+        limit = _limit(of_distance)
         distance = _distance(a, b, limit, reach)
-        distances[pair] = distance if distance <= limit else 255
+        similarities[pair] = of_distance[distance] if distance <= limit else np.float32(0.0)

@@ -12,29 +12,18 @@ from numpy.typing import NDArray
 from softcosine.errors import InvalidInputError
 from softcosine.sources.nearby_strings import (
     CodePoints,
-    Nearby,
     NearbyStrings,
-    distances_of_pairs,
+    Scores,
+    similarities_of_pairs,
 )
 from softcosine.sources.neighbors import Neighbors, StringOrder
-from softcosine.sources.source import SourceState, check_limit, check_pairs, equal_strings
+from softcosine.sources.source import SourceState, check_limit, check_pairs
 from softcosine.sources.threads import for_each_chunk
 
 __all__ = ["EditDistanceSimilarity"]
 
 _CHUNK_TERMS = 1024
-_TABLE = 256  # similarities of strings up to this length are looked up
 _NEVER = 2**62  # a length that no string has
-
-
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    """One searched sequence."""
-
-    given: Sequence[str]
-    strings: tuple[str, ...]
-    index: NearbyStrings
-    lengths: NDArray[np.int64]
 
 
 class EditDistanceSimilarity:
@@ -89,7 +78,6 @@ class EditDistanceSimilarity:
         "_max_distance",
         "_order",
         "_prepared",
-        "_table",
         "_threshold",
     )
 
@@ -118,12 +106,8 @@ class EditDistanceSimilarity:
         self._threshold, self._cap = float(threshold), float(cap)
         self._max_distance = int(max_distance)
         self._least = self._least_lengths()
-        # Python's own power, one by one: vectorised ones may round differently in different places.
-        self._table = np.array(
-            [[self._value(d, n) for n in range(_TABLE)] for d in range(self._max_distance + 1)],
-            np.float32,
-        )
-        self._prepared: _Prepared | None = None  # the last tuple searched
+        # The last tuple searched, and its strings prepared.
+        self._prepared: tuple[Sequence[str], NearbyStrings] | None = None
         self._order = StringOrder()
 
     @property
@@ -164,6 +148,7 @@ class EditDistanceSimilarity:
             return 1.0
         if distance >= longer:
             return 0.0
+        # Python's own power, one by one: vectorised ones may round differently in different places.
         share = 1.0 - distance / longer
         value = np.float32(min(self._cap, self._alpha * share**self._beta))
         return float(value) if value >= np.float32(self._threshold) else 0.0
@@ -188,17 +173,6 @@ class EditDistanceSimilarity:
             least.append(high)
         return np.array(least, np.int64)
 
-    def _values(
-        self, distances: NDArray[np.uint8], longer: NDArray[np.int64]
-    ) -> NDArray[np.float32]:
-        """Similarities of pairs at these distances, 0 where a distance does not count."""
-        counted = np.minimum(distances, self._max_distance)
-        answer = self._table[counted, np.minimum(longer, _TABLE - 1)]
-        for pair in np.flatnonzero(longer >= _TABLE).tolist():
-            answer[pair] = self._value(int(counted[pair]), int(longer[pair]))
-        answer[distances > self._max_distance] = 0.0
-        return answer
-
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether each term is more than the empty string, shape (n_terms,)."""
         return np.fromiter(map(bool, terms), np.bool_, len(terms))
@@ -215,8 +189,10 @@ class EditDistanceSimilarity:
         """
         check_pairs(left, right)
         a, b = CodePoints.of(left), CodePoints.of(right)
-        distances = distances_of_pairs(a, b, self._least)
-        return self._values(distances, np.maximum(a.lengths, b.lengths))
+        return similarities_of_pairs(a, b, self._scores(a))
+
+    def _scores(self, strings: CodePoints) -> Scores:
+        return Scores.of(strings, len(self._least) - 1, self._value)
 
     def neighbors(
         self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
@@ -243,50 +219,35 @@ class EditDistanceSimilarity:
         check_limit(max_neighbors)
         if len(self._least) == 1 or max_neighbors == 0 or len(terms) == 0 or len(among) == 0:
             return Neighbors.none(len(terms))
-        prepared = self._prepare(among)
+        searched = among if isinstance(among, tuple) else tuple(among)
+        prepared = self._prepare(searched, keep=searched is among)
         asked = CodePoints.of(terms)
-        lengths = asked.lengths
-        self._order.keys(prepared.strings)  # once, before the threads ask for it
+        scores = self._scores(asked)
         parts: dict[int, Neighbors] = {}
 
         def work(first: int, last: int) -> None:
-            for part in prepared.index.find(asked, first, last):
-                parts[part.first] = self._best(part, lengths, prepared, max_neighbors)
+            found = prepared.find(asked, scores, first, last, max_found=max_neighbors)
+            for part in found:
+                parts[part.first] = Neighbors.from_pairs(
+                    part.rows(),
+                    part.columns,
+                    part.similarities,
+                    n_terms=len(part.ends),
+                    among=searched,
+                    max_neighbors=max_neighbors,
+                    order=self._order,
+                )
 
         for_each_chunk(work, len(terms), chunk=_CHUNK_TERMS)
         return _joined([parts[first] for first in sorted(parts)])
 
-    def _best(
-        self,
-        part: Nearby,
-        lengths: NDArray[np.int64],
-        prepared: _Prepared,
-        max_neighbors: int,
-    ) -> Neighbors:
-        """Order what was found for some terms in a row."""
-        n_terms = len(part.ends)
-        rows = np.repeat(np.arange(n_terms), np.diff(part.ends, prepend=0))
-        longer = np.maximum(prepared.lengths[part.columns], lengths[part.first + rows])
-        return Neighbors.from_pairs(
-            rows,
-            part.columns,
-            self._values(part.distances, longer),
-            n_terms=n_terms,
-            among=prepared.strings,
-            max_neighbors=max_neighbors,
-            order=self._order,
-        )
-
-    def _prepare(self, among: Sequence[str]) -> _Prepared:
+    def _prepare(self, among: tuple[str, ...], *, keep: bool) -> NearbyStrings:
         """Hashes of the strings of `among`, the last tuple's remembered."""
-        prepared = self._prepared
-        if prepared is not None and prepared.given is among:
-            return prepared
-        codes = CodePoints.of(among)
-        index = NearbyStrings(codes, self._least)
-        prepared = _Prepared(among, tuple(among), index, codes.lengths)
-        if isinstance(among, tuple):
-            self._prepared = prepared
+        if self._prepared is not None and self._prepared[0] is among:
+            return self._prepared[1]
+        prepared = NearbyStrings(among, self._order.keys(among), self._least)
+        if keep:
+            self._prepared = (among, prepared)
         return prepared
 
     def state(self) -> SourceState:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import comb
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +13,12 @@ from numpy.typing import NDArray
 from softcosine.kernels.edit_distance import fill_buckets, find_within, measure_pairs, write_keys
 from softcosine.sources.threads import for_each_chunk
 
-__all__ = ["CodePoints", "Nearby", "NearbyStrings", "distances_of_pairs"]
+__all__ = ["CodePoints", "Nearby", "NearbyStrings", "Scores", "similarities_of_pairs"]
 
 # Up to this length strings are found by what deletions leave of them, longer ones by their pieces.
 _MAX_DELETED = {1: 16, 2: 14, 3: 12}
 _CHUNK = 4096
-_ROOM = 1 << 20  # pairs found before they are handed on; at least as many as there are strings
+_ROOM = 1 << 20  # pairs found before they are handed on, besides one for each string
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,36 @@ class CodePoints:
 
 
 @dataclass(frozen=True, slots=True)
+class Scores:
+    """Similarities by distance and length, tabulated for some strings.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_lengths, k + 1, k + 1), float32
+        By number of the string's length, by how much longer the other one is (0 if it is not), and
+        by distance; 0 where it does not count.
+    lengths : ndarray of shape (n_strings,), int64
+        Number of the length of each string.
+    """
+
+    values: NDArray[np.float32]
+    lengths: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, strings: CodePoints, k: int, value: Callable[[int, int], float]) -> Scores:
+        """Tabulate ``value(distance, length of the longer string)``."""
+        distinct, lengths = np.unique(strings.lengths, return_inverse=True)
+        table = [
+            [[value(distance, length + longer) for distance in range(k + 1)] for longer in range(k + 1)]
+            for length in distinct.tolist()
+        ]
+        values = np.array(table, np.float32).reshape(-1, k + 1, k + 1)
+        return cls(values, lengths.astype(np.int64, copy=False))
+
+
+@dataclass(frozen=True, slots=True)
 class Nearby:
-    """Some asked strings in a row, and all that is near them.
+    """Some asked strings in a row, and what is near them.
 
     Attributes
     ----------
@@ -63,52 +92,73 @@ class Nearby:
     ends : ndarray of shape (n_rows,), int64
         Where the pairs of each of them end.
     columns : ndarray of shape (n_pairs,), int32
-        Numbers of the strings near them, in no order.
-    distances : ndarray of shape (n_pairs,), uint8
-        From 1.
+        Positions of the strings near them, in no order.
+    similarities : ndarray of shape (n_pairs,), float32
     """
 
     first: int
     ends: NDArray[np.int64]
     columns: NDArray[np.int32]
-    distances: NDArray[np.uint8]
+    similarities: NDArray[np.float32]
+
+    def rows(self) -> NDArray[np.int64]:
+        """Return the number of the asked string of every pair, counted from `first`."""
+        return np.repeat(np.arange(len(self.ends)), np.diff(self.ends, prepend=0))
 
 
 class NearbyStrings:
     """Strings prepared for being found by others that are few edits away.
 
     Memory: 12 bytes for each way to delete characters from a string of at most 12 to 16, on
-    average some 10, 40 or 130 ways for 1, 2 or 3 edits and English words.
+    average some 8, 30 or 80 ways for 1, 2 or 3 edits and English words.
 
     Parameters
     ----------
-    strings : CodePoints
+    strings : sequence of str
+    ranks : ndarray of shape (n_strings,), integers
+        Their order; neighbours in it are compared one after another, which is quicker if they are
+        alike.
     least : ndarray of shape (k + 1,), int64
-        Length that the longer of two strings needs for each distance from 0 to k, at most 3, to
-        count, never decreasing.
+        Length that the longer of two strings needs for each distance from 0 to k to count, never
+        decreasing; k from 1 to 3.
+    max_deleted : int, optional
+        Length up to which strings are found by what deletions leave of them.
     """
 
-    __slots__ = ("_bucket_starts", "_entries", "_least", "_n_deletions", "_n_of_length", "strings")
+    __slots__ = (
+        "_bucket_starts",
+        "_codes",
+        "_entries",
+        "_n_deletions",
+        "_n_of_length",
+        "_positions",
+    )
 
     def __init__(
-        self, strings: CodePoints, least: NDArray[np.int64], *, max_deleted: int | None = None
+        self,
+        strings: Sequence[str],
+        ranks: NDArray[np.integer[Any]],
+        least: NDArray[np.int64],
+        *,
+        max_deleted: int | None = None,
     ) -> None:
-        self.strings = strings
-        self._least = least
         k = len(least) - 1
+        lengths = np.fromiter(map(len, strings), np.int64, len(strings))
+        # Strings of one length stand together: what is compared in turn takes the same path.
+        self._positions = np.lexsort((ranks, lengths)).astype(np.int32)
+        self._codes = codes = CodePoints.of([strings[i] for i in self._positions.tolist()])
+        self._n_of_length = np.bincount(lengths).astype(np.int64)
         longest = _MAX_DELETED[k] if max_deleted is None else max(max_deleted, k)
         self._n_deletions = _n_deletions(least, longest)
-        lengths = strings.lengths
-        self._n_of_length = np.bincount(lengths).astype(np.int64)
-        key_starts = np.zeros(len(strings) + 1, np.int64)
-        n_keys = [sum(comb(n, d) for d in range(self._n_deletions[n] + 1)) for n in range(longest + 1)]
+        n_keys = [_n_rests(n, self._n_deletions[n]) for n in range(longest + 1)]
         n_keys.append(k + 1)
-        np.cumsum(np.array(n_keys)[np.minimum(lengths, longest + 1)], out=key_starts[1:])
+        key_starts = np.zeros(len(strings) + 1, np.int64)
+        np.cumsum(np.array(n_keys)[np.minimum(codes.lengths, longest + 1)], out=key_starts[1:])
         keys = np.empty(key_starts[-1], np.int32)
 
         def work(first: int, last: int) -> None:
             write_keys(
-                strings.codes, strings.starts, self._n_deletions, k, first, last, key_starts, keys
+                codes.codes, codes.starts, self._n_deletions, k, first, last, key_starts, keys
             )
 
         for_each_chunk(work, len(strings), chunk=_CHUNK)
@@ -118,30 +168,41 @@ class NearbyStrings:
         self._entries = np.empty(used, np.int64)
         fill_buckets(key_starts, keys, n_buckets - 1, self._bucket_starts, self._entries)
 
-    def find(self, asked: CodePoints, first: int, last: int) -> list[Nearby]:
-        """Find what is near the asked strings from `first` to `last`; equal ones are left out.
+    def __len__(self) -> int:
+        """Return the number of strings."""
+        return len(self._codes)
 
-        The list has more than one entry where there is more than was made room for.
+    def find(
+        self, asked: CodePoints, scores: Scores, first: int, last: int, *, max_found: int
+    ) -> list[Nearby]:
+        """Find what is similar to the asked strings from `first` to `last`.
+
+        Equal strings are left out, and some that are less similar than `max_found` others. The
+        list has more than one entry where more is found than was made room for.
         """
-        room = max(len(self.strings), _ROOM if last - first > 1 else 0)
-        columns, distances = np.empty(room, np.int32), np.empty(room, np.uint8)
+        room = len(self) + (_ROOM if last - first > 1 else 1)
+        columns, similarities = np.empty(room, np.int32), np.empty(room, np.float32)
+        kinds = np.empty(len(self) + 1, np.uint8)
+        seen = np.zeros(len(self), np.int32)
         ends = np.zeros(last, np.int64)
-        seen = np.zeros(len(self.strings), np.int32)
         parts = []
         while first < last:
             stop = find_within(
-                asked.codes, asked.starts, self.strings.codes, self.strings.starts, self._least,
-                self._n_deletions, self._n_of_length, self._bucket_starts, self._entries,
-                first, last, seen, columns, distances, ends,
+                asked.codes, asked.starts, scores.lengths, scores.values,
+                self._codes.codes, self._codes.starts, self._n_deletions, self._n_of_length,
+                self._bucket_starts, self._entries, max_found, first, last,
+                seen, kinds, columns, similarities, ends,
             )  # fmt: skip
-            n_pairs = ends[stop - 1]
-            parts.append(
-                Nearby(
-                    first, ends[first:stop].copy(), columns[:n_pairs].copy(), distances[:n_pairs].copy()
-                )
-            )
+            pairs = slice(0, ends[stop - 1])
+            found = self._positions[columns[pairs]]
+            parts.append(Nearby(first, ends[first:stop].copy(), found, similarities[pairs].copy()))
             first = stop
         return parts
+
+
+def _n_rests(length: int, n_deletions: int) -> int:
+    """Most strings that at most so many deletions leave of one of that length."""
+    return sum(comb(length, n) for n in range(n_deletions + 1))
 
 
 def _n_deletions(least: NDArray[np.int64], longest: int) -> NDArray[np.int64]:
@@ -159,16 +220,17 @@ def _n_deletions(least: NDArray[np.int64], longest: int) -> NDArray[np.int64]:
     return most.astype(np.int64)
 
 
-def distances_of_pairs(
-    left: CodePoints, right: CodePoints, least: NDArray[np.int64]
-) -> NDArray[np.uint8]:
-    """Distances of pairs of strings, shape (n_pairs,), 255 where they do not count."""
-    distances = np.empty(len(left), np.uint8)
+def similarities_of_pairs(
+    left: CodePoints, right: CodePoints, scores: Scores
+) -> NDArray[np.float32]:
+    """Similarities of pairs of strings, shape (n_pairs,); `scores` are of the left ones."""
+    similarities = np.empty(len(left), np.float32)
 
     def work(first: int, last: int) -> None:
         measure_pairs(
-            left.codes, left.starts, right.codes, right.starts, least, first, last, distances
-        )
+            left.codes, left.starts, scores.lengths, scores.values,
+            right.codes, right.starts, first, last, similarities,
+        )  # fmt: skip
 
     for_each_chunk(work, len(left), chunk=65_536)
-    return distances
+    return similarities
