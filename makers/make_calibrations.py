@@ -12,16 +12,23 @@ import gzip
 import json
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
+from softcosine.sources.association import AssociationSimilarity
 from softcosine.sources.calibration import Calibration
 from softcosine.sources.cooccurrence import CooccurrenceSimilarity
 from softcosine.sources.embedding import EmbeddingSimilarity
+from softcosine.sources.naming import name_of
+from softcosine.sources.regression import RegressionSimilarity
+from softcosine.sources.second_order import SecondOrderSimilarity
 from softcosine.sources.source import TermSimilaritySource
+from softcosine.sources.thesaurus import ThesaurusSimilarity
 from softcosine.text.analyzer import Analyzer
-from softcosine.text.corpus import analyze
+from softcosine.text.corpus import AnalyzedTexts, analyze
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("SOFTCOSINE_DATA", ROOT.parent / "shared/data"))
@@ -40,9 +47,10 @@ def main() -> None:
     for name, build in BUILDERS.items():
         try:
             sources = build()
-        except (ImportError, FileNotFoundError) as error:
+        except FileNotFoundError as error:
             print(f"{name}: left as it is, since {error}")
             continue
+        assert name == name_of(sources[0]), (name, name_of(sources[0]))
         fitted = fit(sources, judgements)
         calibrations[name] = {
             "raw": [round(x, 4) for x in fitted.raw],
@@ -104,16 +112,41 @@ def vectors() -> list[TermSimilaritySource]:
     ]
 
 
-def texts() -> list[TermSimilaritySource]:
+def news() -> AnalyzedTexts:
     with gzip.open(DATA / "vectors/train_text_news2014.txt.gz", "rt", encoding="utf-8") as lines:
-        analyzed = analyze([line for line in lines if line.strip()], Analyzer())
-    return [CooccurrenceSimilarity.fit(analyzed, threshold=0.0, exponent=1.0)]
+        return analyze([line for line in lines if line.strip()], Analyzer())
+
+
+def texts() -> list[TermSimilaritySource]:
+    return [CooccurrenceSimilarity.fit(news(), threshold=0.0, exponent=1.0)]
+
+
+def association() -> list[TermSimilaritySource]:
+    return [AssociationSimilarity.fit(news())]
+
+
+def second_order() -> list[TermSimilaritySource]:
+    return [SecondOrderSimilarity.fit(news())]
+
+
+def regression() -> list[TermSimilaritySource]:
+    return [RegressionSimilarity.fit(news(), max_terms=8_000)]
+
+
+def wordnet(measure: Literal["path", "wu_palmer", "lin"]) -> list[TermSimilaritySource]:
+    return [ThesaurusSimilarity.from_wordnet(DATA / "wordnet", measure=measure)]
 
 
 BUILDERS: dict[str, Callable[[], list[TermSimilaritySource]]] = {
     "english": english,
     "vectors": vectors,
     "texts": texts,
+    "association": association,
+    "second order": second_order,
+    "regression": regression,
+    "wordnet by path": partial(wordnet, "path"),
+    "wordnet by wu_palmer": partial(wordnet, "wu_palmer"),
+    "wordnet by lin": partial(wordnet, "lin"),
 }
 
 if __name__ == "__main__":

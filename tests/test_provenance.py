@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 
 from softcosine.errors import InvalidInputError
 from softcosine.sources.antonyms import Antonyms
-from softcosine.sources.calibration import CalibratedSimilarity, Calibration
+from softcosine.sources.calibration import CalibratedSimilarity, Calibration, calibrated
 from softcosine.sources.combine import first, mean, scaled, strongest
 from softcosine.sources.decisions import Decisions, decided, pinned, without
 from softcosine.sources.embedding import EmbeddingSimilarity
@@ -90,9 +91,9 @@ def test_guards_scales_and_calibrations_are_told() -> None:
     assert told(guard, "e1", "e2") == "digits (toy source 0.50)"
     assert told(guard, "a", "a") == "same word 1.00"
     assert told(scaled(GLOVE, 0.5), "a", "b") == "glove 0.50, times 0.5"
-    calibrated = CalibratedSimilarity(GLOVE, Calibration((0, 0.5, 1), (0, 0.75, 0.9)))
-    assert told(calibrated, "a", "b") == "glove 0.75"
-    assert told(strongest(calibrated, SYNONYMS), "a", "c") == "glove 0.38"
+    read = CalibratedSimilarity(GLOVE, Calibration((0, 0.5, 1), (0, 0.75, 0.9)))
+    assert told(read, "a", "b") == "glove 0.75"
+    assert told(strongest(read, SYNONYMS), "a", "c") == "glove 0.38"
 
 
 def test_sources_of_one_name_are_numbered() -> None:
@@ -109,6 +110,20 @@ def test_names_are_short_and_known_after_a_copy() -> None:
     assert name_of(strongest(english)) == "strongest"
     assert name_of(GLOVE) == "glove"
     assert name_of(ToySource({})) == "toy source"
+
+
+def test_a_thesaurus_has_the_name_of_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "words, from 2.txt"
+    path.write_text("tyre, tire\n")
+    assert name_of(ThesaurusSimilarity.load(path)) == "words, from 2.txt"
+
+
+@pytest.mark.data
+def test_wordnet_has_the_name_of_its_measure_and_a_calibration(data: Path) -> None:
+    source = ThesaurusSimilarity.from_wordnet(data / "wordnet", measure="path")
+    assert name_of(source) == "wordnet by path"
+    assert calibrated(source).similarities(["car"], ["automobile"]).item() < 0.9
+    assert told(calibrated(source), "car", "automobile").startswith("wordnet by path 0.")
 
 
 @given(several)

@@ -175,25 +175,26 @@ def default_calibration(source: TermSimilaritySource) -> Calibration:
     """Return the calibration that the package has for sources of this kind.
 
     They were fitted on the judgements of MEN, WordSim-353, SimLex-999 and Rubenstein &
-    Goodenough's 65 pairs (``data/calibrations.json`` beside this module holds the knots, and
-    `makers/make_calibrations.py` fits them again), for the bundled English vectors on
-    themselves, for a kind of which there are many on typical ones. Yours may differ: `calibrated`
-    with pairs of your own is better.
+    Goodenough's 65 pairs, and on chance pairs taken as not similar; ``data/calibrations.json``
+    beside this module holds the knots, and `makers/make_calibrations.py` fits them again. The
+    bundled English vectors have one of their own, and so have WordNet's three measures. Those of
+    vectors, and of what is learned from texts, were fitted on typical ones, with the default
+    settings; `calibrated` with pairs of your own is better there. Spelling has none.
 
     Raises
     ------
     InvalidInputError
         If there is none.
     """
-    fitted = _defaults().get(name_of(source)) or _defaults().get(type(source).__name__)
+    fitted = _defaults().get(name_of(source))
     if fitted is None:
         raise InvalidInputError(
             f"there is no calibration for {source!r}; give pairs of words with what people say of "
             "them: calibrated(source, [('car', 'automobile', 0.98), ...])."
         )
-    # Cosines to a power are calibrated as cosines.
+    # Similarities to a power are calibrated as they were before.
     exponent = getattr(source, "exponent", None)
-    return fitted if exponent is None else fitted.of_power(float(exponent))
+    return fitted if exponent in (None, 1.0) else fitted.of_power(float(exponent))
 
 
 @cache

@@ -73,10 +73,10 @@ class Calibration:
         """Fit by isotonic regression of judgements on raw similarities.
 
         The pairs are cut into groups of about equal size by their raw similarity, equal ones
-        never apart. A group's mean judgement is shrunk towards its mean raw similarity, as if
-        `prior` further pairs had said that the source is right; so is the end of the scale,
-        where raw similarity 1 means wholly similar. A few pairs therefore move little, and none
-        leave the identity.
+        never apart, those of 1 by themselves. A group's mean judgement is shrunk towards its mean
+        raw similarity, as if `prior` further pairs had said that the source is right; so is the
+        end of the scale, where raw similarity 1 means wholly similar. A few pairs therefore move
+        little, and none leave the identity.
 
         Parameters
         ----------
@@ -114,7 +114,8 @@ class Calibration:
         x, y = x[x > 0.0], y[x > 0.0]
         points = [
             (n + prior, mean, (n * value + prior * mean) / (n + prior))
-            for n, mean, value in _groups(x, y, max_knots)
+            for whole in (False, True)
+            for n, mean, value in _groups(x[(x == 1.0) == whole], y[(x == 1.0) == whole], max_knots)
         ]
         if not points or points[-1][1] < 1.0:
             points.append((prior, 1.0, 1.0))

@@ -44,6 +44,8 @@ def name_of(source: TermSimilaritySource) -> str:
     --------
     >>> name_of(EmbeddingSimilarity(["tyre", "tire"], [[3, 4], [4, 3]]))
     'vectors'
+
+    A thesaurus has that of its file, or what WordNet is measured by: "wordnet by path".
     """
     own = getattr(source, "name", None)
     if isinstance(own, str) and own:
@@ -51,6 +53,9 @@ def name_of(source: TermSimilaritySource) -> str:
     if isinstance(source, EmbeddingSimilarity) and _is_english(source):
         return "english"
     kind = type(source).__name__
+    if kind == "ThesaurusSimilarity":  # it says in its repr which one it is
+        told = re.match(r"ThesaurusSimilarity\((.+?)( from [\d.]+)?, \d+ words\)$", repr(source))
+        return told[1].replace("WordNet", "wordnet") if told else _NAMES[kind]
     plain = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind.removesuffix("Similarity") or kind).lower()
     return _NAMES.get(kind, plain)
 
