@@ -20,6 +20,7 @@ from softcosine.sources.naming import name_of
 from softcosine.sources.noisy_or import noisy_or
 from softcosine.sources.provenance import Origin, origins, overruled
 from softcosine.sources.source import TermSimilaritySource
+from softcosine.sources.thesaurus import ThesaurusSimilarity
 from tables import TERMS, Table, several
 from toys import ToySource
 
