@@ -10,9 +10,11 @@ one and nothing between.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 import uuid
@@ -29,12 +31,16 @@ from softcosine.errors import (
     CorruptIndexError,
     IndexFormatError,
     InvalidInputError,
+    SoftCosineError,
 )
 
-__all__ = ["FORMAT_VERSION", "Folder", "open_folder", "write_folder"]
+__all__ = ["FORMAT_VERSION", "Folder", "check_target", "open_folder", "write_folder"]
 
 FORMAT_VERSION = 1
 _MANIFEST = "manifest.json"
+_OLD = "old"
+# What renaming onto something that appeared meanwhile says, by system and by what it is.
+_TAKEN = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,7 @@ class Folder:
                 return np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
             except ValueError:
                 return np.load(path, allow_pickle=False)  # type: ignore[no-any-return]  # empty
-        except (ValueError, OSError, EOFError) as error:
+        except Exception as error:  # a damaged header makes NumPy raise whatever Python can
             raise CorruptIndexError(f"{path} cannot be read as an array: {error}") from error
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
@@ -119,46 +125,71 @@ def write_folder(
         If `path` exists and may not be replaced.
     FileNotFoundError
         If its parent does not exist.
+    OSError
+        If it cannot be written, as where the disk is full.
     InvalidInputError
         If `settings` hold what JSON cannot.
     """
+    check_target(path, kind, overwrite=overwrite)
+    # A link stays, and leads to the new one.
+    target = Path(path).resolve()
+    _sweep(target)
+    with _beside(target) as work:
+        with _naming_a_full_disk(target):
+            _write(work, kind, settings, arrays, files or {})
+        _check_free(target, kind, overwrite)  # again: writing may have taken a while
+        _rename_over(work, target, overwrite)
+
+
+def check_target(path: str | Path, kind: str, *, overwrite: bool) -> None:
+    """Raise what `write_folder` would, where that is known before there is anything to write."""
     target = Path(path)
     _check_free(target, kind, overwrite)
-    if not target.parent.is_dir():
+    parent = target.resolve().parent
+    if not parent.is_dir():
         raise FileNotFoundError(f"the folder {target.parent} does not exist; create it first.")
-    with _beside(target) as work:
-        facts = {}
-        for name, array in arrays.items():
-            file = work / f"{name}.npy"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with file.open("wb") as stream:
-                np.save(stream, array, allow_pickle=False)
-            facts[f"{name}.npy"] = _facts(file)
-        for name, write in (files or {}).items():
-            file = work / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            write(file)
-            facts[name] = _facts(file)
-        manifest = {
-            "format": f"softcosine-{kind}",
-            "version": FORMAT_VERSION,
-            "settings": dict(settings),
-            "files": facts,
-        }
-        try:
-            manifest["checksum"] = _checksum(manifest)
-        except (TypeError, ValueError) as error:
-            raise InvalidInputError(
-                f"the settings of this {kind} cannot be written as JSON: {error}; settings are "
-                "strings, numbers, lists and dictionaries."
-            ) from error
-        text = json.dumps(manifest, ensure_ascii=True, indent=1, sort_keys=True)
-        (work / _MANIFEST).write_text(text + "\n", encoding="utf-8")
-        _sync(work / _MANIFEST)
-        for folder in (*(path for path in work.rglob("*") if path.is_dir()), work):
-            _sync(folder)
-        _check_free(target, kind, overwrite)  # again: writing may have taken a while
-        _rename_over(work, target)
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, "nothing may be written in this folder", str(parent))
+
+
+def _write(
+    work: Path,
+    kind: str,
+    settings: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+    files: Mapping[str, Callable[[Path], None]],
+) -> None:
+    """Write all files into a folder, the manifest last, and sync them."""
+    facts = {}
+    for name, array in arrays.items():
+        file = work / f"{name}.npy"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("wb") as stream:
+            np.save(stream, array, allow_pickle=False)
+        facts[f"{name}.npy"] = _facts(file)
+    for name, write in files.items():
+        file = work / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write(file)
+        facts[name] = _facts(file)
+    manifest = {
+        "format": f"softcosine-{kind}",
+        "version": FORMAT_VERSION,
+        "settings": dict(settings),
+        "files": facts,
+    }
+    try:
+        manifest["checksum"] = _checksum(manifest)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"the settings of this {kind} cannot be written as JSON: {error}; settings are "
+            "strings, numbers, lists and dictionaries."
+        ) from error
+    text = json.dumps(manifest, ensure_ascii=True, indent=1, sort_keys=True)
+    (work / _MANIFEST).write_text(text + "\n", encoding="utf-8")
+    _sync(work / _MANIFEST)
+    for folder in (*(path for path in work.rglob("*") if path.is_dir()), work):
+        _sync(folder)
 
 
 def open_folder(path: str | Path, kind: str) -> Folder:
@@ -220,6 +251,11 @@ def _check_free(target: Path, kind: str, overwrite: bool) -> None:
             f"{target} exists and is no softcosine {kind}, so it is not overwritten; "
             "choose another name."
         )
+    here = Path.cwd()
+    if target.resolve() in (here, *here.parents):
+        raise AlreadyExistsError(
+            f"{target} is the folder that you are in, which cannot be replaced; leave it first."
+        )
 
 
 def _is_stored(path: Path, kind: str) -> bool:
@@ -256,29 +292,100 @@ def _sync(path: Path) -> None:
 
 
 @contextlib.contextmanager
+def _naming_a_full_disk(target: Path) -> Iterator[None]:
+    """Say what writing without room fails with: errors of many kinds, some without a number."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (None, errno.ENOSPC, getattr(errno, "EDQUOT", None))
+        if isinstance(error, SoftCosineError) or not full:
+            raise
+        raise OSError(
+            errno.ENOSPC,
+            "could not be written, the disk is probably full; free space or choose another place",
+            str(target),
+        ) from error
+
+
+@contextlib.contextmanager
 def _beside(target: Path) -> Iterator[Path]:
     """Give a new folder beside the target, which is gone afterwards unless renamed."""
-    work = target.parent / f".{target.name}.{uuid.uuid4().hex[:12]}.tmp"
-    work.mkdir()
+    work, lock = _new_folder(target)
     try:
         yield work
     finally:
         shutil.rmtree(work, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
 
 
-def _rename_over(work: Path, target: Path) -> None:
-    if not target.exists():
-        work.rename(target)
-    elif not _exchange(work, target):
-        # A folder cannot be renamed over a full one, so the old one steps aside first. For that
-        # moment a reader finds nothing; a crash then leaves the old one under the other name.
-        with _beside(target) as old:
-            target.rename(old / "old")
-            try:
-                work.rename(target)
-            except BaseException:  # an interrupt too: the old one must not be swept
-                (old / "old").rename(target)
-                raise
+def _new_folder(target: Path) -> tuple[Path, int | None]:
+    """Make a folder and lock it against `_sweep`, where the system can."""
+    while True:
+        work = target.parent / f".{target.name}.{uuid.uuid4().hex[:12]}.tmp"
+        work.mkdir()
+        try:
+            lock = _lock(work)
+        except (FileNotFoundError, BlockingIOError):
+            continue  # swept before it was locked
+        except OSError:
+            return work, None
+        if work.is_dir():
+            return work, lock
+        os.close(lock)
+
+
+def _lock(folder: Path) -> int:
+    """Lock a folder until the process ends or closes what is returned; OSError if it cannot."""
+    descriptor = os.open(folder, os.O_RDONLY)  # Windows opens no folders
+    try:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _sweep(target: Path) -> None:
+    """Remove what writers of this target left that were killed: what can be locked."""
+    left = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{12}}\.tmp")
+    with contextlib.suppress(OSError):
+        for path in [path for path in target.parent.iterdir() if left.fullmatch(path.name)]:
+            with contextlib.suppress(OSError):
+                lock = _lock(path)
+                # An old one that stepped aside may be the only one that there is.
+                if not (path / _OLD).exists():
+                    shutil.rmtree(path, ignore_errors=True)
+                os.close(lock)
+
+
+def _rename_over(work: Path, target: Path, overwrite: bool) -> None:
+    try:
+        if not overwrite or not target.exists():
+            work.rename(target)
+        elif not _exchange(work, target):
+            # A folder cannot be renamed over a full one, so the old one steps aside first. For
+            # that moment a reader finds nothing; a crash then leaves the old one under the other
+            # name.
+            with _beside(target) as aside:
+                target.rename(aside / _OLD)
+                try:
+                    work.rename(target)
+                except BaseException:  # an interrupt too: the old one must not be swept
+                    (aside / _OLD).rename(target)
+                    raise
+    except OSError as error:
+        if error.errno not in _TAKEN:
+            raise
+        if overwrite and target.is_dir():
+            _rename_over(work, target, overwrite)
+            return
+        raise AlreadyExistsError(
+            f"{target} was written by another process meanwhile; choose another name, or write "
+            "again."
+        ) from error
     _sync(target.parent)
 
 

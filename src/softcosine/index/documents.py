@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sqlite3
 import threading
@@ -129,15 +130,21 @@ class StoredDocuments:
 
     def id(self, number: int) -> str:
         """Return the id of a document."""
-        return _decoded(self._row("SELECT id FROM documents WHERE number = ?", number)[0])
+        return self._text("SELECT id FROM documents WHERE number = ?", number)
 
     def text(self, number: int) -> str:
         """Return the text of a document."""
-        return _decoded(self._row("SELECT text FROM documents WHERE number = ?", number)[0])
+        return self._text("SELECT text FROM documents WHERE number = ?", number)
 
     def metadata(self, number: int) -> dict[str, Any]:
         """Return the metadata of a document; empty if it has none."""
-        return _loaded(self._row("SELECT metadata FROM documents WHERE number = ?", number)[0])
+        stored = self._row("SELECT metadata FROM documents WHERE number = ?", number)[0]
+        try:
+            return _loaded(stored)
+        except (TypeError, ValueError) as error:
+            raise CorruptIndexError(
+                f"{self._path}: the metadata of document number {number} cannot be read: {error}."
+            ) from error
 
     def number(self, id: str) -> int:
         """Return the number of a document."""
@@ -147,9 +154,18 @@ class StoredDocuments:
                 return int(row[0])
         raise _unknown(id)
 
+    def _text(self, statement: str, number: int) -> str:
+        stored = self._row(statement, number)[0]
+        try:
+            return _decoded(stored)
+        except (TypeError, ValueError) as error:
+            raise CorruptIndexError(
+                f"{self._path}: document number {number} cannot be read: {error}."
+            ) from error
+
     def _row(self, statement: str, number: int) -> tuple[Any, ...]:
         row = self._select(statement, int(number))
-        if row is None:
+        if row is None or not isinstance(row[0], str | bytes | None):
             raise CorruptIndexError(f"{self._path} has no document number {number}.")
         return row
 
@@ -163,7 +179,16 @@ class StoredDocuments:
 
 
 def write_documents(documents: Documents, path: Path) -> None:
-    """Write documents to a new SQLite file that `StoredDocuments` opens."""
+    """Write documents to a new SQLite file that `StoredDocuments` opens; OSError if it cannot."""
+    try:
+        _write_documents(documents, path)
+    except sqlite3.Error as error:
+        full = error.sqlite_errorcode == sqlite3.SQLITE_FULL
+        number = errno.ENOSPC if full else errno.EIO
+        raise OSError(number, f"cannot be written: {error}", str(path)) from error
+
+
+def _write_documents(documents: Documents, path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         # The file is written once, aside, and synced as a whole: no journal is needed.
         connection.execute("PRAGMA journal_mode = OFF")
@@ -256,5 +281,7 @@ def _encoded(text: str) -> str | bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _decoded(stored: str | bytes) -> str:
+def _decoded(stored: str | bytes | None) -> str:
+    if stored is None:
+        raise TypeError("there is no text")
     return stored.decode("utf-8", "surrogatepass") if isinstance(stored, bytes) else stored

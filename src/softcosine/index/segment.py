@@ -20,6 +20,7 @@ from scipy.sparse import csr_array
 
 from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.kernels.postings import invert_counts, invert_reals
+from softcosine.matrix.ranges import check_array, check_numbers, check_starts, check_values
 from softcosine.space.norms import balanced
 
 __all__ = ["Segment"]
@@ -205,16 +206,12 @@ class Segment:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Make a segment of stored arrays, their shapes checked against each other."""
+        """Make a segment of stored arrays; CorruptIndexError if they cannot be what was written."""
         names = {field.name for field in fields(cls)} - {"n_terms"}
         if missing := names - arrays.keys():
             raise CorruptIndexError(f"a segment lacks its arrays {', '.join(sorted(missing))}.")
         for name in names:
-            if arrays[name].ndim != 1 or arrays[name].dtype != _DTYPES[name]:
-                raise CorruptIndexError(
-                    f"the array {name} of a segment is of type {arrays[name].dtype} and shape "
-                    f"{arrays[name].shape}; one dimension of {_DTYPES[name]} was written."
-                )
+            check_array(name, arrays[name], (_DTYPES[name],))
         segment = cls(
             n_terms=arrays["term_groups"].shape[0] - 1, **{name: arrays[name] for name in names}
         )
@@ -231,7 +228,24 @@ class Segment:
             raise CorruptIndexError(
                 "the arrays of a segment do not fit together; rebuild the index."
             )
+        segment._check_ranges()
         return segment
+
+    def _check_ranges(self) -> None:
+        """Raise CorruptIndexError where an array would lead a kernel astray."""
+        n, n_levels = self.n_postings, self.frequencies.shape[0]
+        check_starts("pointers", self.pointers, n)
+        check_numbers("terms", self.terms, self.n_terms)
+        check_numbers("levels", self.levels, n_levels)
+        check_values("frequencies", self.frequencies, least=0.0)
+        check_values("reals", self.reals, least=0.0)
+        check_values("scales", self.scales, least=0.0)
+        check_starts("term_groups", self.term_groups, n if self.real else len(self.group_levels))
+        if not self.real:
+            check_starts("group_starts", self.group_starts, n)
+        check_numbers("group_levels", self.group_levels, n_levels)
+        check_numbers("documents", self.documents, self.n_docs)
+        check_values("posting_weights", self.posting_weights, least=0.0)
 
 
 def _levels(counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.uint16]]:

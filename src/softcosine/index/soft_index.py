@@ -283,9 +283,21 @@ class SoftIndex:
         return self._explanation(parsed, f"like {id}", other, ranking)
 
     def neighbors(self, word: str, *, k: int = 10) -> list[tuple[str, float]]:
-        """Return the indexed words most similar to a word, whether or not it is indexed itself."""
+        """Return the indexed words most similar to a word, whether or not it is indexed itself.
+
+        Raises
+        ------
+        InvalidInputError
+            If `word` holds several terms, or none.
+        """
         check_k(k)
         parsed = self.parse(word)
+        n_terms = len(parsed.terms) + len(parsed.outside) + len(parsed.unknown)
+        if n_terms != 1:
+            raise InvalidInputError(
+                f"the word {_shortened(_shown(word))} holds {n_terms} terms; needed is one. Ask "
+                "for several words one by one."
+            )
         words = self.S.representatives
         if parsed.outside:
             found = parsed.outside[0]
@@ -432,6 +444,10 @@ class SoftIndex:
             outside=tuple(word.word for word in parsed.outside),
             unknown=parsed.unknown,
         )
+
+
+def _shortened(text: str) -> str:
+    return repr(text if len(text) <= 80 else f"{text[:79]}…")
 
 
 def _shown(query: str | Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.index.documents import StoredDocuments, write_documents
 from softcosine.index.segment import Segment
+from softcosine.matrix.ranges import check_array, check_numbers
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.source import (
     SourceState,
@@ -81,17 +82,26 @@ def open_index(
         (name,) = settings["segments"]
         if source is None and settings["source"] is not None:
             source = source_from_state(_source_state(settings["source"], "source", folder))
+        segment = Segment.from_arrays(folder.arrays(name))
+        n_docs, n_terms = int(settings["n_docs"]), segment.n_terms
+        S = TermSimilarityMatrix.from_folder(folder, settings["similarity"], "matrix")
+        document_frequencies = folder.array("document_frequencies")
+        check_array("document_frequencies", document_frequencies, ("int64",), n_terms)
+        check_numbers("document_frequencies", document_frequencies, n_docs + 1)
+        if segment.n_docs != n_docs or len(S) != n_terms:
+            raise CorruptIndexError(
+                f"{folder.path} speaks of {n_docs} documents and {len(S)} terms, but its postings "
+                f"of {segment.n_docs} and {n_terms}; rebuild the index."
+            )
         return {
-            "segment": Segment.from_arrays(folder.arrays(name)),
-            "documents": StoredDocuments(
-                folder.file(f"{name}/documents.sqlite"), int(settings["n_docs"])
-            ),
-            "S": TermSimilarityMatrix.from_folder(folder, settings["similarity"], "matrix"),
+            "segment": segment,
+            "documents": StoredDocuments(folder.file(f"{name}/documents.sqlite"), n_docs),
+            "S": S,
             "source": source,
             "analyzer": Analyzer.from_dict(settings["analyzer"]),
             "weighting": Weighting.from_dict(settings["weighting"]),
             "ranking": settings["ranking"],
-            "document_frequencies": folder.array("document_frequencies"),
+            "document_frequencies": document_frequencies,
             "note": settings["note"],
         }
     except (KeyError, TypeError) as error:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from softcosine.errors import CorruptIndexError
+from softcosine.errors import CorruptIndexError, InvalidInputError
+from softcosine.matrix.ranges import check_compressed
 from softcosine.sources.source import (
     SourceState,
     TermSimilaritySource,
@@ -64,13 +65,19 @@ def read_matrix_state(
 ) -> tuple[csr_array, Vocabulary, list[str] | None]:
     """Return S, its vocabulary and the words that stand for its terms, from an opened folder."""
     arrays = folder.arrays(prefix)
-    vocabulary = Vocabulary.from_arrays(folder.arrays("vocabulary"))
+    try:
+        vocabulary = Vocabulary.from_arrays(folder.arrays("vocabulary"))
+        words = None
+        if "representatives" in arrays:
+            words = unpack_strings(arrays["representatives"], arrays["representatives_offsets"])
+    except InvalidInputError as error:
+        raise CorruptIndexError(f"{folder.path} holds damaged terms: {error}") from error
     n = len(vocabulary)
+    check_compressed(prefix, arrays["indptr"], arrays["indices"], arrays["data"], n)
+    if words is not None and len(words) != n:
+        raise CorruptIndexError(f"{folder.path} holds {len(words)} words for its {n} terms.")
     S = csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(n, n))
     S.has_sorted_indices = True
-    words = None
-    if "representatives" in arrays:
-        words = unpack_strings(arrays["representatives"], arrays["representatives_offsets"])
     return S, vocabulary, words
 
 

@@ -1,0 +1,78 @@
+"""Whether stored arrays hold what kernels may touch: kernels trust, so it is found out before.
+
+A file that was altered without changing its size passes the check of sizes on opening. These
+checks read an array once, at the speed of memory, and see to it that such a file gives an error
+and never a crash or NaN; an altered value that is possible is found by ``softcosine verify`` only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import CorruptIndexError
+
+__all__ = ["check_array", "check_compressed", "check_numbers", "check_starts", "check_values"]
+
+
+def check_array(
+    name: str, array: NDArray[Any], dtypes: tuple[str, ...], length: int | None = None
+) -> None:
+    """Raise CorruptIndexError unless an array is flat, of one of some types, and of a length."""
+    if (
+        array.ndim != 1
+        or str(array.dtype) not in dtypes
+        or (length is not None and array.shape[0] != length)
+    ):
+        wanted = "" if length is None else f"{length} of "
+        raise _damaged(
+            f"the array {name} is of type {array.dtype} and shape {array.shape}; one dimension of "
+            f"{wanted}{' or '.join(dtypes)} was written"
+        )
+
+
+def check_compressed(
+    name: str,
+    starts: NDArray[Any],
+    columns: NDArray[Any],
+    values: NDArray[Any],
+    n: int,
+) -> None:
+    """Raise CorruptIndexError unless arrays are those of a sparse matrix of order `n`, finite."""
+    check_array(f"{name}/indptr", starts, ("int64",), n + 1)
+    check_array(f"{name}/indices", columns, ("int32",))
+    check_array(f"{name}/data", values, ("float32",), columns.shape[0])
+    check_starts(f"{name}/indptr", starts, columns.shape[0])
+    check_numbers(f"{name}/indices", columns, n)
+    check_values(f"{name}/data", values)
+
+
+def check_starts(name: str, starts: NDArray[np.integer[Any]], end: int) -> None:
+    """Raise CorruptIndexError unless numbers rise from 0 to `end`, equal ones allowed."""
+    rising = starts.shape[0] > 0 and not bool((starts[1:] < starts[:-1]).any())
+    if not rising or int(starts[0]) != 0 or int(starts[-1]) != end:
+        raise _damaged(f"the numbers in {name} do not rise from 0 to {end}")
+
+
+def check_numbers(name: str, numbers: NDArray[np.integer[Any]], limit: int) -> None:
+    """Raise CorruptIndexError unless all numbers are at least 0 and below a limit."""
+    if numbers.shape[0] and not (int(numbers.min()) >= 0 and int(numbers.max()) < limit):
+        raise _damaged(f"a number in {name} is not between 0 and {limit - 1}")
+
+
+def check_values(name: str, values: NDArray[np.floating[Any]], *, least: float = -np.inf) -> None:
+    """Raise CorruptIndexError unless all values are finite and not below `least`."""
+    # Minimum and maximum hand NaN on, and need no further array.
+    if values.shape[0]:
+        lowest, highest = float(values.min()), float(values.max())
+        if not (np.isfinite(lowest) and np.isfinite(highest) and lowest >= least):
+            raise _damaged(f"a value in {name} is no possible one")
+
+
+def _damaged(what: str) -> CorruptIndexError:
+    return CorruptIndexError(
+        f"{what}: a file has changed since it was written. `softcosine verify` tells which; "
+        "rebuild the index, or restore the file from a copy."
+    )
