@@ -152,7 +152,8 @@ class ThesaurusSimilarity:
         ----------
         path : path, optional
             Folder, or zip file, of Princeton's files ``data.noun``, ..., as Debian's package
-            ``wordnet-base`` and nltk have them, or folder of two tables; see
+            ``wordnet-base`` and nltk have them, a file in XML (WN-LMF), such as the Open English
+            WordNet, or a folder of two tables; see
             `softcosine.sources.wordnet_files.read_wordnet`. By default the usual places.
         measure : "path", "wu_palmer" or "lin", default "path"
         relations : sequence of str, optional
@@ -168,7 +169,7 @@ class ThesaurusSimilarity:
             Power that similarities are raised to.
         max_senses : int, optional
             How many of a word's synsets count for each part of speech, the most frequent first;
-            needs the files ``index.noun``, ... . By default all.
+            of Princeton's files this needs ``index.noun``, ..., too. By default all.
         counts : Vocabulary or mapping of str to float, optional
             How often words occur, for Lin's measure; of a vocabulary, in how many documents.
         progress : callable, optional

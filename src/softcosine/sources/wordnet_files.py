@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib.util
 import io
 import os
 import re
@@ -19,6 +20,7 @@ import numpy as np
 
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.sources.wordnet import WordNet
+from softcosine.sources.wordnet_lmf import read_lmf, read_wn_package, wn_database
 
 __all__ = ["find_wordnet", "read_wordnet"]
 
@@ -55,7 +57,7 @@ def find_wordnet() -> Path:
     """Return the first of the usual places that has a WordNet.
 
     These are ``$WNSEARCHDIR``, ``$WNHOME/dict``, the folders of the packages of Debian and others,
-    and nltk's data (``$NLTK_DATA``, ``~/nltk_data``, ...).
+    nltk's data (``$NLTK_DATA``, ``~/nltk_data``, ...), and the wn package's database.
 
     Raises
     ------
@@ -65,14 +67,17 @@ def find_wordnet() -> Path:
     folders = _folders()
     nltk = _nltk_folders()
     inside = [folder / "corpora" / name for folder in nltk for name in _NLTK_NAMES]
+    database = wn_database()
     for place in (*folders, *inside):
         if _is_wordnet(place):
             return place
+    if database.is_file() and importlib.util.find_spec("wn") is not None:
+        return database
     raise FileNotFoundError(
-        f"no WordNet was found; looked in {', '.join(map(str, folders))}, and for nltk's "
-        f"corpora/wordnet in {', '.join(map(str, nltk))}. Install one (apt-get install "
-        "wordnet-base, or nltk.download('wordnet')), or pass the path of a folder with data.noun, "
-        "data.verb, data.adj and data.adv."
+        f"no WordNet was found; looked in {', '.join(map(str, folders))}, for nltk's "
+        f"corpora/wordnet in {', '.join(map(str, nltk))}, and for wn's {database}. Install one "
+        "(apt-get install wordnet-base, or nltk.download('wordnet')), or pass the path of a folder "
+        "with data.noun, data.verb, data.adj and data.adv."
     )
 
 
@@ -113,7 +118,8 @@ def read_wordnet(
         A folder, or a zip file, with Princeton's files ``data.noun``, ``data.verb``, ``data.adj``
         and ``data.adv`` (one or more of them), or a folder with
         the tables ``synsets.tsv`` (synset, words with ``|`` between them) and ``relations.tsv``
-        (synset, pointer, synset, word numbers), gzipped or not. By default the first of the usual
+        (synset, pointer, synset, word numbers), gzipped or not, or a file in XML (WN-LMF, such as
+        the Open English WordNet), or the wn package's database. By default the first of the usual
         places (`find_wordnet`).
     max_senses : int, optional
         Leave words out of all their synsets but so many for each part of speech, the most
@@ -131,6 +137,10 @@ def read_wordnet(
     place = find_wordnet() if path is None else Path(path)
     if not place.exists():
         raise FileNotFoundError(f"there is no WordNet at {place}.")
+    if place == wn_database():
+        return read_wn_package(max_senses=max_senses, progress=progress)
+    if place.is_file() and not zipfile.is_zipfile(place):
+        return read_lmf(place, max_senses=max_senses, progress=progress)
     reading = _Reading(place, progress)
     with ExitStack() as stack:
         files = _open_all(place, stack)
