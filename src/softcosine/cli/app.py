@@ -1,52 +1,41 @@
-"""The command ``softcosine``: its commands, and how every error becomes one clear line.
-
-Exit codes: 0 done, also where nothing was found; 1 an error, such as an index that is not there;
-2 wrong usage or input that cannot be read; 130 interrupted.
-"""
+"""The command ``softcosine``: its commands, and how they are run; see `failures` for its errors."""
 
 from __future__ import annotations
 
-import gc
-import inspect
-import os
-import re
-import sys
-import traceback
-import warnings
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from softcosine.cli.signals import interrupted_quietly, orderly_ends
 
-import typer
-from typer.core import TyperGroup
+with interrupted_quietly():  # these take a moment
+    import gc
+    import inspect
+    import re
+    import sys
+    import warnings
+    from collections.abc import Callable, Sequence
+    from typing import Annotated, Any
 
-from softcosine import __version__
-from softcosine.cli import asking, demo, indexing, inspecting
-from softcosine.errors import InvalidInputError, SoftCosineError
+    import typer
+    from typer.core import TyperGroup
+
+    from softcosine.cli import asking, demo, indexing, inspecting
+    from softcosine.cli.failures import clear_errors, show_warning
+    from softcosine.cli.streams import prepare_streams
+    from softcosine.version import __version__
 
 __all__ = ["app", "main"]
 
-_FAILED, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
-
 
 class _Commands(TyperGroup):
-    """A group whose deliberate errors end as one line on standard error."""
+    """A group whose errors end as one line on standard error."""
+
+    def make_context(self, *arguments: Any, **settings: Any) -> Any:
+        with clear_errors():
+            return super().make_context(*arguments, **settings)
 
     def invoke(self, ctx: Any) -> Any:
-        try:
+        with clear_errors(debug=bool(ctx.params.get("debug"))):
             result = super().invoke(ctx)
             sys.stdout.flush()
             return result
-        except BrokenPipeError:
-            # Whoever read us has enough; nothing may be written when the interpreter ends.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(_FAILED) from None
-        except KeyboardInterrupt:
-            _say("interrupted; nothing was left half-written.", ctx)
-            raise typer.Exit(_INTERRUPTED) from None
-        except (SoftCosineError, OSError) as error:
-            _say(_message(error), ctx)
-            bad = isinstance(error, InvalidInputError)
-            raise typer.Exit(_BAD_INPUT if bad else _FAILED) from None
 
 
 app = typer.Typer(
@@ -116,26 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     # Imports make many objects and no garbage: collecting it meanwhile costs a tenth of a second.
     gc.set_threshold(100_000, 50, 100)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a text that the terminal cannot show is no error
-            stream.reconfigure(errors="backslashreplace")
-    with warnings.catch_warnings():
-        warnings.showwarning = _show_warning  # type: ignore[assignment]
+    prepare_streams()
+    with orderly_ends(), warnings.catch_warnings():
+        warnings.showwarning = show_warning  # type: ignore[assignment]
         app(None if arguments is None else list(arguments), prog_name="softcosine")
-
-
-def _show_warning(message: Warning | str, *_: Any) -> None:
-    print(f"softcosine: {message}", file=sys.stderr)  # noqa: T201
-
-
-def _message(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        place = f"{error.filename}: " if error.filename is not None else ""
-        return f"{place}{error.strerror}."
-    return str(error)
-
-
-def _say(message: str, ctx: Any) -> None:
-    if ctx.params.get("debug"):
-        traceback.print_exc()
-    print(f"softcosine: {' '.join(message.split())}", file=sys.stderr)  # noqa: T201

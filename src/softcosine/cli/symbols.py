@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from softcosine import __version__
 from softcosine.errors import SoftCosineError
+from softcosine.version import __version__
 
 if TYPE_CHECKING:
     from softcosine.cli.showing import Reporter

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from softcosine import __version__
 from softcosine.matrix.answers import Progress, ask, checked_source
 from softcosine.matrix.assembly import best_of_rows, with_diagonal
 from softcosine.matrix.columns import GrowingColumns
@@ -23,6 +22,7 @@ from softcosine.matrix.rules import Order, Rules, column_order
 from softcosine.sources.guard import Guarded
 from softcosine.sources.source import Neighbors, TermSimilaritySource
 from softcosine.text.vocabulary import Vocabulary
+from softcosine.version import __version__
 
 __all__ = ["Built", "build", "described", "extend", "guarded"]
 

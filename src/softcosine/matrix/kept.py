@@ -12,10 +12,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from softcosine import __version__
 from softcosine.errors import AlreadyExistsError
 from softcosine.matrix.answers import CHUNK_TERMS
 from softcosine.sources.source import Neighbors, SourceState, TermSimilaritySource, state_of
+from softcosine.version import __version__
 
 __all__ = ["KeptAnswers"]
 
@@ -77,7 +77,11 @@ class KeptAnswers:
     def get(self, number: int) -> Neighbors | None:
         """Return the answer to a chunk, or None; a damaged file counts as none."""
         try:
-            with np.load(self._file(number), allow_pickle=False) as arrays:
+            # NumPy leaves a file open that it finds to be no archive.
+            with (
+                self._file(number).open("rb") as file,
+                np.load(file, allow_pickle=False) as arrays,
+            ):
                 answer = Neighbors(arrays["indptr"], arrays["indices"], arrays["similarities"])
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             return None
