@@ -20,7 +20,7 @@ from softcosine.matrix.term_similarity_matrix import (
     checked_source,
 )
 from softcosine.sources.english import english_share
-from softcosine.sources.guard import Guarded
+from softcosine.sources.guard import guarded
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer, checked_analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
@@ -89,8 +89,8 @@ def build(
             )
             source, note = chosen.source, chosen.note
             _logger.info(note)
-        elif not isinstance(source, Guarded):
-            source = Guarded(source)
+        else:
+            source = guarded(source)
         tell("finding similar terms", 0, None)
         S = TermSimilarityMatrix.from_source(
             source, vocabulary, max_neighbors=max_neighbors, definite=True,

@@ -19,7 +19,7 @@ from softcosine.matrix.kept import KeptAnswers
 from softcosine.matrix.representatives import representatives
 from softcosine.matrix.restriction import Restricted
 from softcosine.matrix.rules import Order, Rules, column_order
-from softcosine.sources.guard import Guarded
+from softcosine.sources.guard import guarded as with_guard
 from softcosine.sources.source import Neighbors, TermSimilaritySource
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.version import __version__
@@ -132,7 +132,7 @@ def extend(
 def guarded(source: TermSimilaritySource, guard: bool) -> TermSimilaritySource:
     """Return the source, checked, and guarded if that is wanted and it is not yet."""
     checked_source(source)
-    return Guarded(source) if guard and not isinstance(source, Guarded) else source
+    return with_guard(source) if guard else source
 
 
 def described(source: TermSimilaritySource) -> str:
