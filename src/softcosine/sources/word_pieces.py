@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -189,13 +190,13 @@ def _bert_normalizer(step: Mapping[str, Any]) -> Callable[[str], str]:
     chinese = step.get("handle_chinese_chars", True)
 
     def normalize(text: str) -> str:
+        if clean and not (text.isascii() and text.isprintable()):
+            text = "".join(map(_cleaned, text))
         if not text.isascii():
             if chinese:
                 text = _CJK.sub(r" \1 ", text)
             if strip:
                 text = _without_marks(unicodedata.normalize("NFD", text))
-        if clean and not text.isprintable():
-            text = "".join(_cleaned(character) for character in text)
         return text.lower() if lowercase else text
 
     return normalize
@@ -203,9 +204,11 @@ def _bert_normalizer(step: Mapping[str, Any]) -> Callable[[str], str]:
 
 def _cleaned(character: str) -> str:
     """Return a space for any space, nothing for a control character, else the character."""
-    if character.isspace():
+    if character in "\t\n\r":
         return " "
-    return "" if unicodedata.category(character).startswith("C") else character
+    if unicodedata.category(character) in ("Cc", "Cf", "Co") or character == "\ufffd":
+        return ""
+    return " " if character.isspace() else character
 
 
 def _without_marks(text: str) -> str:
@@ -229,7 +232,7 @@ def _pre_tokenizer(step: Mapping[str, Any] | None) -> Callable[[str], list[str]]
         return in_turn
     known: dict[Any, Callable[[str], list[str]]] = {
         "BertPreTokenizer": _words_and_marks,
-        "Whitespace": re.compile(r"\w+|[^\w\s]+").findall,
+        "Whitespace": _words_and_runs,
         "WhitespaceSplit": str.split,
         "Punctuation": _around_marks,
     }
@@ -246,6 +249,20 @@ def _words_and_marks(text: str) -> list[str]:
     if text.isalnum():
         return [text]
     return [part for word in text.split() for part in _around_marks(word)]
+
+
+def _words_and_runs(text: str) -> list[str]:
+    """Cut into runs of letters, marks, digits and connectors, and runs of what else is no space."""
+    runs = (
+        ("".join(run), kind)
+        for kind, run in groupby(text, lambda c: None if c.isspace() else _in_word(c))
+    )
+    return [run for run, kind in runs if kind is not None]
+
+
+def _in_word(character: str) -> bool:
+    category = unicodedata.category(character)
+    return category[0] in "LM" or category in ("Nd", "Nl", "Pc")
 
 
 def _around_marks(text: str) -> list[str]:
