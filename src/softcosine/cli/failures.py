@@ -1,0 +1,100 @@
+"""How every error becomes one clear line on standard error, and a number for scripts.
+
+Exit codes: 0 done, also where nothing was found; 1 an error, such as an index that is not there;
+2 wrong usage or input that cannot be read; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import errno
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+
+from softcosine.cli.showing import printable
+from softcosine.cli.streams import drop_output, settle_output
+from softcosine.errors import InvalidInputError, SoftCosineError
+
+__all__ = ["clear_errors", "show_warning"]
+
+_FAILED, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
+_LONGEST = 1200  # characters of a message
+# What typer calls wrong usage; it does not export the class itself.
+_UsageError: Any = typer.BadParameter.__base__
+
+
+@contextmanager
+def clear_errors(*, debug: bool = False) -> Iterator[None]:
+    """Turn whatever is raised into one line and typer.Exit.
+
+    Parameters
+    ----------
+    debug : bool
+        Whether to show where an error arose before.
+    """
+    try:
+        yield
+    except (typer.Exit, typer.Abort):
+        raise
+    except BrokenPipeError:
+        # Whoever read us has enough; nothing may be written when the interpreter ends.
+        drop_output()
+        raise typer.Exit(_FAILED) from None
+    except KeyboardInterrupt:
+        _say("interrupted; nothing was left half-written.", debug)
+        raise typer.Exit(_INTERRUPTED) from None
+    except _UsageError as error:
+        if "\n" in error.format_message():  # the whole help, where nothing was asked for
+            raise
+        _say(_usage(error), debug)
+        raise typer.Exit(_BAD_INPUT) from None
+    except Exception as error:
+        settle_output()
+        _say(_message(error), debug)
+        bad = isinstance(error, InvalidInputError)
+        raise typer.Exit(_BAD_INPUT if bad else _FAILED) from None
+
+
+def show_warning(message: Warning | str, *_: Any) -> None:
+    """Print a warning as ``warnings.showwarning`` is asked to."""
+    _say(str(message), debug=False)
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        # Writing to a file says which; only standard output has no name.
+        place = "standard output" if error.errno == errno.ENOSPC else None
+        place = error.filename if error.filename is not None else place
+        return f"{error.strerror}." if place is None else f"{place}: {error.strerror}."
+    if isinstance(error, SoftCosineError | OSError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory ({error or 'no more is to be had'})."
+    return (
+        f"unexpected {type(error).__name__}: {error}; this is a fault of softcosine or a damaged "
+        "index (softcosine verify INDEX tells); --debug shows where."
+    )
+
+
+def _usage(error: Any) -> str:
+    """Return what is wrong with the arguments, what was given, and where to read on."""
+    problem = error.format_message().removesuffix(".")
+    details = getattr(error.__cause__, "errors", None)
+    if callable(details):  # some versions of typer do not say it themselves
+        problem += f"; given was {details()[0].get('input')!r}"
+    path = error.ctx.command_path if error.ctx is not None else "softcosine"
+    end = "" if problem.endswith("?") else "."
+    return f"{problem}{end} See {path} --help."
+
+
+def _say(message: str, debug: bool) -> None:
+    if debug:
+        traceback.print_exc()
+    line = printable(" ".join(message.split()))
+    if len(line) > _LONGEST:
+        line = f"{line[: _LONGEST * 2 // 3]} … {line[-_LONGEST // 3 :]}"
+    print(f"softcosine: {line}", file=sys.stderr)  # noqa: T201

@@ -1,0 +1,85 @@
+"""Being ended from outside, by Ctrl-C, a closed terminal or whoever stops the process: tidily."""
+
+from __future__ import annotations
+
+import _thread
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
+__all__ = ["interrupted_quietly", "orderly_ends"]
+
+_NAMES = ("SIGTERM", "SIGHUP")
+_AGAIN = 0.02  # seconds after which a lost interrupt comes again
+
+
+class _Ended(SystemExit):
+    """A signal that ends the process, after everything has tidied up."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(128 + number)  # as a shell tells it
+        self.number = number
+
+
+@contextmanager
+def interrupted_quietly() -> Iterator[None]:
+    """Leave without a word when Ctrl-C comes so early that nothing has begun."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise SystemExit(128 + signal.SIGINT) from None
+
+
+@contextmanager
+def orderly_ends() -> Iterator[None]:
+    """Turn signals that end a process into SystemExit, and let no interrupt get lost.
+
+    Signals that are ignored, as under ``nohup``, stay so. Where Ctrl-C meets code that nobody can
+    raise an error through, such as what LLVM calls back while kernels are loaded, Python reports
+    it and goes on; here it comes again a moment later.
+    """
+    changed = []
+    if threading.current_thread() is threading.main_thread():
+        for name in _NAMES:
+            number = getattr(signal, name, None)  # Windows has no SIGHUP
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, _end)
+                changed.append(number)
+    report = sys.unraisablehook
+
+    def again(lost: UnraisableHookArgs) -> None:
+        if isinstance(lost.exc_value, _Ended):
+            number = lost.exc_value.number
+            signal.signal(number, _end)
+        elif issubclass(lost.exc_type, KeyboardInterrupt):
+            number = signal.SIGINT
+        else:
+            report(lost)
+            return
+        timer = threading.Timer(_AGAIN, _thread.interrupt_main, [number])
+        timer.daemon = True
+        timer.start()
+
+    sys.unraisablehook = again
+    try:
+        yield
+    finally:
+        sys.unraisablehook = report
+        for number in changed:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    # Once is enough: what tidies up is not to be ended too.
+    for name in _NAMES:
+        other = getattr(signal, name, None)
+        if other is not None:
+            signal.signal(other, signal.SIG_IGN)
+    raise _Ended(number)
