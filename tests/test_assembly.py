@@ -13,11 +13,13 @@ import oracle
 import strategies as own
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.assembly import assemble_symmetric
+from softcosine.matrix import answers
 from softcosine.matrix.assembly import assemble
 from softcosine.matrix.rules import column_order
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.source import Neighbors
 from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.weighting import Weighting
 from toys import ToySource
 
 
@@ -49,14 +51,14 @@ def neighbors_of(candidates, terms):
     )
 
 
-ORDERS = ("rare_first", "frequent_first", "vocabulary")
+ORDERS = ("rare_first", "frequent_first", "idf", "vocabulary")
 
 
 def naive_order(vocabulary, order):
     terms, frequencies = vocabulary.terms, vocabulary.document_frequencies
     if order == "vocabulary":
         return sorted(range(len(terms)), key=lambda i: terms[i])
-    sign = 1 if order == "rare_first" else -1
+    sign = -1 if order == "frequent_first" else 1
     return sorted(range(len(terms)), key=lambda i: (sign * frequencies[i], terms[i]))
 
 
@@ -184,6 +186,213 @@ def test_unknown_settings_name_the_known_ones():
         ({"strategy": "greedy"}, "strategy is 'greedy'; choose one of symmetric, dominant, rows"),
         ({"order": "alphabet"}, "order is 'alphabet'; choose one of rare_first"),
         ({"max_neighbors": -1}, "max_neighbors is -1"),
+        ({"max_neighbors": 2.5}, "max_neighbors is 2.5"),
+        ({"min_similarity": 1.5}, "min_similarity is 1.5"),
+        ({"min_similarity": "much"}, "min_similarity is 'much'"),
+        ({"min_similarity": np.nan}, "min_similarity is nan"),
+        ({"order": [1, 2]}, r"order has shape \(2,\)"),
+        ({"order": [1, 2, np.inf]}, "finite weight"),
+        ({"order": [["a"], 2]}, "order cannot be read"),
     ):
         with pytest.raises(InvalidInputError, match=message):
             assemble(good_neighbors(), vocabulary, **{"max_neighbors": 5, **settings})
+
+
+@pytest.mark.parametrize("strategy", ["symmetric", "dominant", "rows"])
+@given(problem=problems(), least=st.sampled_from((0.0, 0.1, 0.3, 0.5, 1.0)))
+def test_candidates_below_the_least_similarity_might_as_well_not_be_there(strategy, problem, least):
+    candidates, vocabulary, limit = problem
+    found = neighbors_of(candidates, vocabulary.terms)
+    above = np.where(candidates >= np.float32(least), candidates, 0)
+    np.testing.assert_array_equal(
+        assemble(
+            found, vocabulary, max_neighbors=limit, strategy=strategy, min_similarity=least
+        ).toarray(),
+        assemble(
+            neighbors_of(above, vocabulary.terms),
+            vocabulary,
+            max_neighbors=limit,
+            strategy=strategy,
+        ).toarray(),
+    )
+
+
+@given(problems(), st.data())
+def test_columns_choose_by_weights_of_ones_own(problem, data):
+    candidates, vocabulary, limit = problem
+    n, terms = len(vocabulary), vocabulary.terms
+    weights = data.draw(st.lists(st.sampled_from((0.0, 0.5, 2.0)), min_size=n, max_size=n))
+    S = assemble(neighbors_of(candidates, terms), vocabulary, max_neighbors=limit, order=weights)
+    order = sorted(range(n), key=lambda i: (-weights[i], terms[i]))
+    expected = oracle.keep_symmetric(candidates, limit, terms, order)
+    np.testing.assert_array_equal(S.toarray(), expected)
+
+
+def test_the_order_by_idf_is_that_of_every_idf():
+    vocabulary = Vocabulary(list("abcdef"), document_frequencies=[3, 1, 2, 2, 5, 0], n_docs=5)
+    assert (
+        column_order(vocabulary, "idf").tolist() == column_order(vocabulary, "rare_first").tolist()
+    )
+    for idf in ("smooth", "bm25"):
+        weights = Weighting(idf=idf).term_weights(vocabulary.document_frequencies, n_docs=5)
+        assert (
+            column_order(vocabulary, weights).tolist() == column_order(vocabulary, "idf").tolist()
+        )
+
+
+def full_source(candidates, terms):
+    """A source that gives the symmetric candidates, however many are asked for."""
+    return ToySource(
+        {
+            (terms[i], terms[j]): candidates[i, j]
+            for i, j in zip(*np.nonzero(np.triu(candidates, 1)), strict=True)
+        }
+    )
+
+
+def naive_build(candidates, vocabulary, limit, order, S=None, new=None):
+    """What asking for `limit` candidates at a time leads to, column by column."""
+    terms, n = vocabulary.terms, len(vocabulary)
+    S = np.eye(n) if S is None else S.copy()
+    choosing = set(range(n)) if new is None else set(new)
+    cut = {i: oracle.by_similarity(candidates, i, terms) for i in choosing}
+    asking = set(choosing)
+    while asking:
+        lists = {i: cut[i][:limit] for i in asking}
+        for i in order:
+            for j in lists.get(i, []):
+                room = np.count_nonzero(S[[i, j]], axis=1) - 1 < limit
+                if not S[i, j] and room.all():
+                    S[i, j] = S[j, i] = np.float32(candidates[i, j])
+        has_room = {i for i in range(n) if np.count_nonzero(S[i]) - 1 < limit}
+        asking = {i for i in asking if len(lists[i]) == limit and i in has_room}
+        partners = asking | (has_room - choosing)
+        for i in asking:
+            cut[i] = [j for j in oracle.by_similarity(candidates, i, terms) if j in partners]
+    return S
+
+
+@given(problems())
+def test_columns_are_filled_while_there_are_neighbors_with_room(problem):
+    candidates, vocabulary, limit = problem
+    candidates = np.triu(candidates, 1) + np.triu(candidates, 1).T
+    source = full_source(candidates, vocabulary.terms)
+    S = TermSimilarityMatrix.from_source(
+        source, vocabulary, max_neighbors=limit, guard=False, warn=False
+    )
+    entries = S.to_scipy().toarray()
+    order = naive_order(vocabulary, "rare_first")
+    np.testing.assert_array_equal(entries, naive_build(candidates, vocabulary, limit, order))
+    held = np.count_nonzero(entries, axis=1) - 1
+    assert held.max() <= limit
+    for i, j in zip(*np.nonzero(candidates), strict=True):
+        assert entries[i, j] or held[i] == limit or held[j] == limit
+    # Everybody's first choice goes before anybody's second thought.
+    once = assemble(
+        source.neighbors(vocabulary.terms, vocabulary.terms, max_neighbors=limit),
+        vocabulary,
+        max_neighbors=limit,
+    ).toarray()
+    assert np.all((once == 0) | (once == entries))
+
+
+def test_strangers_use_up_no_place():
+    strangers = {("tea", f"stranger{i}"): 0.9 for i in range(200)}
+    own = {("tea", f"leaf{chr(97 + i)}"): 0.5 for i in range(20)}
+    source = ToySource({**strangers, **own})
+    vocabulary = Vocabulary(["tea", *(pair[1] for pair in own)])
+    S = TermSimilarityMatrix.from_source(source, vocabulary, max_neighbors=10, warn=False)
+    assert S.statistics(eigenvalue=False).max_neighbors == 10
+    assert len(S.neighbors("tea")) == 10
+
+
+class Chunks(ToySource):
+    """Records how many terms are asked for at a time."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.asked = []
+
+    def neighbors(self, terms, among, *, max_neighbors):
+        self.asked.append(len(terms))
+        return super().neighbors(terms, among, max_neighbors=max_neighbors)
+
+
+@pytest.mark.parametrize("strategy", ["symmetric", "dominant", "rows"])
+@given(problem=problems())
+def test_asking_in_chunks_changes_no_bit(strategy, problem):
+    candidates, vocabulary, limit = problem
+    candidates = np.triu(candidates, 1) + np.triu(candidates, 1).T
+    source = full_source(candidates, vocabulary.terms)
+    options = {"max_neighbors": limit, "strategy": strategy, "guard": False, "warn": False}
+    whole = TermSimilarityMatrix.from_source(source, vocabulary, **options)
+    told = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(answers, "CHUNK_TERMS", 2)
+        source = Chunks(source.pairs)
+        chunked = TermSimilarityMatrix.from_source(
+            source, vocabulary, progress=lambda *now: told.append(now), **options
+        )
+    assert max(source.asked) <= 2 or source.asked[-1] <= len(vocabulary)
+    n = len(vocabulary)
+    assert told == [(min(i + 2, n), n) for i in range(0, n, 2)]
+    for before, after in zip(whole.arrays, chunked.arrays, strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+def test_of_asymmetric_answers_the_first_column_that_chooses_decides():
+    candidates = np.array([[0, 0.5, 0], [0.9, 0, 0.3], [0, 0.0, 0]], np.float32).astype(float)
+    vocabulary = Vocabulary(list("abc"), document_frequencies=[2, 1, 3])
+    found = neighbors_of(candidates, vocabulary.terms)
+    rare = assemble(found, vocabulary, max_neighbors=5)
+    assert rare[0, 1] == rare[1, 0] == np.float32(0.9)
+    assert rare[2, 1] == rare[1, 2] == np.float32(0.3)
+    frequent = assemble(found, vocabulary, max_neighbors=5, order="frequent_first")
+    assert frequent[0, 1] == frequent[1, 0] == np.float32(0.5)
+
+
+class Lying(ToySource):
+    def __init__(self, answer):
+        super().__init__({})
+        self.answer = answer
+
+    def neighbors(self, terms, among, *, max_neighbors):
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (replace(good_neighbors(), indices=np.array([1, 3, 0], "i4")), "names neighbours 0 to 3"),
+        (replace(good_neighbors(), indices=np.array([1.0, 2, 0])), "names neighbours 0.0 to 2.0"),
+        (
+            replace(good_neighbors(), similarities=np.array([0.5, np.nan, 1], "f")),
+            "similarity of nan",
+        ),
+        (replace(good_neighbors(), similarities=np.array([0.1, 0.2, 1], "f")), "decreasing"),
+        (Neighbors.none(2), "gives the neighbours of 2 terms, and 3 were asked for"),
+        ([[1], [2], []], "gives neighbours as list; a Neighbors is needed"),
+    ],
+)
+def test_what_a_source_answers_is_checked(answer, message):
+    for progress in (None, lambda done, total: None):
+        with pytest.raises(InvalidInputError, match=message):
+            TermSimilarityMatrix.from_source(
+                Lying(answer), Vocabulary(list("abc")), guard=False, progress=progress
+            )
+
+
+def test_a_neighbor_that_is_named_twice_counts_once_or_is_refused():
+    twice = Neighbors(np.array([0, 2, 2]), np.array([1, 1], "i4"), np.array([0.5, 0.5], "f"))
+    vocabulary = Vocabulary(list("ab"))
+    S = assemble(twice, vocabulary, max_neighbors=5)
+    assert S.toarray().tolist() == [[1, 0.5], [0.5, 1]]
+    with pytest.raises(InvalidInputError, match="a term twice"):
+        assemble(twice, vocabulary, max_neighbors=5, strategy="rows")
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 10**9])
+def test_any_limit_will_do(limit):
+    source = ToySource({("a", "b"): 0.5, ("b", "c"): 0.25, ("a", "c"): 0.125})
+    S = TermSimilarityMatrix.from_source(source, Vocabulary(list("abc")), max_neighbors=limit)
+    assert S.statistics().max_neighbors == min(limit, 2)

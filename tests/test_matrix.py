@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import coo_array, csr_array, csr_matrix, random_array
+from scipy.sparse import coo_array, csr_array, csr_matrix, eye_array, random_array
 
+import oracle
 import strategies as own
 from softcosine import __version__
 from softcosine.errors import (
@@ -21,10 +22,16 @@ from softcosine.errors import (
     UnknownTermError,
     VocabularyMismatchError,
 )
-from softcosine.matrix.definiteness import smallest_eigenvalue
+from softcosine.matrix import answers, definiteness
+from softcosine.matrix.definiteness import (
+    lowest_eigenvalue,
+    shrink_to_definite,
+    smallest_eigenvalue,
+)
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.embedding import EmbeddingSimilarity
 from softcosine.text.vocabulary import Vocabulary
-from toys import ToySource, similarity_matrix
+from toys import SavableToySource, ToySource, similarity_matrix
 
 EVERY_KIND = st.one_of(
     own.similarity_matrices(4), own.signed_matrices(4), own.asymmetric_matrices(4)
@@ -362,3 +369,419 @@ def test_a_saved_matrix_may_be_used_like_any(tmp_path):
         soft_cosine_similarity(X, X, loaded), soft_cosine_similarity(X, X, matrix)
     )
     assert loaded.shrunk().similarity("0", "1") == 0.5
+
+
+@st.composite
+def enlargements(draw):
+    """Symmetric similarities, a vocabulary with frequencies, which terms are old, a limit."""
+    n = draw(own.sizes(own.MAX_TERMS))
+    terms = draw(own.vocabularies(n))
+    entries = draw(own.symmetric_matrices(n)).astype(np.float32).astype(float)
+    frequencies = draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
+    old = draw(st.lists(st.booleans(), min_size=n, max_size=n))
+    limit = draw(st.sampled_from((0, 1, 2, 3, 100)))
+    return entries, Vocabulary(terms, document_frequencies=frequencies), np.array(old), limit
+
+
+def source_of(entries, vocabulary):
+    names = vocabulary.terms
+    upper = zip(*np.nonzero(np.triu(entries, 1)), strict=True)
+    return ToySource({(names[i], names[j]): entries[i, j] for i, j in upper}, known=names)
+
+
+def part_of(vocabulary, chosen):
+    numbers = np.flatnonzero(chosen)
+    return Vocabulary(
+        [vocabulary.terms[i] for i in numbers],
+        document_frequencies=vocabulary.document_frequencies[numbers],
+    )
+
+
+def entered_one_by_one(S, entries, vocabulary, new, limit, *, dominant):
+    """New columns choose, rare ones first, while both columns have room; what is there stays."""
+    terms = vocabulary.terms
+    for i in oracle.rare_first(vocabulary.document_frequencies, terms):
+        if not new[i]:
+            continue
+        for j in oracle.by_similarity(entries, i, terms):
+            beside = S[[i, j]] - np.eye(len(S))[[i, j]]
+            room = (np.count_nonzero(beside, axis=1) < limit).all()
+            light = (beside.sum(axis=1) + entries[i, j] < 1).all()
+            if not S[i, j] and room and (light or not dominant):
+                S[i, j] = S[j, i] = entries[i, j]
+    return S
+
+
+@pytest.mark.parametrize("strategy", ["symmetric", "dominant"])
+@given(problem=enlargements())
+def test_extending_lets_new_terms_choose_and_changes_nothing_else(strategy, problem):
+    entries, vocabulary, old, limit = problem
+    source = source_of(entries, vocabulary)
+    options = {"guard": False, "warn": False}
+    before = TermSimilarityMatrix.from_source(
+        source, part_of(vocabulary, old), max_neighbors=limit, strategy=strategy, **options
+    )
+    after = before.extend(vocabulary, source, **options)
+    dense = after.to_scipy().toarray().astype(float)
+    np.testing.assert_array_equal(dense[np.ix_(old, old)], before.to_scipy().toarray())
+    assert after.symmetric
+    assert after.dominant or strategy != "dominant"
+    held = np.count_nonzero(dense, axis=1) - 1
+    assert held.max() <= limit
+    for i, j in zip(*np.nonzero(np.triu(entries, 1)), strict=True):
+        if not (old[i] and old[j]) and strategy == "symmetric":
+            assert dense[i, j] or limit in (held[i], held[j])
+    start = np.eye(len(old))
+    start[np.ix_(old, old)] = before.to_scipy().toarray()
+    if limit == 100:  # all candidates are given at once
+        expected = entered_one_by_one(
+            start, entries, vocabulary, ~old, limit, dominant=strategy == "dominant"
+        )
+        np.testing.assert_array_equal(dense, expected)
+    assert after.settings["extended"][-1]["terms"] == np.count_nonzero(~old)
+    assert after.settings["max_neighbors"] == limit
+    again = before.extend(vocabulary, source, progress=lambda done, total: None, **options)
+    np.testing.assert_array_equal(again.to_scipy().toarray(), dense)
+
+
+@given(enlargements())
+def test_extending_a_matrix_of_rows_fills_the_rows_that_have_room(problem):
+    entries, vocabulary, old, limit = problem
+    source = source_of(entries, vocabulary)
+    before = TermSimilarityMatrix.from_source(
+        source,
+        part_of(vocabulary, old),
+        max_neighbors=limit,
+        strategy="rows",
+        guard=False,
+        warn=False,
+    )
+    larger = before.extend(vocabulary, source, guard=False, warn=False)
+    after = larger.to_scipy().toarray().astype(float)
+    best = oracle.keep_rows(entries, limit, vocabulary.terms)
+    np.testing.assert_array_equal(after[np.ix_(old, old)], before.to_scipy().toarray())
+    np.testing.assert_array_equal(after[~old], best[~old])
+    held = np.count_nonzero(after, axis=1) - 1
+    assert held.max() <= limit
+    # An old row with room has every new term that has it among its best.
+    for i, j in zip(*np.nonzero(best), strict=True):
+        if i != j and not old[i] and old[j]:
+            assert after[j, i] == entries[i, j] or held[j] == limit
+
+
+def test_an_extension_is_shrunk_like_the_matrix():
+    source = ToySource({("a", "b"): 1.0, ("b", "c"): 1.0, ("c", "d"): 0.5})
+    S = TermSimilarityMatrix.from_source(source, Vocabulary(["a", "b", "c"]), definite=True)
+    factor = S.settings["shrunk"]
+    larger = S.extend(Vocabulary(["a", "b", "c", "d"]), source, warn=False)
+    assert larger.similarity("a", "b") == S.similarity("a", "b")
+    assert larger.similarity("c", "d") == np.float32(0.5) * np.float32(factor)
+    with pytest.warns(IndefiniteMatrixWarning):
+        S.extend(Vocabulary(["a", "b", "c", "d"]), source)
+    repaired = S.extend(Vocabulary(["a", "b", "c", "d"]), source, definite=True)
+    assert repaired.statistics().smallest_eigenvalue >= 0
+    assert repaired.settings["shrunk"] < factor
+
+
+def test_extending_needs_all_old_terms_and_a_symmetric_matrix():
+    S = similarity_matrix([[1, 0.5], [0.5, 1]], Vocabulary(["a", "b"]))
+    with pytest.raises(VocabularyMismatchError, match=r"lacks 1 of the 2 terms.*'a'.*restricted"):
+        S.extend(Vocabulary(["b", "c"]), ToySource({}))
+    with pytest.raises(InvalidInputError, match="the source is of type dict"):
+        S.extend(Vocabulary(["a", "b", "c"]), {})
+    ready = S.extend(Vocabulary(["a", "b", "c"]), ToySource({("a", "c"): 0.25}))
+    assert ready.neighbors("a") == [("b", 0.5), ("c", 0.25)]
+    rows = similarity_matrix([[1, 0.5], [0, 1]], Vocabulary(["a", "b"]))
+    one_way = rows.extend(Vocabulary(["a", "b", "c"]), ToySource({("a", "c"): 0.25}))
+    assert one_way.neighbors("b") == []
+    assert one_way.neighbors("a") == [("b", 0.5), ("c", 0.25)]
+
+
+def test_old_terms_keep_the_word_that_stands_for_them():
+    source = ToySource({("running", "jogging"): 0.5, ("run", "walks"): 0.25})
+    old = Vocabulary(["jog", "run"], forms=[["jogging"], ["running", "run"]])
+    S = TermSimilarityMatrix.from_source(source, old)
+    larger = Vocabulary(["jog", "run", "walk"], forms=[["jogging"], ["run"], ["walk", "walks"]])
+    extended = S.extend(larger, source)
+    assert extended.representatives == ("jogging", "running", "walks")
+    assert extended.neighbors("run") == [("jog", 0.5)]
+    assert S.restricted(larger).representatives == ("jogging", "running", "walk")
+
+
+@given(EVERY_KIND, st.permutations(["a", "b", "c", "d", "x", "y"]), st.integers(0, 6))
+def test_restricting_moves_terms_and_leaves_out_others(S, terms, n):
+    matrix = similarity_matrix(S, Vocabulary(list("abcd")))
+    vocabulary = Vocabulary(terms[:n])
+    moved = matrix.restricted(vocabulary)
+    assert moved.vocabulary is vocabulary
+    assert moved.settings == matrix.settings
+    assert moved.to_scipy().has_canonical_format
+    assert moved.to_scipy().dtype == np.float32
+    for left in vocabulary:
+        for right in vocabulary:
+            known = left in matrix.vocabulary and right in matrix.vocabulary
+            expected = matrix.similarity(left, right) if known else float(left == right)
+            assert moved.similarity(left, right) == expected
+
+
+@given(EVERY_KIND, EVERY_KIND, st.permutations(list("abcd")))
+def test_a_difference_counts_every_pair_once(S, T, terms):
+    before = similarity_matrix(S, Vocabulary(list("abcd")))
+    after = similarity_matrix(T, Vocabulary(terms))
+    found = before.difference(after)
+    pairs = [(a, b) for a in "abcd" for b in "abcd" if a != b]
+    if before.symmetric and after.symmetric:
+        pairs = [(a, b) for a, b in pairs if a < b]
+    values = {pair: (before.similarity(*pair), after.similarity(*pair)) for pair in pairs}
+    expected = {pair: two for pair, two in values.items() if two[0] != two[1]}
+    assert {(c.left, c.right): (c.before, c.after) for c in found} == expected
+    gaps = [abs(change.after - change.before) for change in found]
+    assert gaps == sorted(gaps, reverse=True)
+    counts = found.counts()
+    assert counts["added"] == sum(b == 0 for b, a in expected.values())
+    assert counts["removed"] == sum(a == 0 for b, a in expected.values())
+    assert counts["changed"] == len(expected) - counts["added"] - counts["removed"]
+    assert counts["equal"] == sum(b == a != 0 for b, a in values.values())
+    assert len(before.difference(before)) == 0
+
+
+def test_a_difference_is_told_in_text_and_as_a_table():
+    pd = pytest.importorskip("pandas")
+    before = similarity_matrix([[1, 0.5, 0.25], [0.5, 1, 0], [0.25, 0, 1]], Vocabulary(list("abc")))
+    after = similarity_matrix(
+        [[1, 0.125, 0.5], [0.125, 1, 0], [0.5, 0, 1]], Vocabulary(["b", "a", "d"])
+    )
+    found = before.difference(after)
+    assert found.added_terms == ("d",)
+    assert found.removed_terms == ("c",)
+    assert [(c.left, c.right, c.kind) for c in found] == [
+        ("b", "d", "added"),
+        ("a", "b", "changed"),
+        ("a", "c", "removed"),
+    ]
+    assert str(found).splitlines() == [
+        "1 pairs added, 1 removed, 1 changed, 0 equal; 1 terms added, 1 removed",
+        "  b ~ d  0.000 -> 0.500",
+        "  a ~ b  0.500 -> 0.125",
+        "  a ~ c  0.250 -> 0.000",
+    ]
+    table = found.to_pandas()
+    assert list(table) == ["left", "right", "before", "after", "kind"]
+    pd.testing.assert_series_equal(table["before"], pd.Series([0, 0.5, 0.25], name="before"))
+    near = before.difference(after, tolerance=0.4)
+    assert near.counts() == {"added": 1, "removed": 1, "changed": 0, "equal": 1}
+    many = similarity_matrix(np.full((8, 8), 0.5) + np.eye(8) / 2)
+    assert str(many.difference(similarity_matrix(np.eye(8)))).endswith("and 18 more")
+    with pytest.raises(InvalidInputError, match="tolerance is -1"):
+        before.difference(after, tolerance=-1)
+    with pytest.raises(InvalidInputError, match="S is of type dict"):
+        before.difference({})
+
+
+def test_a_picture_counts_what_is_there():
+    matrix = similarity_matrix([[1, 0.5, 0.25, 0], [0.5, 1, 0, 0], [0.25, 0, 1, 0], [0, 0, 0, 1]])
+    picture = matrix.picture()
+    assert picture.neighbors.labels() == ["0", "1", "2"]
+    assert picture.neighbors.counts == (1, 2, 1)
+    similarities = dict(
+        zip(picture.similarities.labels(), picture.similarities.counts, strict=True)
+    )
+    assert similarities.pop("0.25") == similarities.pop("0.50") == 2
+    assert set(similarities.values()) == {0}
+    assert str(picture).startswith(
+        "neighbours (terms)\n0  1  ████████████████████\n1  2  " + "█" * 40
+    )
+    assert picture.to_dict()["neighbors"] == {"edges": [0, 1, 2, 3], "counts": [1, 2, 1]}
+
+
+@given(EVERY_KIND)
+def test_every_entry_is_in_the_picture(S):
+    picture = similarity_matrix(S).picture()
+    counts = np.count_nonzero(S, axis=1) - 1
+    assert sum(picture.neighbors.counts) == len(S)
+    assert sum(picture.similarities.counts) == counts.sum()
+    assert str(picture)
+
+
+def test_pictures_of_no_terms_and_of_many_neighbors():
+    nothing = similarity_matrix(np.empty((0, 0))).picture()
+    assert nothing.neighbors.counts == (0,)
+    assert sum(nothing.similarities.counts) == 0
+    n = 101
+    many = similarity_matrix(np.full((n, n), 0.5) + np.eye(n) / 2).picture()
+    assert many.neighbors.labels()[:2] == ["0", "1-9"]
+    assert sum(many.neighbors.counts) == n
+    assert len(many.neighbors.counts) <= 13
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".PDF"])
+def test_a_picture_is_drawn_alike_each_time(tmp_path, suffix):
+    pytest.importorskip("matplotlib")
+    picture = similarity_matrix([[1, 0.5], [0.5, 1]]).picture()
+    picture.save(tmp_path / f"S{suffix}")
+    first = (tmp_path / f"S{suffix}").read_bytes()
+    picture.save(tmp_path / f"S{suffix}")
+    assert len(first) > 1000
+    assert (tmp_path / f"S{suffix}").read_bytes() == first
+
+
+def test_a_picture_of_unknown_kind_is_refused(tmp_path):
+    with pytest.raises(InvalidInputError, match=r"S\.txt: a picture is saved as \.png"):
+        similarity_matrix(np.eye(2)).picture().save(tmp_path / "S.txt")
+
+
+def test_a_source_is_kept_beside_the_matrix(tmp_path):
+    source = EmbeddingSimilarity(["tyre", "tire", "moon"], [[3, 4], [4, 3], [-4, 3]])
+    matrix = TermSimilarityMatrix.from_source(source, Vocabulary(["moon", "tyre"]))
+    matrix.save(tmp_path / "S", source=source)
+    kept = TermSimilarityMatrix.load_source(tmp_path / "S")
+    assert repr(kept) == repr(source)
+    assert kept.similarities(["tire"], ["tyre"]) == source.similarities(["tire"], ["tyre"])
+    assert TermSimilarityMatrix.load(tmp_path / "S", verify=True).settings == matrix.settings
+    matrix.save(tmp_path / "bare")
+    assert TermSimilarityMatrix.load_source(tmp_path / "bare") is None
+    with pytest.raises(InvalidInputError, match="cannot be saved"):
+        matrix.save(tmp_path / "other", source=ToySource({}))
+    assert not (tmp_path / "other").exists()
+
+
+class Failing(SavableToySource):
+    """Breaks off at a question, or counts them."""
+
+    def __init__(self, pairs, *, breaks_at=None):
+        super().__init__(pairs)
+        self.breaks_at = breaks_at
+        self.n_asked = 0
+
+    def neighbors(self, terms, among, *, max_neighbors):
+        if self.n_asked == self.breaks_at:
+            raise KeyboardInterrupt
+        self.n_asked += 1
+        return super().neighbors(terms, among, max_neighbors=max_neighbors)
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(answers, "CHUNK_TERMS", 2)
+
+
+PAIRS = {("a", "b"): 0.5, ("c", "d"): 0.25, ("e", "a"): 0.125}
+
+
+def build(folder, source=None, terms="abcde", **options):
+    source = source or Failing(PAIRS)
+    S = TermSimilarityMatrix.from_source(
+        source, Vocabulary(list(terms)), guard=False, warn=False, resume=folder, **options
+    )
+    return S, source.n_asked
+
+
+def test_an_interrupted_build_goes_on_where_it_stopped(tmp_path, small_chunks):
+    folder = tmp_path / "kept"
+    expected, _ = build(None)
+    with pytest.raises(KeyboardInterrupt):
+        build(folder, Failing(PAIRS, breaks_at=2))
+    assert len(list(folder.glob("answer-*.npz"))) == 2
+    S, n_more = build(folder)
+    assert n_more == 1
+    assert build(folder)[1] == 0
+    for before, after in zip(expected.arrays, S.arrays, strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+def test_answers_to_another_question_are_asked_anew(tmp_path, small_chunks):
+    folder = tmp_path / "kept"
+    build(folder)
+    assert build(folder, terms="abcdef")[1] == 3
+    assert build(folder, max_neighbors=7)[1] == 3
+    assert build(folder, Failing({**PAIRS, ("a", "f"): 0.5}), max_neighbors=7)[1] == 3
+    assert build(folder)[1] == 3
+    assert build(folder, strategy="dominant", min_similarity=0.2)[1] == 0
+
+
+def test_a_damaged_answer_is_asked_anew(tmp_path, small_chunks):
+    folder = tmp_path / "kept"
+    expected, _ = build(folder)
+    first, second, third = sorted(folder.glob("answer-*.npz"))
+    data = bytearray(first.read_bytes())
+    data[len(data) // 2] ^= 255
+    first.write_bytes(data)
+    second.write_bytes(second.read_bytes()[:-10])
+    third.write_bytes(b"")
+    S, n_asked = build(folder)
+    assert n_asked == 3
+    np.testing.assert_array_equal(S.to_scipy().toarray(), expected.to_scipy().toarray())
+
+
+def test_foreign_folders_are_left_alone(tmp_path, small_chunks):
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(AlreadyExistsError, match="holds no answers of an earlier search"):
+        build(tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.txt"]
+    with pytest.raises(InvalidInputError, match="cannot be saved"):
+        build(tmp_path / "kept", Unsavable({}))
+    assert not (tmp_path / "kept").exists()
+
+
+class Unsavable(ToySource):
+    n_asked = 0
+
+
+@given(st.integers(1, 60), st.data())
+def test_lanczos_finds_what_lapack_finds(n, data):
+    entries = data.draw(hard_matrices(n))
+    true = np.linalg.eigvalsh(entries.astype(np.float64))[0]
+    found = lowest_eigenvalue(csr_array(entries), tolerance=1e-6, dense_order=0)
+    assert true - 1e-9 <= found.value <= true + found.error + 1e-9
+    assert found.error <= 1e-4
+    shrunk, factor = shrink_to_definite(csr_array(entries), dense_order=0)
+    after = np.linalg.eigvalsh(shrunk.toarray().astype(np.float64))[0]
+    assert after >= 0
+    assert factor == 1.0 or after == pytest.approx(1e-3, abs=2e-4)
+
+
+@st.composite
+def hard_matrices(draw, n):
+    """Unit diagonal, symmetric, float32: sparse, blocks of equals, chains, clustered spectra."""
+    kind = draw(st.sampled_from(("sparse", "blocks", "chains", "clustered", "lonely")))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    S = np.zeros((n, n))
+    if kind == "sparse":
+        S = (rng.random((n, n)) < 0.3) * rng.choice([0.1, 0.5, 1.0], (n, n))
+    elif kind == "blocks":
+        block = int(rng.integers(2, 7))
+        S = np.kron(np.eye(-(-n // block)), np.ones((block, block)))[:n, :n]
+        S = S * rng.choice([0.3, 0.999, 1.0])
+    elif kind == "chains":
+        S = np.diag(rng.choice([0.9, 1.0, 1.0 - 1e-6], n - 1), 1) if n > 1 else S
+    elif kind == "clustered":
+        basis = np.linalg.qr(rng.standard_normal((n, n)))[0]
+        spectrum = np.where(np.arange(n) < n // 2, -0.5 + 1e-9 * rng.random(n), rng.random(n))
+        S = np.clip((basis * spectrum) @ basis.T, -1, 1)
+    elif n > 1:
+        S[0, -1] = rng.random()
+    S = np.triu(S, 1)
+    return (S + S.T + np.eye(n)).astype(np.float32)
+
+
+def test_where_lanczos_does_not_converge_a_bound_is_given(monkeypatch):
+    monkeypatch.setattr(definiteness, "_lanczos", lambda *arguments: None)
+    chain = csr_array(np.array(CHAIN, np.float32))
+    found = lowest_eigenvalue(chain, dense_order=0)
+    true = 1 - np.sqrt(2)
+    assert found.value - found.error <= true <= found.value
+    shrunk, factor = shrink_to_definite(chain, dense_order=0)
+    assert 0 < factor < 1 / np.sqrt(2)
+    assert np.linalg.eigvalsh(shrunk.toarray().astype(np.float64))[0] >= 0
+
+
+def test_a_large_matrix_with_a_crowded_spectrum_is_made_definite():
+    # The eigenvalues of a chain are 1 + 1.8 cos(...): the lowest ones lie closer than 1e-7.
+    n = 5_000
+    i = np.arange(n - 1)
+    entries = np.full(2 * (n - 1), 0.9, np.float32)
+    chain = csr_array((entries, (np.r_[i, i + 1], np.r_[i + 1, i])), shape=(n, n))
+    S = csr_array(chain + eye_array(n, dtype=np.float32))
+    _, factor = shrink_to_definite(S)
+    assert factor * 1.8 < 1
+    assert factor == pytest.approx(0.999 / 1.8, rel=1e-3)

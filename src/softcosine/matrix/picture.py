@@ -117,6 +117,7 @@ class MatrixPicture:
                 f"{path}: a picture is saved as {', '.join(_SUFFIXES)}; end its name so."
             )
         try:
+            from matplotlib import rc_context
             from matplotlib.backends.backend_agg import FigureCanvasAgg
             from matplotlib.figure import Figure
         except ImportError as error:
@@ -132,9 +133,10 @@ class MatrixPicture:
             axes.set_xlabel(histogram.title)
             axes.set_ylabel(histogram.unit)
             axes.spines[["top", "right"]].set_visible(False)
-        # Without the date, equal matrices give equal files.
+        # Without date and random names, equal matrices give equal files.
         metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
-        figure.savefig(path, dpi=150, metadata=metadata)
+        with rc_context({"svg.hashsalt": "softcosine"}):
+            figure.savefig(path, dpi=150, metadata=metadata)
 
 
 def picture_of(S: TermSimilarityMatrix) -> MatrixPicture:
