@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.sources.antonyms import Antonyms
+from softcosine.sources.association import AssociationSimilarity
 from softcosine.sources.calibration import CalibratedSimilarity, Calibration
 from softcosine.sources.combine import first, mean, scaled, strongest
 from softcosine.sources.composed_vectors import ComposedVectors
@@ -21,6 +22,8 @@ from softcosine.sources.encoder import EncoderSimilarity
 from softcosine.sources.guard import Guarded
 from softcosine.sources.noisy_or import noisy_or
 from softcosine.sources.pairs import PairSimilarity
+from softcosine.sources.regression import RegressionSimilarity
+from softcosine.sources.second_order import SecondOrderSimilarity
 from softcosine.sources.source import (
     Neighbors,
     SourceState,
@@ -31,8 +34,9 @@ from softcosine.sources.source import (
 )
 from softcosine.sources.subwords import Subwords
 from softcosine.sources.synonyms import concepts_of_groups
+from softcosine.sources.syntactic import SyntacticSimilarity
 from softcosine.sources.thesaurus import ThesaurusSimilarity
-from softcosine.text.corpus import analyze
+from softcosine.text.corpus import AnalyzedTexts, analyze
 
 WORDS = (
     "hot",
@@ -66,11 +70,14 @@ def other_embedding() -> EmbeddingSimilarity:
     return EmbeddingSimilarity(words, vectors, threshold=0.5, exponent=1.5)
 
 
-def cooccurrence() -> CooccurrenceSimilarity:
+def corpus() -> AnalyzedTexts:
     words = ["hot", "cold", "warm", "tyre", "tire", "E1042", "E1043", "日本"]
     random = np.random.default_rng(5)
-    texts = [list(random.choice(words, 6)) for _ in range(20)]
-    return CooccurrenceSimilarity.fit(analyze(texts), dimensions=4, evidence=2.0, threshold=0.1)
+    return analyze([list(random.choice(words, 6)) for _ in range(20)])
+
+
+def cooccurrence() -> CooccurrenceSimilarity:
+    return CooccurrenceSimilarity.fit(corpus(), dimensions=4, evidence=2.0, threshold=0.1)
 
 
 def pairs() -> PairSimilarity:
@@ -139,6 +146,10 @@ SOURCES: dict[str, Callable[[], TermSimilaritySource]] = {
     "n-grams": ngrams,
     "encoder": encoder,
     "cooccurrence": cooccurrence,
+    "association": lambda: AssociationSimilarity.fit(corpus(), measure="dice", max_neighbors=3),
+    "second order": lambda: SecondOrderSimilarity.fit(corpus(), shift=1.0),
+    "regression": lambda: RegressionSimilarity.fit(corpus(), threshold=0.0),
+    "syntactic": lambda: SyntacticSimilarity(embedding()),
     "pairs": pairs,
     "thesaurus": thesaurus,
     "guarded": lambda: Guarded(embedding(), antonyms=Antonyms([("hot", "cold"), ("hot", "warm")])),

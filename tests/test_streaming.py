@@ -15,8 +15,11 @@ from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
 from softcosine.sources import pair_counts
+from softcosine.sources.association import AssociationSimilarity
 from softcosine.sources.company import Nearness, company
 from softcosine.sources.cooccurrence import CooccurrenceSimilarity
+from softcosine.sources.regression import RegressionSimilarity
+from softcosine.sources.second_order import SecondOrderSimilarity
 from softcosine.sources.source import TermSimilaritySource, state_of
 from softcosine.text import stream as stream_module
 from softcosine.text import tally as tally_module
@@ -30,6 +33,10 @@ SMALL = 1 << 16  # the least memory that a stream takes
 
 FITS: dict[str, Callable[[Any], TermSimilaritySource]] = {
     "cooccurrence": lambda corpus: CooccurrenceSimilarity.fit(corpus, dimensions=4, min_count=2),
+    "association": lambda corpus: AssociationSimilarity.fit(corpus, min_count=2, evidence=1),
+    "nearby": lambda corpus: AssociationSimilarity.fit(corpus, window=2, min_count=2, threshold=0),
+    "second order": lambda corpus: SecondOrderSimilarity.fit(corpus, min_count=2, shift=1),
+    "regression": lambda corpus: RegressionSimilarity.fit(corpus, min_count=2, max_terms=90),
 }
 
 
@@ -196,7 +203,7 @@ def test_memory_does_not_grow_with_the_corpus() -> None:
 
     vocabulary = Vocabulary(map(str, range(300)))
     peaks = []
-    for n_docs in (500, 500, 5000):
+    for n_docs in (300, 300, 1800):
         tracemalloc.start()
         CooccurrenceSimilarity.fit(
             TextStream(generated(n_docs), vocabulary=vocabulary, memory=1 << 18), dimensions=2

@@ -193,7 +193,7 @@ def _values(
     """Shrunken values of all pairs that may reach the threshold, some rows at a time."""
     single = np.maximum(known.frequencies if by_documents else known.pairs.totals, 1)
     single = single.astype(np.float64)
-    whole = float(known.n_docs if by_documents else known.pairs.totals.sum())
+    whole = max(1.0, float(known.n_docs if by_documents else known.pairs.totals.sum()))
     for first, last, block in known.pairs.blocks():
         rows = np.repeat(np.arange(last - first, dtype=np.int32), np.diff(block.indptr))
         # No value is above 1, so these pairs are too rare whatever it is.

@@ -36,8 +36,8 @@ class SecondOrderSimilarity(LearnedPairs):
     .. math:: s_{ij} = \left(\sqrt{r_i r_j} \frac{\sum_c m_{ic} m_{jc}}{|m_i| |m_j|}\right)^e
         \text{ where the power's base is at least } t, \quad r_i = \frac{n_i}{n_i + \kappa}
 
-    with n_i the occurrences of term i. The cosines are lower than those of factors, and say more
-    of frequent terms than of rare ones, which share no context by which to be compared.
+    with n_i the occurrences of term i. The cosines are lower than those of factors, and say less
+    of rare terms, which may share no context by which to be compared.
 
     The source knows the terms that are similar to some other, and under stemming all surface forms
     of each. Build it by `fit`.
@@ -46,7 +46,7 @@ class SecondOrderSimilarity(LearnedPairs):
     --------
     >>> from softcosine.text.corpus import analyze
     >>> texts = ["flat tyre", "flat tire", "new tyre", "new tire", "new moon"] * 9
-    >>> source = SecondOrderSimilarity.fit(analyze(texts), threshold=0, exponent=1, evidence=0)
+    >>> source = SecondOrderSimilarity.fit(analyze(texts), shift=1, evidence=0)
     >>> (source.similarities(["tyre"] * 2, ["tire", "moon"]) > 0.9).tolist()
     [True, False]
     """
@@ -63,7 +63,7 @@ class SecondOrderSimilarity(LearnedPairs):
         window: int = 5,
         min_count: int = 5,
         max_terms: int = 30_000,
-        shift: float = 1.0,
+        shift: float = 5.0,
         smoothing: float = 0.75,
         evidence: float = 10.0,
         threshold: float = 0.1,
@@ -83,8 +83,9 @@ class SecondOrderSimilarity(LearnedPairs):
             Terms with fewer occurrences are left out.
         max_terms : int, default 30,000
             Of the rest, the most frequent are taken, ties by their strings.
-        shift : float, default 1.0
-            Information has to exceed the logarithm of this. At least 1.
+        shift : float, default 5.0
+            Information has to exceed the logarithm of this. At least 1. Contexts that are common
+            to all, such as function words, then count for less than with 1, and it is quicker.
         smoothing : float, default 0.75
             In (0, 1]; 1 is the plain pointwise mutual information.
         evidence : float, default 10.0
