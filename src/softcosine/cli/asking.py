@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,7 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["explain", "search", "similar", "terms"]
 
-Index = Annotated[Path, typer.Argument(metavar="INDEX", help="A folder that 'index' wrote.")]
+# Whether it can be read is seen on opening, which says more.
+Index = Annotated[
+    Path, typer.Argument(metavar="INDEX", help="A folder that 'index' wrote.", readable=False)
+]
 Limit = Annotated[int, typer.Option("-k", min=1, metavar="N", help="Most answers.")]
 MinScore = Annotated[
     float, typer.Option("--min", metavar="SCORE", help="Leave out documents of a lower score.")
@@ -166,10 +168,16 @@ def _open(path: Path) -> SoftIndex:
     return SoftIndex.open(path)
 
 
-def _queries(words: list[str]) -> Iterable[str]:
+def _queries(words: list[str]) -> Iterator[str]:
     if words != ["-"]:
-        return [" ".join(words)]
-    return (line.rstrip("\n") for line in sys.stdin if line.strip())
+        yield " ".join(words)
+        return
+    from softcosine.cli.formats import STANDARD_INPUT, opened
+
+    with opened(STANDARD_INPUT, "utf-8", advice="convert it: iconv -f latin-1 -t utf-8") as text:
+        for _, line in text.lines():
+            if line.strip():
+                yield line.rstrip("\n")
 
 
 def _answer(
@@ -188,21 +196,33 @@ def _answer(
     if as_json:
         print_json(hits_record(hits, seconds, explanations))
     else:
-        show_hits(hits, len(opened), seconds, explanations)
+        show_hits(hits, len(opened), seconds, explanations, note=_note(opened, hits))
+
+
+def _note(opened: SoftIndex, hits: Hits) -> str:
+    """Say why nothing could be found, if nothing was asked."""
+    if len(hits) or hits.outside or hits.unknown or hits.query.startswith("like "):
+        return ""
+    if not opened.analyzer.words(hits.query):
+        return "The query holds no word."
+    if not opened.analyzer.terms(hits.query):
+        return "The query holds stop words only."
+    return ""
 
 
 def _show_neighbors(opened: SoftIndex, word: str, k: int, origins: bool, as_json: bool) -> None:
-    from softcosine.cli.showing import print_json, show_neighbors
+    from softcosine.cli.showing import print_json, shortened, show_neighbors
 
     parsed = opened.parse(word)
     n_terms = len(parsed.terms) + len(parsed.outside) + len(parsed.unknown)
     if n_terms != 1:
         raise InvalidInputError(
-            f"{word!r} holds {n_terms} terms; give one word, or several as several arguments."
+            f"{shortened(word)} holds {n_terms} terms; give one word, or several as several "
+            "arguments."
         )
     if parsed.unknown:
         raise UnknownTermError(
-            f"{word!r} stands in no document, and nothing similar to it is known."
+            f"{shortened(word)} stands in no document, and nothing similar to it is known."
         )
     neighbors = opened.neighbors(word, k=k)
     record: dict[str, Any] = {"word": word, "indexed": not parsed.outside}

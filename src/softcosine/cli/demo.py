@@ -37,6 +37,7 @@ class _Answer:
     why: tuple[Explanation, ...]
     seconds: float
     plain: Hits
+    asked: bool
 
 
 def demo(
@@ -123,7 +124,8 @@ def answer(index: SoftIndex, plain: SoftIndex, question: str, k: int) -> _Answer
     hits = index.search(question, k=k)
     seconds = time.perf_counter() - started
     why = tuple(index.explain(question, hit.id) for hit in hits)
-    return _Answer(hits, why, seconds, plain.search(question, k=k))
+    asked = bool(index.analyzer.words(question))
+    return _Answer(hits, why, seconds, plain.search(question, k=k), asked)
 
 
 def _record(opened: OpenedSymbols, answers: list[_Answer]) -> dict[str, Any]:
@@ -167,7 +169,14 @@ def _show(one: _Answer) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from softcosine.cli.showing import console, marked, pairs_shown, printable
+    from softcosine.cli.showing import (
+        console,
+        marked,
+        pairs_shown,
+        print_table,
+        printable,
+        score_shown,
+    )
 
     out = console()
     out.print(printable(one.hits.query), style="bold")
@@ -180,19 +189,22 @@ def _show(one: _Answer) -> None:
         table.add_row(
             hit.id,
             marked(hit.snippet),
-            f"{hit.score:.3f}",
+            score_shown(hit.score),
             Text("\n".join(pairs_shown(why.parts[:2])), "dim"),
         )
-    out.print(table if len(one.hits) else "  nothing found")
+    if len(one.hits):
+        print_table(table)
+    else:
+        out.print(f"  nothing found{'' if one.asked else ': the question holds no word'}")
     if one.hits.unknown:
         out.print(f"  unknown, so left out: {', '.join(map(printable, one.hits.unknown))}")
-    found = "; ".join(f"{hit.id} {hit.text} {hit.score:.3f}" for hit in one.plain[:2])
+    found = "; ".join(f"{hit.id} {hit.text} {score_shown(hit.score)}" for hit in one.plain[:2])
     out.print(f"  plain cosine: {found or 'nothing'}\n", style="dim")
 
 
 def _show_end(opened: OpenedSymbols, answers: list[_Answer], *, own: bool) -> None:
+    from softcosine.cli.calling import program
     from softcosine.cli.showing import console, duration
-    from softcosine.cli.symbols import data_folder
 
     out = console()
     seconds = sorted(one.seconds for one in answers)[len(answers) // 2]
@@ -201,8 +213,7 @@ def _show_end(opened: OpenedSymbols, answers: list[_Answer], *, own: bool) -> No
     out.print(f"{built}Answered in {duration(seconds)}{each}, once loaded.", style="dim")
     if opened.problem:
         out.print(
-            f"The index could not be kept in {data_folder()} ({opened.problem}); SOFTCOSINE_HOME "
-            "names another place.",
+            f"The index could not be kept ({opened.problem}); SOFTCOSINE_HOME names another place.",
             style="yellow",
         )
     if own:
@@ -211,6 +222,7 @@ def _show_end(opened: OpenedSymbols, answers: list[_Answer], *, own: bool) -> No
         "Scores are soft cosines, from 0 to 1; behind them, what each pair of words adds.\n",
         style="dim",
     )
-    out.print('Your own words:  softcosine demo "sick infant"')
-    out.print("Your own texts:  softcosine index FILE -o my.index  (.jsonl .csv .txt, a folder)")
-    out.print('                 softcosine search my.index "your words" --explain')
+    name = program()
+    out.print(f'Your own words:  {name} demo "sick infant"')
+    out.print(f"Your own texts:  {name} index FILE -o my.index  (.jsonl .csv .txt, a folder)")
+    out.print(f'                 {name} search my.index "your words" --explain')

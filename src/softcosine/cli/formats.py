@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import math
 import re
 import sys
 import zlib
@@ -15,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from softcosine.errors import InvalidInputError, MalformedFileError, MissingDependencyError
+from softcosine.errors import InvalidInputError, MalformedFileError
 
-__all__ = ["FORMATS", "STANDARD_INPUT", "Record", "format_of", "read_folder", "read_records"]
+__all__ = ["FORMATS", "STANDARD_INPUT", "Record", "Text", "format_of", "opened", "read_records"]
 
 STANDARD_INPUT = "-"
 
@@ -30,8 +31,6 @@ _SUFFIXES = {
     ".txt": "lines",
     ".parquet": "parquet",
 }
-# What counts as a text file in a folder, where no pattern is given.
-_TEXT_SUFFIXES = (".txt", ".text", ".md", ".markdown", ".rst", ".adoc", ".org", ".tex")
 _UNDECODABLE = re.compile("[\udc80-\udcff]")
 # Other byte order marks than that of UTF-8, which is skipped.
 _MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
@@ -58,11 +57,23 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
-    """An open text, and what to call it in messages."""
+class Text:
+    """An open text, and what to call it in messages.
+
+    Attributes
+    ----------
+    stream : TextIOWrapper
+    path : str
+    encoding : str
+        As it was given.
+    advice : str
+        What to do about another one.
+    """
 
     stream: io.TextIOWrapper
     path: str
+    encoding: str
+    advice: str
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Give every line and its number; the first that is no text is an error."""
@@ -73,8 +84,8 @@ class _Text:
                     raise self.error("it holds NUL characters, so it is no text file", number)
                 if not line.isascii() and _UNDECODABLE.search(line):
                     raise self.error(
-                        f"this is not {self.stream.encoding}; if it is text in another encoding, "
-                        "name that by --encoding, such as --encoding latin-1",
+                        f"this is not {self.encoding}; if it is text in another encoding, "
+                        f"{self.advice}",
                         number,
                     )
                 yield number, line
@@ -117,9 +128,14 @@ def read_records(
             f"there is no format {chosen!r}; choose one of {', '.join(FORMATS)}."
         )
     if chosen == "parquet":
-        yield from _parquet(path)
+        if path == STANDARD_INPUT:
+            raise InvalidInputError("parquet cannot be read from standard input; give the file.")
+        from softcosine.cli.parquet import read_rows
+
+        for values in read_rows(path):
+            yield Record(values, path)
         return
-    with _opened(path, encoding, newline="" if chosen in ("csv", "tsv") else None) as text:
+    with opened(path, encoding, newline="" if chosen in ("csv", "tsv") else None) as text:
         yield from _READERS[chosen](text)
 
 
@@ -137,77 +153,67 @@ def format_of(path: str) -> str:
     )
 
 
-def read_folder(
-    folder: str, *, pattern: str | None = None, encoding: str = "utf-8"
-) -> Iterator[Record]:
-    """Read a folder's text files, one record a file, named by its path inside the folder.
+@contextmanager
+def opened(
+    path: str,
+    encoding: str,
+    newline: str | None = None,
+    *,
+    advice: str = "name that by --encoding, such as --encoding latin-1",
+) -> Iterator[Text]:
+    """Open a text, compressed or not, so that undecodable bytes are found line by line.
 
     Parameters
     ----------
-    folder : str
-        Searched with its subfolders in order of the names; hidden files and folders are left out.
-    pattern : str, optional
-        Which names are read, such as ``"*.py"``; by default those of plain text and its mark-ups.
+    path : str
+        ``"-"`` for standard input, which stays open.
     encoding : str
+    newline : str or None
+        As for Python's ``open``.
+    advice : str
+        What to do where the text is in another encoding.
 
     Raises
     ------
     InvalidInputError
-        If no file qualifies.
+        If there is no such encoding, or standard input is closed.
+    MalformedFileError
+        If the text begins like UTF-16 and should be UTF-8, or is no gzip file and should be.
     """
-    root = Path(folder)
-    names = [path.relative_to(root) for path in root.rglob(pattern or "*")]
-    visible = sorted(
-        name
-        for name in names
-        if not any(part.startswith(".") for part in name.parts) and (root / name).is_file()
-    )
-    chosen = [name for name in visible if pattern is not None or _is_text_name(name)]
-    if not chosen:
-        wanted = pattern or " or ".join(f"*{suffix}" for suffix in _TEXT_SUFFIXES)
-        seen = "it is empty"
-        if visible:
-            seen = f"it holds {len(visible)} other files, such as {visible[0]}"
-        raise InvalidInputError(
-            f"{folder}: no file there is named {wanted}; {seen}. Choose files by --glob, or give "
-            "files of records by their names."
-        )
-    for name in chosen:
-        with _opened(str(root / name), encoding) as text:
-            content = "".join(line for _, line in text.lines())
-        yield Record({"id": name.as_posix(), "text": content}, str(root / name))
-
-
-def _is_text_name(name: Path) -> bool:
-    plain = name.with_suffix("") if name.suffix.lower() == ".gz" else name
-    return plain.suffix.lower() in _TEXT_SUFFIXES
-
-
-@contextmanager
-def _opened(path: str, encoding: str, newline: str | None = None) -> Iterator[_Text]:
-    """Open a text, compressed or not, so that undecodable bytes are found line by line."""
     name = "standard input" if path == STANDARD_INPUT else path
-    raw: Any = sys.stdin.buffer if path == STANDARD_INPUT else _binary(path)
+    raw: Any = _standard_input() if path == STANDARD_INPUT else _binary(path)
+    stream = None
     try:
+        python_name = encoding
         if encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
-            encoding = "utf-8-sig"
+            python_name = "utf-8-sig"
             mark = bytes(_peeked(raw, name)[:2])
             if mark in _MARKS:
                 raise MalformedFileError(
-                    name, f"it begins like {_MARKS[mark]} text; say --encoding {_MARKS[mark]}."
+                    name,
+                    f"it begins like {_MARKS[mark]} text, not {encoding}; "
+                    f"{advice.replace('latin-1', _MARKS[mark])}.",
                 )
         try:
             stream = io.TextIOWrapper(
-                raw, encoding=encoding, errors="surrogateescape", newline=newline
+                raw, encoding=python_name, errors="surrogateescape", newline=newline
             )
         except LookupError:
             raise InvalidInputError(
                 f"there is no text encoding {encoding!r}; utf-8, utf-16 and latin-1 are some."
             ) from None
-        yield _Text(stream, name)
+        yield Text(stream, name, encoding, advice)
     finally:
-        if raw is not sys.stdin.buffer:
+        if path != STANDARD_INPUT:
             raw.close()
+        elif stream is not None:
+            stream.detach()  # or it would close standard input when it goes
+
+
+def _standard_input() -> Any:
+    if sys.stdin is None:
+        raise InvalidInputError("standard input is closed; pipe something in, or give a file.")
+    return sys.stdin.buffer
 
 
 def _binary(path: str) -> BinaryIO | gzip.GzipFile:
@@ -221,17 +227,17 @@ def _peeked(raw: Any, name: str) -> bytes:
         raise MalformedFileError(name, f"it is no gzip file ({error}).") from error
 
 
-def _lines(text: _Text) -> Iterator[Record]:
+def _lines(text: Text) -> Iterator[Record]:
     for number, line in text.lines():
         if line.strip():
             yield Record({"text": line.rstrip("\n")}, text.path, number)
 
 
-def _whole(text: _Text) -> Iterator[Record]:
+def _whole(text: Text) -> Iterator[Record]:
     yield Record({"text": "".join(line for _, line in text.lines())}, text.path)
 
 
-def _json_lines(text: _Text) -> Iterator[Record]:
+def _json_lines(text: Text) -> Iterator[Record]:
     for number, line in text.lines():
         if not line.strip():
             continue
@@ -246,7 +252,7 @@ def _json_lines(text: _Text) -> Iterator[Record]:
         yield Record(_checked_object(values, text, number), text.path, number)
 
 
-def _json(text: _Text) -> Iterator[Record]:
+def _json(text: Text) -> Iterator[Record]:
     try:
         values = _parsed("".join(line for _, line in text.lines()))
     except (ValueError, RecursionError) as error:
@@ -263,15 +269,22 @@ def _json(text: _Text) -> Iterator[Record]:
 
 
 def _parsed(line: str) -> Any:
-    return json.loads(line, parse_constant=_no_number)
+    return json.loads(line, parse_constant=_no_number, parse_float=_finite)
 
 
 def _no_number(name: str) -> float:
     raise ValueError(f"{name} is no JSON number; write null")
 
 
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise ValueError(f"{digits[:40]} is beyond the range of numbers; write it as a string")
+    return value
+
+
 def _checked_object(
-    value: Any, text: _Text, line: int | None, place: str = "this is "
+    value: Any, text: Text, line: int | None, place: str = "this is "
 ) -> dict[str, Any]:
     if isinstance(value, dict):
         return value
@@ -285,11 +298,11 @@ def _kind(value: object) -> str:
     return "null" if value is None else names.get(type(value), "a number")
 
 
-def _csv(text: _Text) -> Iterator[Record]:
+def _csv(text: Text) -> Iterator[Record]:
     return _rows(text, csv.reader((line for _, line in text.lines()), strict=True))
 
 
-def _tsv(text: _Text) -> Iterator[Record]:
+def _tsv(text: Text) -> Iterator[Record]:
     # As IANA registers it, without quoting: a quotation mark is a character like any other.
     return _rows(
         text,
@@ -297,7 +310,7 @@ def _tsv(text: _Text) -> Iterator[Record]:
     )
 
 
-def _rows(text: _Text, reader: Any) -> Iterator[Record]:
+def _rows(text: Text, reader: Any) -> Iterator[Record]:
     """Name each row's values by the header."""
     csv.field_size_limit(_LARGEST_FIELD)
     header: list[str] | None = None
@@ -322,43 +335,14 @@ def _rows(text: _Text, reader: Any) -> Iterator[Record]:
         ) from error
 
 
-def _checked_header(row: list[str], text: _Text, line: int) -> list[str]:
+def _checked_header(row: list[str], text: Text, line: int) -> list[str]:
     for name in row:
         if row.count(name) > 1:
             raise text.error(f"the header names {name!r} twice; every column needs its name", line)
     return row
 
 
-def _parquet(path: str) -> Iterator[Record]:
-    try:
-        from pyarrow.parquet import ParquetFile
-    except ImportError as error:
-        raise MissingDependencyError("pyarrow", "parquet", "Reading parquet files") from error
-    if path == STANDARD_INPUT:
-        raise InvalidInputError("parquet cannot be read from standard input; give the file.")
-    with Path(path).open("rb") as file:
-        try:
-            for batch in ParquetFile(file).iter_batches(batch_size=4096):
-                for values in batch.to_pylist():
-                    yield Record({name: _plain(value) for name, value in values.items()}, path)
-        except ValueError as error:
-            raise MalformedFileError(path, f"it is no readable parquet file ({error}).") from error
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON can hold it: dates and the like as strings, NaN as null."""
-    if isinstance(value, float):
-        return value if abs(value) < float("inf") else None
-    if value is None or isinstance(value, str | int):
-        return value
-    if isinstance(value, list):
-        return [_plain(one) for one in value]
-    if isinstance(value, dict):
-        return {str(name): _plain(one) for name, one in value.items()}
-    return str(value)
-
-
-_READERS: dict[str, Callable[[_Text], Iterator[Record]]] = {
+_READERS: dict[str, Callable[[Text], Iterator[Record]]] = {
     "jsonl": _json_lines,
     "json": _json,
     "csv": _csv,

@@ -91,8 +91,9 @@ def index(
         raise AlreadyExistsError(
             f"{output} exists already; say --overwrite, or choose another name."
         )
-    if not output.absolute().parent.is_dir():
-        raise FileNotFoundError(f"the folder {output.parent} does not exist; create it first.")
+    from softcosine.storage import check_target
+
+    check_target(output, "index", overwrite=overwrite)
     options: dict[str, Any] = {"plain": plain} if plain else {}
     if min_df is not None:
         options["min_df"] = _limit(min_df)
@@ -164,6 +165,7 @@ def _source(names: list[str], report: Reporter) -> TermSimilaritySource:
 
 
 def _show(made: Any, output: Path, seconds: float, as_json: bool) -> None:
+    from softcosine.cli.calling import program
     from softcosine.cli.inspecting import bytes_of
     from softcosine.cli.showing import console, duration, print_json, size
 
@@ -187,4 +189,4 @@ def _show(made: Any, output: Path, seconds: float, as_json: bool) -> None:
     )
     if made.note:
         out.print(made.note, style="dim")
-    out.print(f'Ask it: softcosine search {output} "your words" --explain', style="dim")
+    out.print(f'Ask it: {program()} search {output} "your words" --explain', style="dim")

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from softcosine.cli.formats import STANDARD_INPUT, Record, read_folder, read_records
+from softcosine.cli.folders import read_folder
+from softcosine.cli.formats import STANDARD_INPUT, Record, read_records
 from softcosine.errors import DuplicateIdError, InvalidInputError
 
 __all__ = ["Fields", "ReadDocuments", "read_documents"]
@@ -80,8 +81,8 @@ def read_documents(
         id = names.id(record, len(documents.ids))
         if id in places:
             raise DuplicateIdError(
-                f"{_place(record)}: the id {id!r} was given before, at {places[id]}; ids must be "
-                "distinct. Choose another field by --id, or correct the file."
+                f"{_place(record)}: the id {_short(id)} was given before, at {places[id]}; "
+                "ids must be distinct. Choose another field by --id, or correct the file."
             )
         places[id] = _place(record)
         documents.ids.append(id)
@@ -116,8 +117,8 @@ class _Names:
             value = record.values[name]
             if isinstance(value, bool) or not isinstance(value, str | int | float | None):
                 raise InvalidInputError(
-                    f"{_place(record)}: the field {name!r} is of type {type(value).__name__}; "
-                    "a text was needed. Choose other fields by --text."
+                    f"{_place(record)}: the field {_short(name)} is of type "
+                    f"{type(value).__name__}; a text was needed. Choose other fields by --text."
                 )
             if value is not None and value != "":
                 parts.append(str(value))
@@ -137,7 +138,7 @@ class _Names:
         value = record.values[self._id]
         if isinstance(value, bool) or not isinstance(value, str | int | float) or value == "":
             raise InvalidInputError(
-                f"{_place(record)}: the id is {value!r}; a text or a number was needed."
+                f"{_place(record)}: the id is {_short(value)}; a text or a number was needed."
             )
         return str(value)
 
@@ -148,14 +149,14 @@ class _Names:
     def check_all_seen(self) -> None:
         if self._unseen:
             raise InvalidInputError(
-                f"no document has a field {' or '.join(map(repr, sorted(self._unseen)))}; there "
-                f"are the fields {', '.join(self._known)}."
+                f"no document has a field {' or '.join(map(_short, sorted(self._unseen)))}; "
+                f"there are the fields {_listed(self._known)}."
             )
 
     def _missing(self, names: tuple[str, ...], option: str, record: Record) -> InvalidInputError:
         return InvalidInputError(
-            f"{_place(record)}: there is no field {' or '.join(map(repr, names))}; "
-            f"there are the fields {', '.join(record.values) or '(none)'}. "
+            f"{_place(record)}: there is no field {' or '.join(map(_short, names))}; "
+            f"there are the fields {_listed(record.values) or '(none)'}. "
             f"Choose by {option} NAME."
         )
 
@@ -168,6 +169,19 @@ def _records(
             yield from read_folder(path, pattern=pattern, encoding=encoding)
         else:
             yield from read_records(path, format=format, encoding=encoding)
+
+
+def _short(value: object) -> str:
+    """Return a value as Python writes it, a long one cut."""
+    shown = repr(value[:81] if isinstance(value, str) else value)
+    return shown if len(shown) <= 82 else f"{shown[:80]}…"
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Return the first names, each cut if it is long."""
+    every = [name if len(name) <= 40 else f"{name[:39]}…" for name in names]
+    more = f" and {len(every) - 20} more" if len(every) > 20 else ""
+    return ", ".join(every[:20]) + more
 
 
 def _place(record: Record) -> str:

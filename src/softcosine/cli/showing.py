@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.progress import Progress, TaskID
+    from rich.table import Table
     from rich.text import Text
 
     from softcosine.index.explanation import Explanation, Part
@@ -30,7 +32,10 @@ __all__ = [
     "marked",
     "pairs_shown",
     "print_json",
+    "print_table",
     "printable",
+    "score_shown",
+    "shortened",
     "show_explanation",
     "show_hits",
     "show_neighbors",
@@ -45,6 +50,8 @@ RANKINGS = {
 }
 _EXACT, _NEAR = "bold", "underline"
 _SHOWN_PARTS = 4
+_UNFOLDED = 1_000_000  # columns
+_NARROWEST = 30
 _SLOW = 0.6  # seconds of work before progress is shown
 
 
@@ -52,12 +59,32 @@ _SLOW = 0.6  # seconds of work before progress is shown
 def _console(stream: int) -> Console:
     from rich.console import Console
 
-    return Console(stderr=stream == 2, highlight=False, emoji=False, markup=False)
+    made = Console(stderr=stream == 2, highlight=False, emoji=False, markup=False)
+    if not made.is_terminal and not os.environ.get("COLUMNS"):
+        made.width = _UNFOLDED
+    elif made.width < _NARROWEST:
+        made.width = _NARROWEST
+    return made
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return what prints to a terminal with styles, and elsewhere without."""
+    """Return what prints to a terminal with styles, and elsewhere without.
+
+    Elsewhere no line is folded either, so that it can be searched, unless COLUMNS is set.
+    """
     return _console(2 if stderr else 1)
+
+
+def print_table(table: Table) -> None:
+    """Print a table; where no terminal pads its lines, without blanks at their ends."""
+    out = console()
+    if out.is_terminal:
+        out.print(table)
+        return
+    with out.capture() as captured:
+        out.print(table)
+    for line in captured.get().splitlines():
+        out.print(line.rstrip(), soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
@@ -69,6 +96,16 @@ def print_json(value: Any) -> None:
 def printable(text: str) -> str:
     """Return a text whose control characters cannot disturb a terminal."""
     return "".join(c if c.isprintable() or c == " " else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def shortened(text: str) -> str:
+    """Return a text quoted for a message, a long one cut."""
+    return repr(text if len(text) <= 80 else f"{text[:79]}…")
+
+
+def score_shown(score: float) -> str:
+    """Return a score in three decimals; a tiny one in two significant digits."""
+    return f"{score:.3f}" if score == 0.0 or abs(score) >= 0.0005 else f"{score:.1e}"
 
 
 def duration(seconds: float) -> str:
@@ -143,7 +180,14 @@ def explanation_record(explanation: Explanation) -> dict[str, Any]:
     }
 
 
-def show_hits(hits: Hits, n_docs: int, seconds: float, explanations: Sequence[Explanation]) -> None:
+def show_hits(
+    hits: Hits,
+    n_docs: int,
+    seconds: float,
+    explanations: Sequence[Explanation],
+    *,
+    note: str = "",
+) -> None:
     """Print documents with their rank, score, id and passage, and what became of the query."""
     from rich.padding import Padding
     from rich.table import Table
@@ -152,17 +196,18 @@ def show_hits(hits: Hits, n_docs: int, seconds: float, explanations: Sequence[Ex
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(justify="right", style="dim", no_wrap=True)
     table.add_column(justify="right", style="cyan", no_wrap=True)
-    table.add_column(style="green", max_width=24, overflow="fold")
-    table.add_column(ratio=1)
+    folded = 24 if out.is_terminal else None
+    table.add_column(style="green", max_width=folded, overflow="fold")
+    table.add_column(overflow="fold")
     for rank, hit in enumerate(hits, 1):
-        table.add_row(str(rank), f"{hit.score:.3f}", printable(hit.id), marked(hit.snippet))
+        table.add_row(str(rank), score_shown(hit.score), printable(hit.id), marked(hit.snippet))
         if explanations:
             pairs = _Unbroken(pairs_shown(explanations[rank - 1].parts), "dim")
             table.add_row("", "", "", pairs)
     if len(hits):
-        out.print(table)
+        print_table(table)
     else:
-        out.print("Nothing found.")
+        out.print(f"Nothing found. {note}".rstrip())
     for line in _notes(hits):
         out.print(Padding.indent(line, 0), style="yellow")
     out.print(
@@ -250,7 +295,7 @@ def show_explanation(explanation: Explanation, passage: str) -> None:
             f"{part.similarity:.3f}",
             f"{part.contribution:.4f}",
         )
-    out.print(table)
+    print_table(table)
     if not explanation.parts:
         out.print("No word of the document is like a word of the query.")
     out.print(f"Score: {RANKINGS.get(explanation.ranking, explanation.ranking)}.", style="dim")
@@ -282,7 +327,7 @@ def show_neighbors(record: dict[str, Any], told: Sequence[str], forbidden: Seque
         shown = f"  {one['similarity']:.3f}", printable(one["word"])
         table.add_row(*shown, *([printable(origin)] if origin else []))
     if record["neighbors"]:
-        out.print(table)
+        print_table(table)
     else:
         out.print("  no indexed word is similar to it")
     for line in forbidden:

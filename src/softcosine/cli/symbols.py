@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from softcosine.errors import SoftCosineError
+from softcosine.errors import AlreadyExistsError, SoftCosineError
 from softcosine.version import __version__
 
 if TYPE_CHECKING:
@@ -108,8 +108,9 @@ def open_symbols(report: Reporter | None = None, *, rebuild: bool = False) -> Op
     """
     from softcosine.index.soft_index import SoftIndex
 
-    path = data_folder() / f"{_name()}-{_edition():08x}.index"
-    if not rebuild:
+    folder = data_folder()
+    path = None if folder is None else folder / f"{_name()}-{_edition():08x}.index"
+    if path is not None and not rebuild:
         try:
             return OpenedSymbols(SoftIndex.open(path), path, None)
         except (SoftCosineError, OSError):
@@ -117,14 +118,27 @@ def open_symbols(report: Reporter | None = None, *, rebuild: bool = False) -> Op
     started = time.perf_counter()
     index = index_symbols(report)
     built = time.perf_counter() - started
+    if path is None:
+        return OpenedSymbols(index, None, built, "this user has no home folder")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        for stale in path.parent.glob(f"{_name()}-*.index"):
-            shutil.rmtree(stale)
-        index.save(path)
+        _keep(index, path)
     except OSError as error:
-        return OpenedSymbols(index, None, built, error.strerror or str(error))
+        problem = error.strerror or str(error)
+        return OpenedSymbols(index, None, built, f"{path.parent}: {problem}")
     return OpenedSymbols(index, path, built)
+
+
+def _keep(index: SoftIndex, path: Path) -> None:
+    """Write the index, in place of one that is there, and remove those of other settings."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        index.save(path, overwrite=True)
+    except AlreadyExistsError:  # a broken one, which is no index any more
+        shutil.rmtree(path)
+        index.save(path, overwrite=True)
+    for stale in path.parent.glob(f"{_name()}-*.index"):
+        if stale != path:
+            shutil.rmtree(stale, ignore_errors=True)
 
 
 def _name() -> str:
@@ -137,11 +151,21 @@ def _edition() -> int:
     return zlib.crc32(f"{_SETTINGS} {vectors.stat().st_size}".encode())
 
 
-def data_folder() -> Path:
-    """Return where softcosine keeps a user's data; SOFTCOSINE_HOME names another place."""
+def data_folder() -> Path | None:
+    """Return where softcosine keeps a user's data; SOFTCOSINE_HOME names another place.
+
+    None where the user has no home folder, as in some containers.
+    """
     given = os.environ.get("SOFTCOSINE_HOME")
     if given:
         return Path(given)
+    try:
+        return _users_data()
+    except RuntimeError:
+        return None
+
+
+def _users_data() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / "softcosine"
     if sys.platform == "win32":

@@ -267,7 +267,9 @@ def _loaded(metadata: str | None) -> dict[str, Any]:
 
 
 def _unknown(id: object) -> UnknownDocumentError:
-    return UnknownDocumentError(f"there is no document with the id {id!r} in the index.")
+    shown = repr(id)
+    shown = shown if len(shown) <= 200 else f"{shown[:199]}…"
+    return UnknownDocumentError(f"there is no document with the id {shown} in the index.")
 
 
 def _encoded(text: str) -> str | bytes:

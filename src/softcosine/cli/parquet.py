@@ -1,0 +1,67 @@
+"""Parquet files, row by row; needs pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from softcosine.errors import MalformedFileError, MissingDependencyError
+
+__all__ = ["read_rows"]
+
+
+def read_rows(path: str) -> Iterator[dict[str, Any]]:
+    """Read the rows of a parquet file, each value as JSON can hold it.
+
+    Dates and the like become strings, bytes the text that they are in UTF-8, NaN becomes null.
+
+    Raises
+    ------
+    MalformedFileError
+        If the file is damaged, names a column twice, or holds bytes that are no text.
+    MissingDependencyError
+        If pyarrow is not installed.
+    """
+    try:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+    except ImportError as error:
+        raise MissingDependencyError("pyarrow", "parquet", "Reading parquet files") from error
+    with Path(path).open("rb") as file:
+        try:
+            rows = ParquetFile(file)
+            names = rows.schema_arrow.names
+            for name in names:
+                if names.count(name) > 1:
+                    raise MalformedFileError(
+                        path, f"it names the column {name!r} twice; every column needs its name."
+                    )
+            for batch in rows.iter_batches(batch_size=4096):
+                for values in batch.to_pylist():
+                    yield {name: _plain(value, path, name) for name, value in values.items()}
+        except MalformedFileError:
+            raise
+        except (ValueError, OSError, ArrowException) as error:
+            raise MalformedFileError(path, f"it is no readable parquet file ({error}).") from error
+
+
+def _plain(value: Any, path: str, column: str) -> Any:
+    if isinstance(value, float):
+        return value if abs(value) < float("inf") else None
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            raise MalformedFileError(
+                path,
+                f"the column {column!r} holds bytes that are no text in UTF-8; leave it out, or "
+                "write it as a string column.",
+            ) from None
+    if isinstance(value, list | tuple):
+        return [_plain(one, path, column) for one in value]
+    if isinstance(value, dict):
+        return {str(name): _plain(one, path, column) for name, one in value.items()}
+    return str(value)
