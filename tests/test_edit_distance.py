@@ -107,9 +107,7 @@ def test_neighbors_are_those_of_brute_force(
 
 
 @given(near_one_another(), st.integers(1, 3), st.sampled_from([1, 3, 5, 9, 20]))
-def test_deletions_and_pieces_find_the_same(
-    strings: list[str], k: int, max_deleted: int
-) -> None:
+def test_deletions_and_pieces_find_the_same(strings: list[str], k: int, max_deleted: int) -> None:
     least = np.array([0, *range(2, k + 2)])
     prepared = NearbyStrings(strings, np.arange(len(strings)), least, max_deleted=max_deleted)
     asked = CodePoints.of(strings)
@@ -141,7 +139,9 @@ def test_all_words_of_few_letters(max_distance: int) -> None:
     length = 5 if JIT else 3
     words = [""]
     for _ in range(length):
-        words += [word + letter for word in words if len(word) >= len(words[-1]) for letter in "abc"]
+        words += [
+            word + letter for word in words if len(word) >= len(words[-1]) for letter in "abc"
+        ]
     source = EditDistanceSimilarity(max_distance=max_distance, threshold=0.0)
     left = [a for a in words for _ in words]
     values = source.similarities(left, words * len(words)).reshape(len(words), -1)
@@ -151,8 +151,7 @@ def test_all_words_of_few_letters(max_distance: int) -> None:
     np.fill_diagonal(values, 0.0)
     assert np.array_equal(dense, values)
     assert values[:20, :20].tolist() == [
-        [float(similarity(a, b, source)) if a != b else 0.0 for b in words[:20]]
-        for a in words[:20]
+        [float(similarity(a, b, source)) if a != b else 0.0 for b in words[:20]] for a in words[:20]
     ]
 
 
@@ -253,8 +252,10 @@ def test_settings_are_kept() -> None:
     source = EditDistanceSimilarity(alpha=1.5, beta=3, max_distance=3, threshold=0.25, cap=0.9)
     again = source_from_state(source.state())
     assert isinstance(again, EditDistanceSimilarity)
-    assert repr(again) == repr(source) == (
-        "EditDistanceSimilarity(alpha=1.5, beta=3, max_distance=3, threshold=0.25, cap=0.9)"
+    assert (
+        repr(again)
+        == repr(source)
+        == ("EditDistanceSimilarity(alpha=1.5, beta=3, max_distance=3, threshold=0.25, cap=0.9)")
     )
     assert again.state() == source.state()
 

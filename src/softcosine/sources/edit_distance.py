@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
+from softcosine.sources.found import best_of_chunks
 from softcosine.sources.nearby_strings import (
     CodePoints,
     NearbyStrings,
@@ -18,7 +18,6 @@ from softcosine.sources.nearby_strings import (
 )
 from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.source import SourceState, check_limit, check_pairs
-from softcosine.sources.threads import for_each_chunk
 
 __all__ = ["EditDistanceSimilarity"]
 
@@ -223,23 +222,14 @@ class EditDistanceSimilarity:
         prepared = self._prepare(searched, keep=searched is among)
         asked = CodePoints.of(terms)
         scores = self._scores(asked)
-        parts: dict[int, Neighbors] = {}
-
-        def work(first: int, last: int) -> None:
-            found = prepared.find(asked, scores, first, last, max_found=max_neighbors)
-            for part in found:
-                parts[part.first] = Neighbors.from_pairs(
-                    part.rows(),
-                    part.columns,
-                    part.similarities,
-                    n_terms=len(part.ends),
-                    among=searched,
-                    max_neighbors=max_neighbors,
-                    order=self._order,
-                )
-
-        for_each_chunk(work, len(terms), chunk=_CHUNK_TERMS)
-        return _joined([parts[first] for first in sorted(parts)])
+        return best_of_chunks(
+            lambda first, last: prepared.find(asked, scores, first, last, max_found=max_neighbors),
+            n_terms=len(terms),
+            chunk=_CHUNK_TERMS,
+            among=searched,
+            max_neighbors=max_neighbors,
+            order=self._order,
+        )
 
     def _prepare(self, among: tuple[str, ...], *, keep: bool) -> NearbyStrings:
         """Hashes of the strings of `among`, the last tuple's remembered."""
@@ -265,16 +255,3 @@ class EditDistanceSimilarity:
     def from_state(cls, state: SourceState) -> EditDistanceSimilarity:
         """Source that `state` was taken from."""
         return cls(**state.settings)
-
-
-def _joined(parts: Sequence[Neighbors]) -> Neighbors:
-    """Neighbours of all terms from those of consecutive ones."""
-    if len(parts) == 1:
-        return parts[0]
-    ends = np.cumsum([0, *(part.indptr[-1] for part in parts)])
-    starts = [part.indptr[1:] + end for part, end in zip(parts, ends, strict=False)]
-    return Neighbors(
-        np.concatenate([np.zeros(1, np.int64), *starts]),
-        np.concatenate([part.indices for part in parts]),
-        np.concatenate([part.similarities for part in parts]),
-    )

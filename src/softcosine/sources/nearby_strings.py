@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import comb
 from typing import Any
@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.kernels.edit_distance import fill_buckets, find_within, measure_pairs, write_keys
+from softcosine.kernels.common_parts import fill_buckets, propose, write_keys
+from softcosine.kernels.edit_distance import measure_found, measure_pairs
+from softcosine.sources.found import Found
 from softcosine.sources.threads import for_each_chunk
 
-__all__ = ["CodePoints", "Nearby", "NearbyStrings", "Scores", "similarities_of_pairs"]
+__all__ = ["CodePoints", "NearbyStrings", "Scores", "similarities_of_pairs"]
 
 # Up to this length strings are found by what deletions leave of them, longer ones by their pieces.
 _MAX_DELETED = {1: 16, 2: 14, 3: 12}
@@ -74,36 +76,14 @@ class Scores:
         """Tabulate ``value(distance, length of the longer string)``."""
         distinct, lengths = np.unique(strings.lengths, return_inverse=True)
         table = [
-            [[value(distance, length + longer) for distance in range(k + 1)] for longer in range(k + 1)]
+            [
+                [value(distance, length + longer) for distance in range(k + 1)]
+                for longer in range(k + 1)
+            ]
             for length in distinct.tolist()
         ]
         values = np.array(table, np.float32).reshape(-1, k + 1, k + 1)
         return cls(values, lengths.astype(np.int64, copy=False))
-
-
-@dataclass(frozen=True, slots=True)
-class Nearby:
-    """Some asked strings in a row, and what is near them.
-
-    Attributes
-    ----------
-    first : int
-        Number of the first asked string.
-    ends : ndarray of shape (n_rows,), int64
-        Where the pairs of each of them end.
-    columns : ndarray of shape (n_pairs,), int32
-        Positions of the strings near them, in no order.
-    similarities : ndarray of shape (n_pairs,), float32
-    """
-
-    first: int
-    ends: NDArray[np.int64]
-    columns: NDArray[np.int32]
-    similarities: NDArray[np.float32]
-
-    def rows(self) -> NDArray[np.int64]:
-        """Return the number of the asked string of every pair, counted from `first`."""
-        return np.repeat(np.arange(len(self.ends)), np.diff(self.ends, prepend=0))
 
 
 class NearbyStrings:
@@ -174,30 +154,31 @@ class NearbyStrings:
 
     def find(
         self, asked: CodePoints, scores: Scores, first: int, last: int, *, max_found: int
-    ) -> list[Nearby]:
+    ) -> Iterator[Found]:
         """Find what is similar to the asked strings from `first` to `last`.
 
-        Equal strings are left out, and some that are less similar than `max_found` others. The
-        list has more than one entry where more is found than was made room for.
+        Equal strings are left out, and some that are less similar than `max_found` others. It
+        comes in several pieces where more is found than was made room for.
         """
-        room = len(self) + (_ROOM if last - first > 1 else 1)
+        room = len(self) + (_ROOM if last - first > 1 else 0)
         columns, similarities = np.empty(room, np.int32), np.empty(room, np.float32)
-        kinds = np.empty(len(self) + 1, np.uint8)
+        kinds = np.empty(room, np.uint8)
         seen = np.zeros(len(self), np.int32)
         ends = np.zeros(last, np.int64)
-        parts = []
+        k = scores.values.shape[1] - 1
+        own = self._codes
         while first < last:
-            stop = find_within(
-                asked.codes, asked.starts, scores.lengths, scores.values,
-                self._codes.codes, self._codes.starts, self._n_deletions, self._n_of_length,
-                self._bucket_starts, self._entries, max_found, first, last,
-                seen, kinds, columns, similarities, ends,
+            stop = propose(
+                asked.codes, asked.starts, self._n_deletions, k, self._n_of_length,
+                self._bucket_starts, self._entries, first, last, seen, columns, ends,
             )  # fmt: skip
-            pairs = slice(0, ends[stop - 1])
-            found = self._positions[columns[pairs]]
-            parts.append(Nearby(first, ends[first:stop].copy(), found, similarities[pairs].copy()))
+            n_pairs = measure_found(
+                asked.codes, asked.starts, scores.lengths, scores.values, own.codes, own.starts,
+                max_found, first, stop, columns, ends, kinds, similarities,
+            )  # fmt: skip
+            positions = self._positions[columns[:n_pairs]]
+            yield Found(first, ends[first:stop].copy(), positions, similarities[:n_pairs].copy())
             first = stop
-        return parts
 
 
 def _n_rests(length: int, n_deletions: int) -> int:

@@ -1,0 +1,240 @@
+"""Strings that may be few edits apart, found by the hashes of parts that they have in common.
+
+Strings are code points, one after another: string ``s`` is ``codes[starts[s]:starts[s + 1]]``.
+
+Two strings within k insertions, deletions and substitutions have a common subsequence that either
+reaches by deleting at most k characters (Mor & Fraenkel 1982), so a string that keeps a hash of
+everything that such deletions leave of it is found by the hashes of the other. What deletions
+leave grows like length^k, so strings longer than `max_deleted` keep the hashes of k + 1 equal
+pieces instead: one of them stands unchanged, and nearly in place, in every string within k edits
+(Li, Deng, Wang & Feng 2011). Nothing within k edits is missed; what is found has to be measured.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.kernels.jit import helper, kernel
+
+__all__ = ["fill_buckets", "propose", "write_keys"]
+
+_PRIME = 2**31 - 1  # hashes are polynomials modulo this, so that products stay below 2**62
+_BASE = 1_190_494_759
+_PIECE = 668_265_263
+
+
+@helper
+def _times_plus(a: int, b: int, c: int) -> int:
+    """Return a b + c modulo the prime, for non-negative numbers below 2**31."""
+    x = int(np.int64(a) * np.int64(b)) + c
+    x = (x & _PRIME) + (x >> 31)
+    return x - _PRIME if x >= _PRIME else x
+
+
+@helper
+def _write_deletions(
+    string: NDArray[np.int32],
+    n_deletions: int,
+    rests: NDArray[np.int64],
+    powers: NDArray[np.int64],
+    keys: NDArray[np.int32],
+) -> int:
+    """Write a hash of everything that at most so many deletions leave; returns how many.
+
+    Of equal neighbours the first is deleted, since deleting either leaves the same. `rests`,
+    `powers` are scratch, longer than the string.
+    """
+    n = string.shape[0]
+    rests[n] = 0
+    powers[0] = 1
+    for i in range(n):
+        powers[i + 1] = _times_plus(powers[i], _BASE, 0)
+    for i in range(n - 1, -1, -1):
+        rests[i] = _times_plus(string[i] + 1, powers[n - 1 - i], rests[i + 1])
+    keys[0] = rests[0]
+    n_keys = 1
+    if n_deletions < 1:
+        return n_keys
+    one = 0  # hash of what is kept before the first deletion, and so on
+    for i in range(n):
+        if i == 0 or string[i] != string[i - 1]:
+            keys[n_keys] = _times_plus(one, powers[n - 1 - i], rests[i + 1])
+            n_keys += 1
+            two = one
+            for j in range(i + 1, n if n_deletions >= 2 else 0):
+                if j == i + 1 or string[j] != string[j - 1]:
+                    keys[n_keys] = _times_plus(two, powers[n - 1 - j], rests[j + 1])
+                    n_keys += 1
+                    three = two
+                    for k in range(j + 1, n if n_deletions >= 3 else 0):
+                        if k == j + 1 or string[k] != string[k - 1]:
+                            keys[n_keys] = _times_plus(three, powers[n - 1 - k], rests[k + 1])
+                            n_keys += 1
+                        three = _times_plus(three, _BASE, string[k] + 1)
+                two = _times_plus(two, _BASE, string[j] + 1)
+        one = _times_plus(one, _BASE, string[i] + 1)
+    return n_keys
+
+
+@helper
+def _piece_key(string: NDArray[np.int32], length: int, piece: int) -> int:
+    """Hash of a piece of a string of that length."""
+    key: int = _times_plus(length & _PRIME, _PIECE, piece + 1)
+    for i in range(string.shape[0]):
+        key = _times_plus(key, _BASE, string[i] + 1)
+    return key
+
+
+@helper
+def _write_pieces(
+    string: NDArray[np.int32], size: int, k: int, keys: NDArray[np.int32], n_keys: int
+) -> int:
+    """Add the hashes under which a string finds longer ones of that size; returns how many in all.
+
+    Of the k + 1 pieces that at most k edits leave unchanged, take the first that has as many edits
+    before it as pieces: those move it at most so far, and the rest moves it back from the end.
+    """
+    length = string.shape[0]
+    across = length - size
+    for piece in range(k + 1):
+        begin = piece * size // (k + 1)
+        end = (piece + 1) * size // (k + 1)
+        for move in range(max(-piece, across - k + piece), piece + 1):
+            if move > across + k - piece or abs(move) + abs(move - across) > k:
+                continue
+            if begin + move >= 0 and end + move <= length:
+                keys[n_keys] = _piece_key(string[begin + move : end + move], size, piece)
+                n_keys += 1
+    return n_keys
+
+
+@kernel("void(int32[::1], int64[::1], int64[::1], int64, int64, int64, int64[::1], int32[::1])")
+def write_keys(
+    codes: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    n_deletions: NDArray[np.int64],
+    k: int,
+    first: int,
+    last: int,
+    key_starts: NDArray[np.int64],
+    keys: NDArray[np.int32],
+) -> None:
+    """Write the hashes by which the strings `first` to `last` are found.
+
+    codes, starts read; n_deletions (k + max_deleted + 1,) read: by length, how many characters a
+    string can have to lose to become what it shares with a similar one, -1 if none is similar;
+    strings longer than max_deleted keep k + 1 pieces instead; key_starts (n_strings + 1,) read:
+    where the keys of each string begin; keys (key_starts[-1],) out: -1 where a string has fewer.
+    Strings are independent. O(keys), and O(length) for a long string.
+    """
+    max_deleted = n_deletions.shape[0] - 1 - k
+    rests = np.empty(max_deleted + 1, np.int64)
+    powers = np.empty(max_deleted + 1, np.int64)
+    for string in range(first, last):
+        own = codes[starts[string] : starts[string + 1]]
+        length = own.shape[0]
+        place = keys[key_starts[string] : key_starts[string + 1]]
+        n_keys = 0
+        if length > max_deleted:
+            for piece in range(k + 1):
+                begin = piece * length // (k + 1)
+                end = (piece + 1) * length // (k + 1)
+                place[piece] = _piece_key(own[begin:end], length, piece)
+            n_keys = k + 1
+        elif n_deletions[length] >= 0:
+            n_keys = _write_deletions(own, n_deletions[length], rests, powers, place)
+        place[n_keys:] = -1
+
+
+@kernel("void(int64[::1], int32[::1], int64, int64[::1], int64[::1])")
+def fill_buckets(
+    key_starts: NDArray[np.int64],
+    keys: NDArray[np.int32],
+    mask: int,
+    bucket_starts: NDArray[np.int64],
+    entries: NDArray[np.int64],
+) -> None:
+    """Sort strings into buckets by the low bits of their hashes.
+
+    key_starts, keys read: as written by write_keys; mask read: one less than the number of
+    buckets, a power of two; bucket_starts (n_buckets + 1,) out; entries (n_keys,) out: hash << 32
+    | string, bucket after bucket, rising strings within one. O(keys + buckets).
+    """
+    bucket_starts[:] = 0
+    for i in range(keys.shape[0]):
+        if keys[i] >= 0:
+            bucket_starts[keys[i] & mask] += 1
+    end = 0
+    for bucket in range(bucket_starts.shape[0]):
+        end += bucket_starts[bucket]
+        bucket_starts[bucket] = end
+    # Filled from the back, each start comes down from the end of its bucket to its beginning.
+    for string in range(key_starts.shape[0] - 2, -1, -1):
+        for i in range(key_starts[string], key_starts[string + 1]):
+            if keys[i] >= 0:
+                bucket = keys[i] & mask
+                bucket_starts[bucket] -= 1
+                entries[bucket_starts[bucket]] = (np.int64(keys[i]) << 32) | string
+
+
+@kernel(
+    "int64(int32[::1], int64[::1], int64[::1], int64, int64[::1], int64[::1], int64[::1], int64,"
+    " int64, int32[::1], int32[::1], int64[::1])"
+)
+def propose(
+    codes: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    n_deletions: NDArray[np.int64],
+    k: int,
+    n_of_length: NDArray[np.int64],
+    bucket_starts: NDArray[np.int64],
+    entries: NDArray[np.int64],
+    first: int,
+    last: int,
+    seen: NDArray[np.int32],
+    proposed: NDArray[np.int32],
+    ends: NDArray[np.int64],
+) -> int:
+    """Find the strings that may be near the asked ones from `first` to `last`, each once.
+
+    Returns the first asked string that had no room left, or `last`.
+
+    codes, starts read: the asked strings; n_deletions, k read: as for write_keys; n_of_length
+    (longest + 1,) read: how many strings of each length are searched; bucket_starts, entries read:
+    as filled by fill_buckets; seen (n_strings,) scratch, no value of it from first + 1 to last;
+    proposed (at least n_strings,) out; ends (n_asked,) out: where the strings proposed for each
+    asked one end. Asked strings are independent.
+    """
+    max_deleted = n_deletions.shape[0] - 1 - k
+    mask = bucket_starts.shape[0] - 2
+    longest = n_of_length.shape[0] - 1
+    n = max_deleted + k
+    rests = np.empty(n + 1, np.int64)
+    powers = np.empty(n + 1, np.int64)
+    room = n * (1 + n * (1 + n)) if k > 2 else n * (1 + n)
+    keys = np.empty(1 + room + (2 * k + 1) * (k + 1) * (2 * k + 1), np.int32)
+    end = 0
+    for row in range(first, last):
+        if proposed.shape[0] - end < seen.shape[0]:
+            return row
+        own = codes[starts[row] : starts[row + 1]]
+        length = own.shape[0]
+        n_keys = 0
+        if length <= max_deleted + k and n_deletions[length] >= 0:
+            n_keys = _write_deletions(own, n_deletions[length], rests, powers, keys)
+        for size in range(max(max_deleted + 1, length - k), min(longest, length + k) + 1):
+            if n_of_length[size] > 0:
+                n_keys = _write_pieces(own, size, k, keys, n_keys)
+        mark = row + 1
+        for i in range(n_keys):
+            key = keys[i]
+            for place in range(bucket_starts[key & mask], bucket_starts[(key & mask) + 1]):
+                entry = entries[place]
+                string = entry & 0xFFFFFFFF
+                if entry >> 32 == key and seen[string] != mark:
+                    seen[string] = mark
+                    proposed[end] = string
+                    end += 1
+        ends[row] = end
+    return last
