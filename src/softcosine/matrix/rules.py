@@ -46,6 +46,8 @@ class Rules:
             raise InvalidInputError(
                 f"max_neighbors is {self.max_neighbors!r}; it must be a whole number of 0 or more."
             )
+        # No vocabulary has more terms, and every array can count so far.
+        object.__setattr__(self, "max_neighbors", min(int(self.max_neighbors), 2**31 - 1))
         if not (_is_number(self.min_similarity) and 0.0 <= self.min_similarity <= 1.0):
             raise InvalidInputError(
                 f"min_similarity is {self.min_similarity!r}; it must be a number from 0 to 1."

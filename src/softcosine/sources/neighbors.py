@@ -133,7 +133,7 @@ class Neighbors:
         keys = (StringOrder() if order is None else order).keys(among, columns)
         columns = np.require(columns, np.int32, ["C", "W"])
         similarities = np.require(similarities, np.float32, ["C", "W"])
-        best_starts = _running_sum(np.minimum(counts, max_neighbors))
+        best_starts = _running_sum(np.minimum(counts, min(max_neighbors, len(similarities))))
         best = np.empty(best_starts[-1], np.float32)
         chosen = np.empty(best_starts[-1], np.int64)
         kept = np.zeros(n_terms, np.int64)
