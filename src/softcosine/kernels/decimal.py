@@ -1,4 +1,4 @@
-"""Decimal numbers in text, parsed many at a time."""
+"""Lines of a word and decimal numbers, parsed many at a time."""
 
 from __future__ import annotations
 
@@ -7,10 +7,56 @@ from numpy.typing import NDArray
 
 from softcosine.kernels.jit import helper, kernel
 
-__all__ = ["parse_decimals"]
+__all__ = ["find_words", "parse_rows"]
 
 _EXACT = 22  # the greatest power of ten that float64 holds exactly
+_POWERS = np.array([float(f"1e{power}") for power in range(_EXACT + 1)])
 _DIGITS = 18  # so many always fit into int64
+
+
+@helper
+def _count_spaces(text: NDArray[np.uint8]) -> int:
+    """Return the number of spaces, or -1 if two stand in a row; vectorises, unlike a branch."""
+    spaces = np.int32(0)
+    for i in range(text.shape[0]):
+        spaces = np.int32(spaces + np.int32(text[i] == 32))
+    left = text[:-1]
+    right = text[1:]
+    doubled = np.int32(0)
+    for i in range(right.shape[0]):
+        doubled = np.int32(doubled + np.int32((left[i] == 32) & (right[i] == 32)))
+    return -1 if doubled else int(spaces)
+
+
+@kernel("void(uint8[::1], int64[::1], int64[::1], int64[::1], int32[::1])")
+def find_words(
+    text: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    word_ends: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    n_spaces: NDArray[np.int32],
+) -> None:
+    """Find the first word of every line.
+
+    text (n_bytes,) read; starts, ends (n_lines,) changed: line ``i`` is ``text[starts[i]:ends[i]]``
+    with its line feed, and afterwards without the spaces, carriage returns and line feeds around
+    it; word_ends (n_lines,) out; n_spaces (n_lines,) out: how many spaces stand behind the word,
+    -1 if two of them in a row. O(n_bytes).
+    """
+    for line in range(starts.shape[0]):
+        start = starts[line]
+        end = ends[line]
+        while start < end and (text[start] == 32 or text[start] == 13):
+            start += 1
+        while start < end and (text[end - 1] == 10 or text[end - 1] == 32 or text[end - 1] == 13):
+            end -= 1
+        place = start
+        while place < end and text[place] != 32:
+            place += 1
+        starts[line] = start
+        ends[line] = end
+        word_ends[line] = place
+        n_spaces[line] = _count_spaces(text[place:end])
 
 
 @helper
@@ -27,67 +73,94 @@ def _scaled(digits: int, power: int) -> float:
     while power > _EXACT:
         value *= 1e22
         power -= _EXACT
-    factor = 1.0
-    for _ in range(abs(power)):
-        factor *= 10.0
+    factor = float(_POWERS[abs(power)])
     return value / factor if power < 0 else value * factor
 
 
-@kernel("int64(uint8[::1], float32[::1])")
-def parse_decimals(text: NDArray[np.uint8], numbers: NDArray[np.float32]) -> int:
-    """Parse decimal numbers with single spaces between them; returns how many were good.
+@helper
+def _many_digits(text: NDArray[np.uint8]) -> tuple[int, int]:
+    """Return the first significant digits of digits with a point, and the power of ten of them."""
+    digits = 0
+    n_taken = 0
+    power = 0
+    after_point = False
+    for byte in text:
+        if byte == 46:
+            after_point = True
+        elif n_taken < _DIGITS:
+            digits = digits * 10 + (int(byte) - 48)
+            n_taken += digits > 0
+            power -= after_point
+        else:
+            power += not after_point
+    return digits, power
 
-    text (n_bytes,) read: numbers such as ``-0.25`` or ``1e-3``; numbers (n,) out: correctly rounded
-    for up to 15 digits and exponents up to 22, within one unit in the last place of float32 beyond;
-    infinity above the range of float32. Parsing stops at the first thing that is not a number, and
-    when `numbers` is full; all is well if n is returned. O(n_bytes).
+
+@kernel("void(uint8[::1], int64[::1], int64[::1], int64, int64, float32[:, ::1], int32[::1])")
+def parse_rows(
+    text: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    first: int,
+    last: int,
+    numbers: NDArray[np.float32],
+    n_good: NDArray[np.int32],
+) -> None:
+    """Parse rows of decimal numbers with single spaces between them.
+
+    text (n_bytes,) read; starts, ends (n_rows,) read: row ``i`` is ``text[starts[i]:ends[i]]``,
+    with numbers such as ``-0.25`` or ``1e-3``; numbers (n_rows, d) out, of the rows `first` to
+    `last` only: correctly rounded for up to 15 digits and exponents up to 22, within one unit in
+    the last place of float32 beyond; n_good (n_rows,) out: how many numbers stand before the first
+    that is not finite in float32, or no number at all, or behind d others; d if all is well.
+    O(n_bytes).
     """
-    n_bytes = text.shape[0]
-    place = 0
-    for number in range(numbers.shape[0]):
-        negative = place < n_bytes and text[place] == 45  # -
-        if place < n_bytes and (text[place] == 45 or text[place] == 43):  # - +
-            place += 1
-        digits = 0
-        n_digits = 0  # significant ones that were taken
-        n_seen = 0
-        power = 0
-        after_point = False
-        while place < n_bytes:
-            byte = int(text[place])
-            if 48 <= byte <= 57:
-                n_seen += 1
-                if n_digits < _DIGITS:
-                    digits = digits * 10 + (byte - 48)
-                    n_digits += digits > 0
-                    power -= after_point
-                else:
-                    power += not after_point
-            elif byte == 46 and not after_point:  # .
-                after_point = True
+    dimensions = numbers.shape[1]
+    for row in range(first, last):
+        place = starts[row]
+        end = ends[row]
+        n_good[row] = dimensions
+        for column in range(dimensions):
+            negative = place < end and text[place] == 45  # -
+            if place < end and (text[place] == 45 or text[place] == 43):  # - +
+                place += 1
+            first_digit = place
+            digits = 0
+            while place < end and 48 <= text[place] <= 57:
+                digits = digits * 10 + (int(text[place]) - 48)
+                place += 1
+            n_digits = place - first_digit
+            power = 0
+            if place < end and text[place] == 46:  # .
+                place += 1
+                first_decimal = place
+                while place < end and 48 <= text[place] <= 57:
+                    digits = digits * 10 + (int(text[place]) - 48)
+                    place += 1
+                power = first_decimal - place
+                n_digits -= power
+            if n_digits > _DIGITS:
+                digits, power = _many_digits(text[first_digit:place])
+            good = n_digits > 0
+            if place < end and (text[place] == 101 or text[place] == 69):  # e E
+                place += 1
+                down = place < end and text[place] == 45
+                if place < end and (text[place] == 45 or text[place] == 43):
+                    place += 1
+                exponent = 0
+                exponent_start = place
+                while place < end and 48 <= text[place] <= 57:
+                    exponent = min(exponent * 10 + (int(text[place]) - 48), 100_000)
+                    place += 1
+                good &= place > exponent_start
+                power += -exponent if down else exponent
+            if column == dimensions - 1:
+                good &= place == end
             else:
+                good &= place < end and text[place] == 32
+            value = _scaled(digits, power)
+            if not good or value >= 3.4028235677973366e38:  # rounds to infinity
+                n_good[row] = column
                 break
+            numbers[row, column] = -value if negative else value
             place += 1
-        if n_seen == 0:
-            return number
-        if place < n_bytes and (text[place] == 101 or text[place] == 69):  # e E
-            place += 1
-            down = place < n_bytes and text[place] == 45
-            if place < n_bytes and (text[place] == 45 or text[place] == 43):
-                place += 1
-            exponent = 0
-            start = place
-            while place < n_bytes and 48 <= text[place] <= 57:
-                exponent = min(exponent * 10 + (int(text[place]) - 48), 100_000)
-                place += 1
-            if place == start:
-                return number
-            power += -exponent if down else exponent
-        if place < n_bytes and text[place] != 32:
-            return number
-        place += 1
-        value = _scaled(digits, power)
-        if value > 3.4028235677973366e38:  # the first that rounds to infinity
-            value = np.inf
-        numbers[number] = -value if negative else value
-    return len(numbers)

@@ -26,6 +26,7 @@ from softcosine.sources.static_models import (
     read_folder,
     read_safetensors,
 )
+from softcosine.sources.threads import Workers
 from softcosine.sources.vector_text import GrowingRows, TextParser
 from softcosine.sources.word_pieces import WordPieces, has_word_pieces
 from softcosine.sources.word_vectors import WordVectors
@@ -189,14 +190,15 @@ def _read_stream(path: Path, stream: _Stream, keep: frozenset[str] | None) -> Wo
     pieces = chain((sample,), stream.pieces())
     if promised is not None and binary:
         return _read_binary(path, pieces, *promised, keep)
-    parser = TextParser(path, keep, promised=promised)
-    rest = b""
-    for piece in pieces:
-        piece = rest + piece
-        end = piece.rfind(b"\n") + 1
-        parser.feed(piece[:end])
-        rest = piece[end:]
-    parser.feed(rest)
+    with Workers() as workers:
+        parser = TextParser(path, keep, promised=promised, workers=workers)
+        rest = b""
+        for piece in pieces:
+            piece = rest + piece
+            end = piece.rfind(b"\n") + 1
+            parser.feed(piece[:end])
+            rest = piece[end:]
+        parser.feed(rest)
     return parser.table()
 
 
@@ -241,7 +243,7 @@ def _read_binary(
                 words.append(word)
                 vectors.append(buffer[space + 1 : end])
             place = end
-        rows.add(np.frombuffer(b"".join(vectors), "<f4").reshape(len(vectors), dimensions))
+        rows.add(len(vectors)).reshape(-1)[:] = np.frombuffer(b"".join(vectors), "<f4")
         buffer = buffer[place:]
         if n_read == n_words and buffer.strip():
             raise MalformedFileError(

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import MalformedFileError
-from softcosine.kernels.decimal import parse_decimals
+from softcosine.kernels.decimal import find_words, parse_rows
+from softcosine.sources.threads import Workers
 from softcosine.sources.word_vectors import WordVectors
 
 __all__ = ["GrowingRows", "TextParser"]
 
+_CHUNK_ROWS = 1024  # that one thread parses at a time
 _LOOKED_AT = 100  # lines that the number of dimensions is taken from, where no header tells it
 
 
@@ -25,14 +27,15 @@ class GrowingRows:
         self._rows = np.empty((1024, dimensions), np.float32)
         self._size = 0
 
-    def add(self, rows: NDArray[np.float32]) -> None:
-        """Copy rows behind the last one."""
-        needed = self._size + len(rows)
+    def add(self, n_rows: int) -> NDArray[np.float32]:
+        """Return rows behind the last one, to be filled before any more are added."""
+        needed = self._size + n_rows
         if needed > len(self._rows):
             shape = (max(needed, len(self._rows) * 3 // 2), self._rows.shape[1])
             self._rows.resize(shape, refcheck=False)
-        self._rows[self._size : needed] = rows
+        rows = self._rows[self._size : needed]
         self._size = needed
+        return rows
 
     def matrix(self) -> NDArray[np.float32]:
         """Return all rows; none can be added any more."""
@@ -54,11 +57,19 @@ class TextParser:
         Casefolded words to keep; None keeps all.
     promised : (int, int) or None
         Number of words and dimensions, as the header on line 1 gives them.
+    workers : Workers
+        Threads that numbers are parsed in.
     """
 
     def __init__(
-        self, path: Path, keep: frozenset[str] | None, *, promised: tuple[int, int] | None
+        self,
+        path: Path,
+        keep: frozenset[str] | None,
+        *,
+        promised: tuple[int, int] | None,
+        workers: Workers,
     ) -> None:
+        self._workers = workers
         self._path = path
         self._keep = keep
         self._promised = promised
@@ -78,51 +89,55 @@ class TextParser:
         """Read some whole lines."""
         if b"\t" in block:
             block = block.replace(b"\t", b" ")
-        lines = block.split(b"\n")
-        if lines[-1] == b"":
-            lines.pop()
+        text = np.frombuffer(bytearray(block), np.uint8)
+        ends = np.flatnonzero(text == ord("\n")) + 1
+        if len(text) and text[-1] != ord("\n"):
+            ends = np.append(ends, len(text))
+        starts = np.zeros_like(ends)
+        starts[1:] = ends[:-1]
+        word_ends, n_spaces = np.empty_like(ends), np.empty(len(ends), np.int32)
+        find_words(text, starts, word_ends, ends, n_spaces)
+        lines = np.flatnonzero(starts < ends)
+        n_lines = len(starts)
+        starts, word_ends, ends = starts[lines], word_ends[lines], ends[lines]
+        if self._rows is None and len(lines):
+            cuts = zip(starts[:_LOOKED_AT].tolist(), ends[:_LOOKED_AT].tolist(), strict=True)
+            self._find_dimensions([block[i:j] for i, j in cuts], self._line + int(lines[0]) + 1)
+        first_line = self._line + 1
+        self._line += n_lines
+        self._n_words += len(lines)
         if self._rows is None:
-            self._find_dimensions(lines)
-        if self._rows is None:
-            self._line += len(lines)
             return
-        numbers: list[bytes] = []
-        words: list[str] = []
-        places: list[int] = []
-        keep = self._keep
-        n_spaces = self._dimensions - 1
-        for line_number, line in enumerate(lines, start=self._line + 1):
-            line = line.strip(b" \r")
-            if not line:
-                continue
-            self._n_words += 1
-            name, _, rest = line.partition(b" ")
-            if rest.count(b" ") != n_spaces or b"  " in rest:
-                name, rest = self._cut(line, line_number)
-            word = name.decode("utf-8", "replace")
-            if keep is None or word.casefold() in keep:
-                words.append(word)
-                numbers.append(rest)
-                places.append(line_number)
-        self._line += len(lines)
-        if words:
-            self._rows.add(self._parse(numbers, places))
-            self._words += words
+        cuts = zip(starts.tolist(), word_ends.tolist(), strict=True)
+        names = [block[i:j] for i, j in cuts]
+        starts = word_ends + 1
+        # Lines whose word holds spaces, or with several spaces in a row, are put in order behind.
+        behind = bytearray()
+        for i in np.flatnonzero(n_spaces[lines] != self._dimensions).tolist():
+            line = names[i] + block[word_ends[i] : ends[i]]
+            names[i], numbers = self._cut(line, first_line + int(lines[i]))
+            starts[i] = len(block) + len(behind)
+            behind += numbers
+            ends[i] = len(block) + len(behind)
+        if behind:
+            text = np.concatenate((text, np.frombuffer(behind, np.uint8)))
+        words = [name.decode("utf-8", "replace") for name in names]
+        if self._keep is not None:
+            kept = [i for i, word in enumerate(words) if word.casefold() in self._keep]
+            words = [words[i] for i in kept]
+            starts, ends, lines = starts[kept], ends[kept], lines[kept]
+        self._parse(text, starts, ends, first_line + lines)
+        self._words += words
 
-    def _find_dimensions(self, lines: list[bytes]) -> None:
-        counts = Counter(
-            n_fields - 1 for line in lines[:_LOOKED_AT] if (n_fields := len(line.split()))
-        )
-        if not counts:
-            return
+    def _find_dimensions(self, lines: list[bytes], first_line: int) -> None:
+        counts = Counter(len(line.split()) - 1 for line in lines)
         most = max(counts.values())
         dimensions = min(number for number, times in counts.items() if times == most)
         if dimensions == 0:
-            first = next(number for number, line in enumerate(lines, start=1) if line.strip())
             raise MalformedFileError(
                 self._path,
                 "no numbers stand after the word; needed are a word and its vector on each line.",
-                line=self._line + first,
+                line=first_line,
             )
         self._begin(dimensions)
 
@@ -139,26 +154,32 @@ class TextParser:
             )
         return line.rsplit(None, self._dimensions)[0], b" ".join(fields[1 + n_extra :])
 
-    def _parse(self, numbers: list[bytes], places: list[int]) -> NDArray[np.float32]:
-        """Rows of numbers, all of them finite."""
-        rows = np.empty((len(numbers), self._dimensions), np.float32)
-        text = np.frombuffer(bytearray(b" ").join(numbers), np.uint8)
-        n_good = parse_decimals(text, rows.reshape(-1))
-        finite = np.isfinite(rows.reshape(-1)[:n_good])
-        if not finite.all():
-            n_good = int(np.argmin(finite))
-        if n_good < rows.size:
-            self._refuse(numbers, places, n_good)
-        return rows
+    def _parse(
+        self,
+        text: NDArray[np.uint8],
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        lines: NDArray[np.intp],
+    ) -> None:
+        """Add rows of numbers, all of them finite."""
+        assert self._rows is not None
+        rows = self._rows.add(len(starts))
+        n_good = np.empty(len(starts), np.int32)
 
-    def _refuse(self, numbers: list[bytes], places: list[int], n_good: int) -> NoReturn:
-        row, column = divmod(n_good, self._dimensions)
-        raise MalformedFileError(
-            self._path,
-            f"{_shown(numbers[row].split()[column])} stands where a finite number is needed "
-            f"(number {column + 1} of {self._dimensions}).",
-            line=places[row],
-        )
+        def work(first: int, last: int) -> None:
+            parse_rows(text, starts, ends, first, last, rows, n_good)
+
+        self._workers.for_each_chunk(work, len(starts), chunk=_CHUNK_ROWS)
+        bad = np.flatnonzero(n_good < self._dimensions)
+        if len(bad):
+            row, column = int(bad[0]), int(n_good[bad[0]])
+            fields = text[starts[row] : ends[row]].tobytes().split()
+            raise MalformedFileError(
+                self._path,
+                f"{_shown(fields[column])} stands where a finite number is needed "
+                f"(number {column + 1} of {self._dimensions}).",
+                line=int(lines[row]),
+            )
 
     def table(self) -> WordVectors:
         """Return what was read.
