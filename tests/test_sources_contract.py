@@ -13,15 +13,18 @@ from softcosine.errors import InvalidInputError
 from softcosine.sources.antonyms import Antonyms
 from softcosine.sources.association import AssociationSimilarity
 from softcosine.sources.calibration import CalibratedSimilarity, Calibration
+from softcosine.sources.character_ngrams import CharacterNgramSimilarity
 from softcosine.sources.combine import first, mean, scaled, strongest
 from softcosine.sources.composed_vectors import ComposedVectors
 from softcosine.sources.cooccurrence import CooccurrenceSimilarity
 from softcosine.sources.decisions import Decisions, decided
+from softcosine.sources.edit_distance import EditDistanceSimilarity
 from softcosine.sources.embedding import EmbeddingSimilarity
 from softcosine.sources.encoder import EncoderSimilarity
 from softcosine.sources.guard import Guarded
 from softcosine.sources.noisy_or import noisy_or
 from softcosine.sources.pairs import PairSimilarity
+from softcosine.sources.phonetic import PhoneticSimilarity
 from softcosine.sources.regression import RegressionSimilarity
 from softcosine.sources.second_order import SecondOrderSimilarity
 from softcosine.sources.source import (
@@ -136,6 +139,11 @@ def encoder() -> EncoderSimilarity:
     return EncoderSimilarity(model, name="letters", threshold=0.2).encode([*ASKED, *AMONG])
 
 
+def phonetic(algorithm: str, *, tempered: bool = False) -> PhoneticSimilarity:
+    pytest.importorskip("jellyfish")
+    return PhoneticSimilarity(algorithm, tempered=tempered, min_key_length=1)
+
+
 SOURCES: dict[str, Callable[[], TermSimilaritySource]] = {
     "embedding": embedding,
     "int8 embedding": lambda: EmbeddingSimilarity(
@@ -145,6 +153,12 @@ SOURCES: dict[str, Callable[[], TermSimilaritySource]] = {
     "token pieces": token_pieces,
     "n-grams": ngrams,
     "encoder": encoder,
+    "edit distance": EditDistanceSimilarity,
+    "three edits": lambda: EditDistanceSimilarity(max_distance=3, threshold=0.0),
+    "character n-grams": lambda: CharacterNgramSimilarity(min_n=2, threshold=0.1),
+    "rare character n-grams": lambda: CharacterNgramSimilarity.fit(AMONG, min_n=1, threshold=0.05),
+    "phonetic": lambda: phonetic("metaphone"),
+    "phonetic, tempered": lambda: phonetic("soundex", tempered=True),
     "cooccurrence": cooccurrence,
     "association": lambda: AssociationSimilarity.fit(corpus(), measure="dice", max_neighbors=3),
     "second order": lambda: SecondOrderSimilarity.fit(corpus(), shift=1.0),

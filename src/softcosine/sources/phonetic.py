@@ -62,7 +62,7 @@ class PhoneticSimilarity:
     tempered : bool, default False
         Whether edit distance lessens it.
     min_key_length : int, default 2
-        Terms with a shorter key are not known: *tea*, *toe* and *two* share the metaphone T.
+        Terms with a shorter key are not known: *tea*, *toe* and *tie* share the metaphone T.
 
     Raises
     ------
