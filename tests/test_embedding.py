@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources import embedding, threads
+from softcosine.sources import nearest, threads
 from softcosine.sources.embedding import EmbeddingSimilarity
 from softcosine.sources.english import english_share, english_table
 from softcosine.sources.source import source_from_state
@@ -92,8 +92,8 @@ def test_neither_the_block_nor_the_threads_change_a_bit(monkeypatch: pytest.Monk
     words = names(150)
     source = EmbeddingSimilarity(words, random.standard_normal((150, 20)), threshold=0.05)
     answers = set()
-    for block_bytes, n_cpus in ((1 << 25, 4), (1 << 25, 1), (600 * 7, 3), (1, 2)):
-        monkeypatch.setattr(embedding, "_BLOCK_BYTES", block_bytes)
+    for block_rows, n_cpus in ((2048, 4), (2048, 1), (7, 3), (1, 2)):
+        monkeypatch.setattr(nearest, "_BLOCK_ROWS", block_rows)
         monkeypatch.setattr(threads.os, "cpu_count", lambda n=n_cpus: n)
         found = source.neighbors(words, words, max_neighbors=5)
         answers.add(found.indices.tobytes() + found.similarities.tobytes())

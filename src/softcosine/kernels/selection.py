@@ -1,4 +1,4 @@
-"""Cosines of chosen pairs of vectors, and the best columns of rows of a similarity block.
+"""Cosines of chosen pairs of vectors, and the nearest vectors of each.
 
 A matrix product finds the candidates; every similarity that leaves here is computed anew in
 float64, in one order of summation, so it depends neither on the BLAS in use nor on the block.
@@ -11,31 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.kernels.jit import helper, kernel
+from softcosine.kernels.lanes import LANES, above, above_each, lowest_bit, sum_of_eights
+from softcosine.kernels.prefetch import prefetch
 
-__all__ = ["best_columns", "best_of_rows", "pair_similarities", "unit_rows"]
+__all__ = ["best_of_rows", "keep_candidates", "pair_similarities", "rank_candidates", "unit_rows"]
 
-_SCAN = 32  # columns compared at once
+_LINE = 16  # float32 numbers in a line of the cache
+_AHEAD = 4  # candidates whose vectors are fetched before they are needed
+_HALVINGS = 24  # of the range in which the k-th greatest value is looked for
 
 
 @helper
 def _dot(left: NDArray[np.float32], right: NDArray[np.float32]) -> float:
-    """Sum of products in float64, eight interleaved partial sums."""
+    """Sum of products in float64."""
     n = left.shape[0]
     whole = n - n % 8
-    a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = 0.0
-    for i in range(0, whole, 8):
-        a0 += np.float64(left[i]) * np.float64(right[i])
-        a1 += np.float64(left[i + 1]) * np.float64(right[i + 1])
-        a2 += np.float64(left[i + 2]) * np.float64(right[i + 2])
-        a3 += np.float64(left[i + 3]) * np.float64(right[i + 3])
-        a4 += np.float64(left[i + 4]) * np.float64(right[i + 4])
-        a5 += np.float64(left[i + 5]) * np.float64(right[i + 5])
-        a6 += np.float64(left[i + 6]) * np.float64(right[i + 6])
-        a7 += np.float64(left[i + 7]) * np.float64(right[i + 7])
     rest = 0.0
     for i in range(whole, n):
         rest += np.float64(left[i]) * np.float64(right[i])
-    return ((a0 + a4) + (a1 + a5)) + ((a2 + a6) + (a3 + a7)) + rest
+    return sum_of_eights(left, right, whole) + rest
 
 
 @helper
@@ -161,91 +155,208 @@ def _best_first(values: NDArray[np.float32], keys: NDArray[np.int64], size: int)
 
 
 @helper
-def _any_above(values: NDArray[np.float32], bound: np.float32) -> bool:
-    """Whether any value is above the bound; counting vectorises, a branch each would not."""
-    hits = np.int32(0)
+def _count_from(values: NDArray[np.float32], bound: np.float32) -> np.int32:
+    """How many values are at least the bound; a sum without branches vectorises."""
+    count = np.int32(0)
     for i in range(values.shape[0]):
-        hits = np.int32(hits + np.int32(values[i] > bound))
-    return bool(hits > 0)
+        count = np.int32(count + np.int32(values[i] >= bound))
+    return count
+
+
+@helper
+def _kth_greatest(values: NDArray[np.float32], k: int, low: np.float32) -> np.float32:
+    """Return a number just below or at the k-th greatest value; `low` is below all values."""
+    high = np.float32(2.0)  # above every cosine
+    for _ in range(_HALVINGS):
+        middle = np.float32(0.5) * (low + high)
+        count = _count_from(values, middle)
+        if count < k:
+            high = middle
+        else:
+            low = middle
+            if count == k:
+                break
+    return low
+
+
+@helper
+def _exact(
+    unit: NDArray[np.float32],
+    scale: float,
+    units: NDArray[np.float32],
+    scales: NDArray[np.float64],
+    others: NDArray[np.int32],
+    threshold: np.float32,
+    exponent: float,
+    similarities: NDArray[np.float32],
+    keys: NDArray[np.int64],
+) -> int:
+    """Find the best of `others`, best first, by similarities computed anew; returns how many.
+
+    A key is the number of the vector times 2**32 plus its place in `others`.
+    """
+    size = 0
+    for i in range(others.shape[0]):
+        following = others[min(i + _AHEAD, others.shape[0] - 1)]
+        for start in range(0, unit.shape[0], _LINE):
+            prefetch(units[following], start)
+        other = others[i]
+        value = _similarity(_dot(unit, units[other]), scale * scales[other], threshold, exponent)
+        if value > 0.0:
+            size = _offer(similarities, keys, size, value, np.int64(other) << 32 | i)
+    _best_first(similarities, keys, size)
+    return size
 
 
 @kernel(
-    "void(float32[:, ::1], float32[:, ::1], float64[::1], int64[::1], float32[:, ::1],"
-    " float64[::1], int64[::1], float32, float64, float32, int64, int64,"
-    " float32[:, ::1], int64[:, ::1], int64[::1])"
+    "void(float32[:, ::1], int64, int64, int64, int64, int64, int64, boolean,"
+    " float32[:, ::1], float64[::1], int32[::1], float32[:, ::1], float64[::1], int32[::1],"
+    " int64, float32, float64, float32,"
+    " float32[:, ::1], int32[:, ::1], int32[::1], float32[::1])"
 )
-def best_columns(
+def keep_candidates(
     block: NDArray[np.float32],
+    row_start: int,
+    column_start: int,
+    first_row: int,
+    last_row: int,
+    first_column: int,
+    last_column: int,
+    by_column: bool,
     row_units: NDArray[np.float32],
     row_scales: NDArray[np.float64],
-    row_keys: NDArray[np.int64],
+    row_strings: NDArray[np.int32],
     column_units: NDArray[np.float32],
     column_scales: NDArray[np.float64],
-    column_keys: NDArray[np.int64],
+    column_strings: NDArray[np.int32],
+    k: int,
+    threshold: np.float32,
+    exponent: float,
+    margin: np.float32,
+    values: NDArray[np.float32],
+    others: NDArray[np.int32],
+    sizes: NDArray[np.int32],
+    bounds: NDArray[np.float32],
+) -> None:
+    """Add the candidates in a part of a block of approximate cosines to the lists of their owners.
+
+    The owners are the rows, and what they keep columns, or `by_column` the other way round. A
+    candidate is kept if its approximate cosine is above the owner's bound, which is `margin` below
+    its k-th best so far. So all are kept that can be among the exactly k best, provided that
+    `margin` is at least twice the error of the block plus what rounding and exponent make equal.
+
+    block (r, c) read, of the rows from `row_start` and the columns from `column_start` on; the part
+    is given in the block's own numbers. row_units (m, d), column_units (n, d), row_scales (m,),
+    column_scales (n,) read: as for pair_similarities; row_strings (m,), column_strings (n,) read:
+    equal strings have equal numbers, and are no candidates for each other. values, others
+    (owners, capacity), sizes, bounds (owners,), of which every owner in the part is written: the
+    approximate cosine and the number of each candidate, how many there are, and the bounds, which
+    begin `margin` below the threshold. The capacity is above k. O(r c + h) for h candidates, plus
+    O(h d) where so many are alike that they must be computed exactly for want of room.
+    """
+    capacity = values.shape[1]
+    scratch = np.empty(capacity, np.float32)
+    best = np.empty(k, np.float32)
+    keys = np.empty(k, np.int64)
+    for row in range(first_row, last_row):
+        cosines = block[row]
+        for start in range(first_column, last_column, LANES):
+            if start + LANES > last_column:
+                mask = 0
+                for column in range(start, last_column):
+                    owner = column_start + column if by_column else row_start + row
+                    if cosines[column] > bounds[owner]:
+                        mask |= 1 << (column - start)
+            elif by_column:
+                mask = above_each(cosines, start, bounds, column_start + start)
+            else:
+                mask = above(cosines, start, bounds[row_start + row])
+            while mask != 0:
+                column = start + lowest_bit(mask)
+                mask &= mask - 1
+                i = row_start + row
+                j = column_start + column
+                if row_strings[i] == column_strings[j]:
+                    continue
+                owner, other = (j, i) if by_column else (i, j)
+                size = sizes[owner]
+                values[owner, size] = cosines[column]
+                others[owner, size] = other
+                size += 1
+                if size == capacity:
+                    # Drop what is below the k best; where too little is, settle who they are.
+                    kth = _kth_greatest(values[owner], k, bounds[owner])
+                    bound = max(bounds[owner], kth - margin)
+                    size = 0
+                    for p in range(capacity):
+                        value = values[owner, p]
+                        values[owner, size] = value
+                        others[owner, size] = others[owner, p]
+                        size += value > bound
+                    if 2 * size > capacity + k:
+                        if by_column:
+                            unit, scale = column_units[owner], column_scales[owner]
+                            units, scales = row_units, row_scales
+                        else:
+                            unit, scale = row_units[owner], row_scales[owner]
+                            units, scales = column_units, column_scales
+                        size = _exact(
+                            unit, scale, units, scales, others[owner, :size],
+                            threshold, exponent, best, keys,
+                        )  # fmt: skip
+                        for p in range(size):
+                            scratch[p] = values[owner, keys[p] & 0xFFFFFFFF]
+                        for p in range(size):
+                            values[owner, p] = scratch[p]
+                            others[owner, p] = keys[p] >> 32
+                    bounds[owner] = bound
+                sizes[owner] = size
+
+
+@kernel(
+    "void(float32[:, ::1], float64[::1], float32[:, ::1], float64[::1], int64, float32, float64,"
+    " float32, int64, int64, float32[:, ::1], int32[:, ::1], int32[::1], float32[::1])"
+)
+def rank_candidates(
+    row_units: NDArray[np.float32],
+    row_scales: NDArray[np.float64],
+    column_units: NDArray[np.float32],
+    column_scales: NDArray[np.float64],
+    k: int,
     threshold: np.float32,
     exponent: float,
     margin: np.float32,
     first: int,
     last: int,
-    similarities: NDArray[np.float32],
-    keys: NDArray[np.int64],
-    counts: NDArray[np.int64],
+    values: NDArray[np.float32],
+    others: NDArray[np.int32],
+    sizes: NDArray[np.int32],
+    bounds: NDArray[np.float32],
 ) -> None:
-    """Best columns of the rows `first` to `last` of a block of approximate cosines.
+    """Turn the candidates of the rows `first` to `last` into their exact neighbours, best first.
 
-    Every column whose approximate cosine comes within `margin` of the last place is computed
-    exactly, so the answer is the exact one provided that `margin` is at least twice the error of
-    the block plus what rounding and exponent can make equal.
-
-    block (r, n) read; row_units (r, d), column_units (n, d), row_scales (r,), column_scales (n,)
-    read: as for pair_similarities; row_keys (r,), column_keys (n,) read: rank of the string times
-    2**32, plus the column's number; a column with the row's rank is left out; similarities (r, k)
-    and keys (r, k) out: the k best, best first; counts (r,) out: how many of them are there.
-    Rows are independent. O(n + c d + c log k) a row for c candidates.
+    All as in keep_candidates. Afterwards `values` are similarities and `sizes` at most k; equally
+    similar columns stand in the order of their numbers. O(c d + c log k) a row of c candidates.
     """
-    n = block.shape[1]
-    k = similarities.shape[1]
-    rough = np.empty(k, np.float32)
-    rough_keys = np.empty(k, np.int64)
+    best = np.empty(k, np.float32)
+    keys = np.empty(k, np.int64)
     for row in range(first, last):
-        approximate = block[row]
-        own = row_keys[row] >> 32
-        floor = threshold - margin
-        size = 0
-        bound = floor
-        for start in range(0, n, _SCAN):
-            stop = min(start + _SCAN, n)
-            if not _any_above(approximate[start:stop], bound):
-                continue
-            for column in range(start, stop):
-                value = approximate[column]
-                if value > bound and column_keys[column] >> 32 != own:
-                    size = _offer(rough, rough_keys, size, value, column)
-                    if size == k:
-                        bound = rough[0]
-        if size == k:
-            floor = max(floor, rough[0] - margin)
-        size = 0
-        values = similarities[row]
-        chosen = keys[row]
-        for start in range(0, n, _SCAN):
-            stop = min(start + _SCAN, n)
-            if not _any_above(approximate[start:stop], floor):
-                continue
-            for column in range(start, stop):
-                key = column_keys[column]
-                if approximate[column] <= floor or key >> 32 == own:
-                    continue
-                value = _similarity(
-                    _dot(row_units[row], column_units[column]),
-                    row_scales[row] * column_scales[column],
-                    threshold,
-                    exponent,
-                )
-                if value > 0.0:
-                    size = _offer(values, chosen, size, value, key)
-        counts[row] = size
-        _best_first(values, chosen, size)
+        size = sizes[row]
+        if size > k:
+            bound = _kth_greatest(values[row, :size], k, bounds[row]) - margin
+            kept = 0
+            for p in range(size):
+                others[row, kept] = others[row, p]
+                kept += values[row, p] > bound
+            size = kept
+        size = _exact(
+            row_units[row], row_scales[row], column_units, column_scales, others[row, :size],
+            threshold, exponent, best, keys,
+        )  # fmt: skip
+        sizes[row] = size
+        for p in range(size):
+            values[row, p] = best[p]
+            others[row, p] = keys[p] >> 32
 
 
 @kernel(

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.kernels.selection import best_columns, pair_similarities
+from softcosine.kernels.selection import pair_similarities
+from softcosine.sources.nearest import Nearest, UnitVectors
 from softcosine.sources.neighbors import Neighbors
 from softcosine.sources.source import (
     SourceState,
@@ -20,16 +21,13 @@ from softcosine.sources.source import (
     equal_strings,
 )
 from softcosine.sources.threads import for_each_chunk
-from softcosine.sources.vector_table import UnitRows, VectorTable
+from softcosine.sources.vector_table import VectorTable
 from softcosine.sources.word_vectors import WordVectors
 
 if TYPE_CHECKING:
     from gensim.models import KeyedVectors
 
 __all__ = ["EmbeddingSimilarity"]
-
-_BLOCK_BYTES = 32 << 20  # of approximate cosines held at a time
-_CHUNK_ROWS = 16  # rows of a block that one thread takes at a time
 
 
 class Settings(TypedDict, total=False):
@@ -43,14 +41,14 @@ class Settings(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """The known strings of one searched sequence."""
+    """The known strings of one searched sequence, in code point order."""
 
     strings: Sequence[str]
-    positions: NDArray[np.int32]
-    units: NDArray[np.float32]
-    scales: NDArray[np.float64]
-    keys: NDArray[np.int64]  # rank of the string << 32 | number of the column
-    ranks: dict[str, int]
+    known: list[str]  # as they stand in the sequence
+    order: NDArray[np.intp]  # numbers in `known` by string, equal ones as they stand
+    positions: NDArray[np.int32]  # in the sequence, by string
+    vectors: UnitVectors  # by string
+    numbers: dict[str, int]  # of the distinct strings
 
 
 class EmbeddingSimilarity:
@@ -331,82 +329,40 @@ class EmbeddingSimilarity:
         table, rows = self._table.look_up(terms)
         known = np.flatnonzero(rows >= 0)
         prepared = self._prepare(among) if len(known) else None
-        if prepared is None or len(prepared.positions) == 0 or max_neighbors == 0:
+        if prepared is None or len(prepared.vectors) == 0 or max_neighbors == 0:
             return Neighbors.none(len(terms))
-        k = min(max_neighbors, len(prepared.positions))
-        counts = np.zeros(len(terms), np.int64)
-        step = max(1, _BLOCK_BYTES // (4 * len(prepared.positions)))
-        indices, similarities = [], []
-        for start in range(0, len(known), step):
-            block = known[start : start + step]
-            keys = np.array([prepared.ranks.get(terms[i], -1) << 32 for i in block.tolist()])
-            found = self._best(table, rows[block], keys, prepared, k)
-            counts[block] = found[0]
-            indices.append(found[1])
-            similarities.append(found[2])
-        indptr = np.zeros(len(terms) + 1, np.int64)
-        np.cumsum(counts, out=indptr[1:])
-        return Neighbors(indptr, np.concatenate(indices), np.concatenate(similarities))
-
-    def _best(
-        self,
-        table: UnitRows,
-        rows: NDArray[np.int32],
-        keys: NDArray[np.int64],
-        prepared: _Prepared,
-        k: int,
-    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
-        """Find the counts, positions and similarities of the neighbours of one block of rows."""
-        units, scales = table.units(rows)
-        if len(rows) == 1:  # a product of matrices would be several times slower
-            block = (prepared.units @ units[0])[np.newaxis]
+        nearest = Nearest(prepared.vectors, threshold=self._threshold, exponent=self._exponent)
+        k = min(max_neighbors, len(prepared.vectors))
+        strings = [terms[i] for i in known.tolist()]
+        if len(strings) > 1 and strings == prepared.known:
+            answers = nearest.of_each(np.argsort(prepared.order), k)
         else:
-            block = units @ prepared.units.T
-        similarities = np.empty((len(rows), k), np.float32)
-        found = np.empty((len(rows), k), np.int64)
-        counts = np.zeros(len(rows), np.int64)
-        # A float32 dot product of d terms errs by at most d 2**-24 for vectors of unit length. Two
-        # such errors, the scales, and cosines that the rounding of their power makes equal.
-        error = (self.dimensions + 8) * 2.0**-24
-        margin = np.float32(2.0 * error + 2.0**-21 / min(self._exponent, 1.0))
-
-        def work(start: int, stop: int) -> None:
-            best_columns(
-                block,
-                units,
-                scales,
-                keys,
-                prepared.units,
-                prepared.scales,
-                prepared.keys,
-                np.float32(self._threshold),
-                self._exponent,
-                margin,
-                start,
-                stop,
-                similarities,
-                found,
-                counts,
-            )
-
-        for_each_chunk(work, len(rows), chunk=_CHUNK_ROWS)
-        filled = np.arange(k) < counts[:, None]
-        columns = found[filled] & 0xFFFFFFFF
-        return counts, prepared.positions[columns], similarities[filled]
+            units, scales = table.units(rows[known])
+            numbers = (prepared.numbers.get(string, -1) for string in strings)
+            asked = UnitVectors(units, scales, np.fromiter(numbers, np.int32, len(strings)))
+            answers = nearest.of(asked, k)
+        counts, columns, similarities = (
+            np.concatenate(parts) for parts in zip(*answers, strict=True)
+        )
+        indptr = np.zeros(len(terms) + 1, np.int64)
+        indptr[known + 1] = counts
+        return Neighbors(np.cumsum(indptr), prepared.positions[columns], similarities)
 
     def _prepare(self, among: Sequence[str]) -> _Prepared:
-        """Units and string ranks of the known strings of `among`, the last tuple's remembered."""
+        """Vectors of the known strings of `among`, the last tuple's remembered."""
         prepared = self._prepared
         if prepared is not None and prepared.strings is among:
             return prepared
         table, rows = self._table.look_up(among)
-        positions = np.flatnonzero(rows >= 0).astype(np.int32)
-        units, scales = table.units(rows[positions])
-        strings = [among[i] for i in positions.tolist()]
-        ranks = {string: rank for rank, string in enumerate(sorted(set(strings)))}
-        keys = np.fromiter((ranks[string] for string in strings), np.int64, len(strings)) << 32
-        keys |= np.arange(len(strings))
-        prepared = _Prepared(among, positions, units, scales, keys, ranks)
+        positions = np.flatnonzero(rows >= 0)
+        known = [among[i] for i in positions.tolist()]
+        order = np.array(sorted(range(len(known)), key=known.__getitem__), np.intp)
+        units, scales = table.units(rows[positions][order])
+        numbers: dict[str, int] = {}
+        strings = (numbers.setdefault(known[i], len(numbers)) for i in order.tolist())
+        vectors = UnitVectors(units, scales, np.fromiter(strings, np.int32, len(known)))
+        places = positions[order].astype(np.int32)
+        prepared = _Prepared(among, known, order, places, vectors, numbers)
         if isinstance(among, tuple):
             self._prepared = prepared
         return prepared
