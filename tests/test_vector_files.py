@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
+import pickle
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from softcosine.errors import MalformedFileError
+from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.kernels.decimal import parse_rows
-from softcosine.sources import vector_files
+from softcosine.sources import threads, vector_files, vector_text
 from softcosine.sources.embedding import EmbeddingSimilarity
 from softcosine.sources.vector_files import read_vectors
 from softcosine.sources.word_vectors import WordVectors
@@ -53,6 +57,7 @@ FORMATS: dict[str, Callable[[], bytes]] = {
     "GloVe text without a last newline": lambda: as_text().rstrip(b"\n"),
     "word2vec text": lambda: as_text(header=True),
     "fastText with a space at line ends": lambda: as_text(header=True, end=" \n"),
+    "fastText .vec": lambda: b"5 3\n" + as_text(end=" \n"),
     "Windows line ends": lambda: as_text(header=True, end="\r\n"),
     "tabs": lambda: as_text().replace(b" ", b"\t"),
     "several spaces": lambda: as_text().replace(b" ", b"   "),
@@ -208,6 +213,124 @@ def test_a_broken_file_is_named_with_its_line(name: str, tmp_path: Path) -> None
         read_vectors(path)
     assert raised.value.line == line
     assert str(raised.value).startswith(f"{path}, line {line}:" if line else f"{path}:")
+
+
+def test_words_that_are_not_wanted_take_no_memory(tmp_path: Path) -> None:
+    path = tmp_path / "many.txt"
+    numbers = " ".join(["0.125"] * 100)
+    path.write_text("".join(f"word{i} {numbers}\n" for i in range(30_000)))
+    wanted = [f"WORD{i}" for i in range(0, 30_000, 300)]
+    read_vectors(path, words=["warm up"])
+    tracemalloc.start()
+    try:
+        table = read_vectors(path, words=wanted)
+        kept, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(table) == 100
+    # All vectors would take 12 MB; a piece of the file and what is cut out of it take the most.
+    assert kept < 400_000
+    assert peak < 8 * vector_files._PIECE
+
+
+def test_threads_do_not_change_a_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "many.txt"
+    rows = np.random.default_rng(0).standard_normal((5000, 3))
+    path.write_text("".join(f"w{i} {a} {b} {c}\n" for i, (a, b, c) in enumerate(rows.tolist())))
+    answers = set()
+    for n_cpus, chunk in ((1, 1024), (3, 7), (2, 1)):
+        monkeypatch.setattr(threads.os, "cpu_count", lambda n=n_cpus: n)
+        monkeypatch.setattr(vector_text, "_CHUNK_ROWS", chunk)
+        answers.add(read_vectors(path).arrays()["vectors"].tobytes())
+    assert answers == {rows.astype(np.float32).tobytes()}
+
+
+def keyed_vectors(n: int = 5, dimensions: int = 3) -> Any:
+    models = pytest.importorskip("gensim.models")
+    vectors = models.KeyedVectors(dimensions)
+    rows = np.random.default_rng(0).standard_normal((n, dimensions)).astype(np.float32)
+    vectors.add_vectors(WORDS if n == 5 else [f"w{i}" for i in range(n)], rows)
+    return vectors
+
+
+def test_what_gensim_holds_and_saves_is_read(tmp_path: Path) -> None:
+    vectors = keyed_vectors()
+    path = tmp_path / "small.kv"
+    vectors.save(str(path))
+    for source in (EmbeddingSimilarity.from_gensim(vectors), EmbeddingSimilarity.load(path)):
+        assert source.words == tuple(WORDS)
+        assert source.state().arrays["vectors"].tobytes() == vectors.vectors.tobytes()
+    assert read_vectors(path, words=["THE", "STRASSE"]).words == ("the", "Straße")
+
+
+def test_arrays_that_gensim_saves_apart_are_found(tmp_path: Path) -> None:
+    vectors = keyed_vectors(90, 7)
+    path = tmp_path / "big.kv"
+    vectors.save(str(path), separately=["vectors"])
+    beside = tmp_path / "big.kv.vectors.npy"
+    assert beside.exists()
+    table = read_vectors(path)
+    assert table.arrays()["vectors"].tobytes() == vectors.vectors.tobytes()
+    assert read_vectors(path, words=["w7"]).arrays()["vectors"].tolist() == [
+        vectors.vectors[7].tolist()
+    ]
+    beside.write_bytes(beside.read_bytes()[:100])
+    with pytest.raises(MalformedFileError, match=r"vectors\.npy: not a readable \.npy"):
+        read_vectors(path)
+    beside.unlink()
+    with pytest.raises(MalformedFileError, match=r"keeps vectors in big\.kv\.vectors\.npy, which"):
+        read_vectors(path)
+
+
+def test_a_whole_word2vec_model_is_read(tmp_path: Path) -> None:
+    models = pytest.importorskip("gensim.models")
+    model = models.Word2Vec([["a", "b", "c"]] * 9, vector_size=4, min_count=1, workers=1)
+    model.save(str(tmp_path / "model"))
+    table = read_vectors(tmp_path / "model")
+    assert table.words == tuple(model.wv.index_to_key)
+    assert EmbeddingSimilarity.from_gensim(model).words == table.words
+
+
+class Harmful:
+    """A pickle of it would call a function when it is loaded by Python itself."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (Path("harm was done"),)
+
+
+def test_nothing_that_a_pickle_names_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for content in (Harmful(), {"vectors": Harmful()}, [Harmful(), os.getcwd]):
+        (tmp_path / "evil.kv").write_bytes(pickle.dumps(content))
+        with pytest.raises(MalformedFileError, match="pickle"):
+            read_vectors(tmp_path / "evil.kv")
+    assert not Path("harm was done").exists()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pickle.dumps(3),
+        pickle.dumps(np.ones(3)),
+        pickle.dumps(np.array([None, Harmful])),
+        pickle.dumps({"a": 1}),
+        pickle.dumps([1, 2])[:-3],
+        b"\x80\x04nonsense",
+        b"\x80\x04.",
+    ],
+)
+def test_other_pickles_are_refused(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "other.kv").write_bytes(content)
+    with pytest.raises(MalformedFileError, match="pickle"):
+        read_vectors(tmp_path / "other.kv")
+
+
+def test_what_is_no_keyed_vectors_is_refused() -> None:
+    for other in (3, "words", object()):
+        with pytest.raises(InvalidInputError, match="is no KeyedVectors of gensim"):
+            EmbeddingSimilarity.from_gensim(other)
 
 
 def test_a_missing_file_is_just_that(tmp_path: Path) -> None:
