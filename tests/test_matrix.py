@@ -560,7 +560,7 @@ def test_a_difference_is_told_in_text_and_as_a_table():
         ("a", "c", "removed"),
     ]
     assert str(found).splitlines() == [
-        "1 pairs added, 1 removed, 1 changed, 0 equal; 1 terms added, 1 removed",
+        "pairs: 1 added, 1 removed, 1 changed, 0 equal; terms: 1 added, 1 removed",
         "  b ~ d  0.000 -> 0.500",
         "  a ~ b  0.500 -> 0.125",
         "  a ~ c  0.250 -> 0.000",

@@ -16,7 +16,7 @@ with interrupted_quietly():  # these take a moment
     import typer
     from typer.core import TyperGroup
 
-    from softcosine.cli import asking, demo, indexing, inspecting
+    from softcosine.cli import asking, demo, indexing, inspecting, similarity
     from softcosine.cli.failures import clear_errors, show_warning
     from softcosine.cli.streams import prepare_streams
     from softcosine.version import __version__
@@ -82,7 +82,21 @@ def _softcosine(
 
 
 app.callback(help=_help(_softcosine))(_softcosine)
-for _name, _command, _short in (
+
+
+def _similarity() -> None:
+    """Build, show, ask, check and compare the matrices that say which words are similar.
+
+    softcosine similarity build english synonyms.txt --vocabulary faq.jsonl -o faq.matrix
+    softcosine similarity neighbors faq.matrix tyre
+    """
+
+
+_matrices = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
+_matrices.callback(help=_help(_similarity))(_similarity)
+
+_Table = tuple[tuple[str, Callable[..., None], str], ...]
+_COMMANDS: _Table = (
     ("index", indexing.index, "Index documents: from files to a folder to search."),
     ("search", asking.search, "Find the documents that are most like some words."),
     ("similar", asking.similar, "Find the documents that are most like one of them."),
@@ -91,8 +105,18 @@ for _name, _command, _short in (
     ("info", inspecting.info, "Tell what an index holds."),
     ("verify", inspecting.verify, "Check that an index is whole."),
     ("demo", demo.demo, "Search Unicode's symbols by meaning; needs no files."),
-):
-    app.command(_name, help=_help(_command), short_help=_short)(_command)
+)
+_OF_MATRICES: _Table = (
+    ("build", similarity.build, "Build a matrix from sources of similarity."),
+    ("show", similarity.show, "Tell what a matrix holds, with histograms."),
+    ("neighbors", similarity.neighbors, "Show which words are similar to a word."),
+    ("check", similarity.check, "Check that a matrix is whole, and definite."),
+    ("diff", similarity.diff, "Show what changed from one matrix to another."),
+)
+for _group, _commands in ((app, _COMMANDS), (_matrices, _OF_MATRICES)):
+    for _name, _command, _short in _commands:
+        _group.command(_name, help=_help(_command), short_help=_short)(_command)
+app.add_typer(_matrices, name="similarity", short_help="Matrices of which words are similar.")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

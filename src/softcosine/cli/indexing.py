@@ -56,6 +56,13 @@ def index(
             "'english' names the bundled ones. Several are joined.",
         ),
     ] = None,
+    similarity: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="MATRIX",
+            help="A matrix of 'similarity build' in place of the default similarities.",
+        ),
+    ] = None,
     plain: Annotated[
         bool, typer.Option("--plain", help="Ordinary cosine: no word is like another.")
     ] = False,
@@ -80,12 +87,13 @@ def index(
       softcosine index faq.jsonl -o faq.index
       softcosine index items.csv -o items.index --id sku --text title --text body
       softcosine index notes/ -o notes.index
+      softcosine index faq.jsonl -o faq.index --similarity faq.matrix
       zcat log.gz | softcosine index - -o log.index
 
     Formats: JSON lines, JSON, CSV and TSV with a header line, plain text with a document a line
     (each also .gz), parquet, and folders of text files. Fields that are neither id nor text become
-    metadata and come back with every answer. Without --vectors, similarities come from bundled
-    English word vectors, if the text is English, and from the texts themselves.
+    metadata and come back with every answer. Without --vectors and --similarity, similarities come
+    from bundled English word vectors, if the text is English, and from the texts themselves.
     """
     if output.exists() and not overwrite:
         raise AlreadyExistsError(
@@ -96,9 +104,14 @@ def index(
     check_target(output, "index", overwrite=overwrite)
     options: dict[str, Any] = {"plain": plain} if plain else {}
     if min_df is not None:
-        options["min_df"] = _limit(min_df)
-    if plain and vectors:
-        raise InvalidInputError("--plain and --vectors exclude each other; give one of them.")
+        from softcosine.cli.building import document_limit
+
+        options["min_df"] = document_limit(min_df)
+    _check_one_similarity(plain=plain, vectors=vectors, similarity=similarity)
+    if similarity is not None and max_neighbors is not None:
+        raise InvalidInputError(
+            f"--max-neighbors was settled when {similarity} was built; leave it out."
+        )
 
     from softcosine.cli.reading import Fields, read_documents
     from softcosine.cli.showing import Reporter
@@ -113,36 +126,45 @@ def index(
             pattern=pattern,
             progress=lambda done: report("reading documents", done, None),
         )
-        from softcosine.index.soft_index import SoftIndex
-        from softcosine.text.analyzer import Analyzer
+        if similarity is not None:
+            from softcosine.cli.matrix_index import index_with_matrix
 
-        if vectors:
-            options["source"] = _source(vectors, report)
-        if stemmer is not None:
-            options["analyzer"] = Analyzer(None if stemmer == "none" else stemmer)
-        if ranking is not None:
-            options["ranking"] = ranking
-        if max_neighbors is not None:
-            options["max_neighbors"] = max_neighbors
-        made = SoftIndex.from_texts(
-            documents.texts,
-            ids=documents.ids,
-            metadata=documents.metadata,
-            progress=report,
-            **options,
-        )
+            made = index_with_matrix(
+                similarity,
+                documents,
+                stemmer=stemmer,
+                min_df=options.get("min_df", 1),
+                ranking=ranking,
+                report=report,
+            )
+        else:
+            from softcosine.index.soft_index import SoftIndex
+            from softcosine.text.analyzer import Analyzer
+
+            if vectors:
+                options["source"] = _source(vectors, report)
+            if stemmer is not None:
+                options["analyzer"] = Analyzer(None if stemmer == "none" else stemmer)
+            if ranking is not None:
+                options["ranking"] = ranking
+            if max_neighbors is not None:
+                options["max_neighbors"] = max_neighbors
+            made = SoftIndex.from_texts(
+                documents.texts,
+                ids=documents.ids,
+                metadata=documents.metadata,
+                progress=report,
+                **options,
+            )
         report("writing", 0, None)
         made.save(output, overwrite=overwrite)
     _show(made, output, time.perf_counter() - started, as_json)
 
 
-def _limit(given: str) -> int | float:
-    try:
-        return int(given) if given.isdecimal() else float(given)
-    except ValueError:
-        raise InvalidInputError(
-            f"--min-df is {given!r}; it must be a number of documents or a share of them."
-        ) from None
+def _check_one_similarity(**given: Any) -> None:
+    named = [f"--{name}" for name, value in given.items() if value]
+    if len(named) > 1:
+        raise InvalidInputError(f"{' and '.join(named)} exclude each other; give one of them.")
 
 
 def _source(names: list[str], report: Reporter) -> TermSimilaritySource:

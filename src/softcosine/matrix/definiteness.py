@@ -14,6 +14,7 @@ __all__ = [
     "is_symmetric",
     "lowest_eigenvalue",
     "shrink_to_definite",
+    "shrinking_factor",
     "smallest_eigenvalue",
 ]
 
@@ -125,6 +126,15 @@ def _lanczos(
     return np.asarray(vector / np.linalg.norm(vector))
 
 
+def shrinking_factor(
+    S: csr_array, *, margin: float = 1e-3, dense_order: int = _DENSE_ORDER
+) -> float:
+    """Return what `shrink_to_definite` multiplies the off-diagonals by: at most 1."""
+    found = lowest_eigenvalue(S, tolerance=1e-5, dense_order=dense_order)
+    lowest = found.value - found.error
+    return 1.0 if lowest >= margin else (1.0 - margin) / (1.0 - lowest)
+
+
 def shrink_to_definite(
     S: csr_array, *, margin: float = 1e-3, dense_order: int = _DENSE_ORDER
 ) -> tuple[csr_array, float]:
@@ -149,11 +159,9 @@ def shrink_to_definite(
     factor : float
         1.0 where nothing had to change.
     """
-    found = lowest_eigenvalue(S, tolerance=1e-5, dense_order=dense_order)
-    lowest = found.value - found.error
-    if lowest >= margin:
+    factor = shrinking_factor(S, margin=margin, dense_order=dense_order)
+    if factor == 1.0:
         return S, 1.0
-    factor = (1.0 - margin) / (1.0 - lowest)
     diagonal = S.diagonal()
     shrunk = (S - diags_array(diagonal)) * np.float32(factor) + diags_array(diagonal)
     shrunk = csr_array(shrunk, dtype=np.float32)

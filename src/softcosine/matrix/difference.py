@@ -95,9 +95,9 @@ class MatrixDifference:
         """Return the counts in one line."""
         counts = self.counts()
         return (
-            f"{counts['added']:,} pairs added, {counts['removed']:,} removed, "
+            f"pairs: {counts['added']:,} added, {counts['removed']:,} removed, "
             f"{counts['changed']:,} changed, {counts['equal']:,} equal; "
-            f"{len(self.added_terms):,} terms added, {len(self.removed_terms):,} removed"
+            f"terms: {len(self.added_terms):,} added, {len(self.removed_terms):,} removed"
         )
 
     def __str__(self) -> str:

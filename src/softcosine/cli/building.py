@@ -1,0 +1,236 @@
+"""What ``softcosine similarity build`` does, from words and sources to a matrix on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from softcosine.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from softcosine.cli.vocabularies import Corpus
+    from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+    from softcosine.sources.source import TermSimilaritySource
+
+__all__ = ["Plan", "built_matrix", "document_limit"]
+
+Progress = Callable[[str, int, "int | None"], None]
+
+_ORDERS = {
+    "rare": "rare_first",
+    "frequent": "frequent_first",
+    "idf": "idf",
+    "none": "vocabulary",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What was asked for on the command line; see `softcosine.cli.similarity.build`."""
+
+    sources: tuple[str, ...]
+    output: Path
+    vocabulary: tuple[str, ...]
+    words: str | None
+    join: str
+    calibrate: bool
+    decisions: Path | None
+    max_neighbors: int
+    min_similarity: float
+    threshold: float | None
+    exponent: float | None
+    strategy: str
+    order: str
+    definite: bool
+    guard: bool
+    keep_source: bool
+    resume: bool
+    stemmer: str | None
+    min_df: str | None
+    text_fields: tuple[str, ...]
+    format: str | None
+    encoding: str
+    pattern: str | None
+    overwrite: bool
+
+
+def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, str]:
+    """Build a matrix and write it; returned with what is to be said about it.
+
+    What is wrong with the arguments is found out before anything is read or learned.
+    """
+    from softcosine.matrix.kept import KeptAnswers
+    from softcosine.matrix.rules import Rules
+    from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+    from softcosine.storage import check_target
+
+    check_target(plan.output, "matrix", overwrite=plan.overwrite)
+    if plan.order not in _ORDERS:
+        raise InvalidInputError(
+            f"there is no order {plan.order!r}; choose one of {', '.join(_ORDERS)}."
+        )
+    rules = Rules(plan.max_neighbors, plan.min_similarity, plan.strategy)  # type: ignore[arg-type]
+    decisions = _decisions(plan.decisions)
+    definite = plan.definite and plan.strategy == "symmetric"
+    corpus = _corpus(plan, report)
+    source, note = _source(plan, corpus, report)
+    source = _finished(source, decisions, guard=plan.guard)
+    folder = (
+        plan.output.absolute().parent / f".{plan.output.name}.building" if plan.resume else None
+    )
+    report("finding similar terms", 0, len(corpus.vocabulary))
+    with _saying_how_to_go_on(folder):
+        S = TermSimilarityMatrix.from_source(
+            source,
+            corpus.vocabulary,
+            **rules.to_dict(),
+            order=_ORDERS[plan.order],
+            definite=definite,
+            guard=False,  # it is guarded already, where it is to be
+            warn=False,
+            progress=lambda done, total: report("finding similar terms", done, total),
+            resume=folder,
+        )
+    S = TermSimilarityMatrix(
+        S.to_scipy(),
+        S.vocabulary,
+        representatives=S.representatives,
+        settings={**S.settings, **_record(plan, corpus)},
+    )
+    report("writing", 0, None)
+    S.save(plan.output, source=source if plan.keep_source else None, overwrite=plan.overwrite)
+    if folder is not None:
+        KeptAnswers(folder).remove()
+    return S, " ".join(filter(None, (note, _indefinite(S, definite))))
+
+
+def document_limit(given: str) -> int | float:
+    """Read ``--min-df``: a number of documents, or a share of them."""
+    try:
+        return int(given) if given.isdecimal() else float(given)
+    except ValueError:
+        raise InvalidInputError(
+            f"--min-df is {given!r}; it must be a number of documents or a share of them."
+        ) from None
+
+
+def _decisions(path: Path | None) -> Any:
+    if path is None:
+        return None
+    from softcosine.sources.decisions import read_decisions
+
+    return read_decisions(path)
+
+
+def _corpus(plan: Plan, report: Progress) -> Corpus:
+    from softcosine.cli.vocabularies import read_corpus, read_words
+
+    if plan.words is not None:
+        return read_words(plan.words, encoding=plan.encoding, stemmer=plan.stemmer)
+    return read_corpus(
+        plan.vocabulary,
+        text_fields=plan.text_fields,
+        format=plan.format,
+        encoding=plan.encoding,
+        pattern=plan.pattern,
+        stemmer=plan.stemmer,
+        min_df=1 if plan.min_df is None else document_limit(plan.min_df),
+        report=report,
+    )
+
+
+def _source(plan: Plan, corpus: Corpus, report: Progress) -> tuple[TermSimilaritySource, str]:
+    """Return the sources, joined, and why they were chosen if nobody chose them."""
+    from softcosine.cli.sources import SourceSettings, joined_source
+
+    if not plan.sources:
+        return _default_source(corpus, report)
+    settings = SourceSettings(
+        threshold=plan.threshold,
+        exponent=plan.exponent,
+        texts=corpus.texts,
+        words=None if plan.keep_source else _needed(corpus),
+        report=report,
+    )
+    source = joined_source(plan.sources, plan.join, settings, on_one_scale=plan.calibrate)
+    return source, ""
+
+
+def _default_source(corpus: Corpus, report: Progress) -> tuple[TermSimilaritySource, str]:
+    if corpus.texts is None:
+        raise InvalidInputError(
+            "no source was named, and there are no texts to learn from; name one, such as "
+            "english, or give documents by --vocabulary FILE."
+        )
+    from softcosine.index.defaults import default_source
+
+    chosen = default_source(
+        corpus.texts,
+        progress=lambda done, total: report("learning from the texts", done, total),
+    )
+    return chosen.source, chosen.note
+
+
+def _needed(corpus: Corpus) -> tuple[str, ...]:
+    forms = corpus.vocabulary.forms or ()
+    return (*corpus.vocabulary.terms, *(form for own in forms for form in own))
+
+
+def _finished(source: TermSimilaritySource, decisions: Any, *, guard: bool) -> TermSimilaritySource:
+    """Put the guard above the sources, and a person's decisions above the guard."""
+    from softcosine.sources.guard import guarded
+
+    whole: TermSimilaritySource = guarded(source) if guard else source
+    if decisions is None:
+        return whole
+    from softcosine.sources.decisions import decided
+
+    return decided(whole, decisions)
+
+
+def _record(plan: Plan, corpus: Corpus) -> dict[str, Any]:
+    """Return what the matrix is to say of how it was made."""
+    record: dict[str, Any] = {
+        "sources": list(plan.sources) or ["default"],
+        "join": plan.join,
+        "calibrated": plan.calibrate,
+        "vocabulary": list(plan.vocabulary) if plan.words is None else [plan.words],
+    }
+    if plan.decisions is not None:
+        record["decisions"] = str(plan.decisions)
+    if corpus.analyzer is not None:
+        record["analyzer"] = corpus.analyzer.to_dict()
+    return record
+
+
+@contextmanager
+def _saying_how_to_go_on(folder: Path | None) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        if folder is not None:
+            import warnings
+
+            warnings.warn(
+                f"what was found so far is kept in {folder.name}; the same command goes on there.",
+                stacklevel=2,
+            )
+        raise
+
+
+def _indefinite(S: TermSimilarityMatrix, definite: bool) -> str:
+    """Say where scores above 1 can occur."""
+    from softcosine.matrix.definiteness import smallest_eigenvalue
+
+    if definite or not S.symmetric or S.dominant:
+        return ""
+    lowest = smallest_eigenvalue(S.to_scipy(), tolerance=1e-2)
+    if lowest >= -1e-6:
+        return ""
+    return (
+        f"It is not positive semidefinite (an eigenvalue is {lowest:.3g}), so that soft cosines "
+        "above 1 can occur; --definite repairs it."
+    )

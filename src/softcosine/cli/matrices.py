@@ -1,0 +1,192 @@
+"""What ``softcosine similarity`` prints of matrices: facts, histograms, differences."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from softcosine.matrix.difference import MatrixDifference
+    from softcosine.matrix.picture import Histogram
+    from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+
+__all__ = [
+    "definiteness_told",
+    "difference_record",
+    "show_built",
+    "show_difference",
+    "show_facts",
+    "show_histogram",
+]
+
+_BAR_WIDTH = 50
+
+
+def show_built(
+    S: TermSimilarityMatrix, note: str, output: Path, seconds: float, as_json: bool
+) -> None:
+    """Say what was built, and what is to be known about it."""
+    from softcosine.cli.calling import program
+    from softcosine.cli.inspecting import bytes_of
+    from softcosine.cli.showing import console, duration, print_json, size
+
+    figures = S.statistics(eigenvalue=False)
+    shrunk = float(S.settings.get("shrunk", 1.0))
+    if as_json:
+        print_json(
+            {
+                "matrix": str(output),
+                "terms": figures.n_terms,
+                "neighbors": figures.n_neighbors,
+                "mean_neighbors": figures.mean_neighbors,
+                "max_neighbors": figures.max_neighbors,
+                "mean_similarity": figures.mean_similarity,
+                "symmetric": figures.symmetric,
+                "dominant": figures.dominant,
+                "shrunk": shrunk,
+                "sources": S.settings["sources"],
+                "bytes": bytes_of(output),
+                "seconds": seconds,
+                "note": note,
+            }
+        )
+        return
+    out = console()
+    out.print(
+        f"Found {figures.n_neighbors:,} neighbours of {figures.n_terms:,} terms, "
+        f"{figures.mean_neighbors:.1f} each, in {duration(seconds)}: {output} "
+        f"({size(bytes_of(output))})."
+    )
+    if note:
+        out.print(note, style="dim")
+    if shrunk < 1:
+        out.print(
+            f"Similarities were multiplied by {shrunk:.3f}, so that no score exceeds 1; "
+            "--no-definite leaves them.",
+            style="dim",
+        )
+    out.print(f"Look at it: {program()} similarity show {output}", style="dim")
+
+
+def show_facts(S: TermSimilarityMatrix, path: Path, n_bytes: int) -> None:
+    """Print the figures of a matrix and how it was made."""
+    from rich.table import Table
+
+    from softcosine.cli.showing import console, print_table, printable, size
+
+    figures, settings = S.statistics(eigenvalue=False), S.settings
+    limits = [f"at most {settings['max_neighbors']}"] if "max_neighbors" in settings else []
+    if settings.get("min_similarity"):
+        limits.append(f"from {settings['min_similarity']:g}")
+    if settings.get("shrunk", 1.0) < 1:
+        limits.append(f"all times {settings['shrunk']:.3f}")
+    kind = "symmetric" if figures.symmetric else "asymmetric"
+    lines = {
+        "terms": f"{figures.n_terms:,}",
+        "neighbours": (
+            f"{figures.n_neighbors:,}: {figures.n_terms_with_neighbors:,} terms have some, "
+            f"{figures.mean_neighbors:.1f} a term on average, {figures.max_neighbors} at most"
+        ),
+        "similarity": f"{figures.mean_similarity:.2f} on average",
+        "kind": f"{kind}, diagonally dominant" if figures.dominant else kind,
+        "limits": ", ".join(limits),
+        "order": str(settings.get("order", "")).replace("_", " "),
+        "sources": ", ".join(settings.get("sources", ())),
+        "joined by": settings.get("join", "") if len(settings.get("sources", ())) > 1 else "",
+        "made from": settings.get("source", ""),
+        "words": ", ".join(settings.get("vocabulary", ())),
+        "extended": ", ".join(f"by {one['terms']:,} terms" for one in settings.get("extended", ())),
+        "on disk": size(n_bytes),
+    }
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(ratio=1, overflow="fold")
+    for name, value in lines.items():
+        if value:
+            table.add_row(name, printable(value))
+    console().print(str(path), style="bold")
+    print_table(table)
+
+
+def show_histogram(histogram: Histogram) -> None:
+    """Print a histogram as bars."""
+    from rich.bar import Bar
+    from rich.table import Table
+
+    from softcosine.cli.showing import console, print_table
+
+    most = max(histogram.counts, default=0) or 1
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(justify="right", style="dim", no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column()
+    for label, count in zip(histogram.labels(), histogram.counts, strict=True):
+        table.add_row(label, f"{count:,}", Bar(most, 0, count, width=_BAR_WIDTH, color="cyan"))
+    console().print(f"\n{histogram.title} ({histogram.unit})", style="bold")
+    print_table(table)
+
+
+def definiteness_told(facts: dict[str, Any]) -> str:
+    """Say whether soft cosines above 1 can occur, of what ``check --json`` prints."""
+    if not facts["symmetric"]:
+        return "It is asymmetric, good for searches alone; build it with --strategy symmetric."
+    lowest = f"its smallest eigenvalue is {facts['smallest_eigenvalue']:.3g}"
+    if facts["dominant"]:
+        return f"It is strictly diagonally dominant, so positive definite; {lowest}."
+    if facts["definite"]:
+        return f"It is positive semidefinite: {lowest}, so that no soft cosine exceeds 1."
+    return (
+        f"It is not positive semidefinite: {lowest}, so that soft cosines above 1 can occur. "
+        f"Similarities times {facts['factor']:.3f} would do: build it with --definite."
+    )
+
+
+def difference_record(
+    found: MatrixDifference, before: Path, after: Path, limit: int
+) -> dict[str, Any]:
+    """Return what changed as ``diff --json`` prints it."""
+    return {
+        "before": str(before),
+        "after": str(after),
+        "added_terms": list(found.added_terms),
+        "removed_terms": list(found.removed_terms),
+        "counts": found.counts(),
+        "changes": [
+            {
+                "left": change.left,
+                "right": change.right,
+                "before": change.before,
+                "after": change.after,
+                "kind": change.kind,
+            }
+            for change in islice(found, limit)
+        ],
+    }
+
+
+def show_difference(found: MatrixDifference, limit: int) -> None:
+    """Print the pairs that changed most, the terms that came and went, and a sum."""
+    from rich.table import Table
+
+    from softcosine.cli.showing import console, print_table, printable
+
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("pair", overflow="fold")
+    table.add_column("before", justify="right")
+    table.add_column("after", justify="right")
+    table.add_column("", style="dim")
+    for change in islice(found, limit):
+        pair = f"{printable(change.left)} ~ {printable(change.right)}"
+        values = (f"{value:.3f}" if value else "-" for value in (change.before, change.after))
+        table.add_row(pair, *values, change.kind)
+    out = console()
+    if len(found):
+        print_table(table)
+    if len(found) > limit:
+        out.print(f"and {len(found) - limit:,} more pairs; -k shows more.", style="dim")
+    for name, terms in (("Added", found.added_terms), ("Removed", found.removed_terms)):
+        if terms:
+            more = ", ..." if len(terms) > limit else ""
+            out.print(f"{name} terms: {', '.join(map(printable, terms[:limit]))}{more}")
+    out.print(f"{found.summary()}.")

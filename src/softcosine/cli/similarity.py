@@ -1,0 +1,397 @@
+"""``softcosine similarity``: term similarity matrices built, shown, asked, checked and compared."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from softcosine.cli.asking import Json, Limit
+from softcosine.cli.sources import SOURCES_HELP
+from softcosine.errors import InvalidInputError, UnknownTermError
+
+if TYPE_CHECKING:
+    from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+    from softcosine.sources.source import TermSimilaritySource
+
+__all__ = ["build", "check", "diff", "neighbors", "show"]
+
+Matrix = Annotated[
+    Path,
+    typer.Argument(metavar="MATRIX", help="A folder that 'similarity build' or 'index' wrote."),
+]
+
+
+def build(
+    sources: Annotated[
+        list[str] | None, typer.Argument(metavar="SOURCE", help=SOURCES_HELP, show_default=False)
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="MATRIX", help="The folder to write (needed)."),
+    ] = None,
+    vocabulary: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Documents whose words are meant, as 'index' reads them (repeatable); or an "
+            "index, or a matrix, for the same words.",
+        ),
+    ] = None,
+    words: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="In place of --vocabulary: a plain list of words, one a line."
+        ),
+    ] = None,
+    join: Annotated[
+        str, typer.Option(help="Of several sources: strongest, mean, noisy-or or first.")
+    ] = "strongest",
+    calibrate: Annotated[
+        bool,
+        typer.Option("--calibrate", help="Bring each source to one scale before joining."),
+    ] = False,
+    decisions: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Pairs that a person pins, forbids or weighs."),
+    ] = None,
+    max_neighbors: Annotated[
+        int, typer.Option(min=0, help="Most similar words that a word has.")
+    ] = 100,
+    min_similarity: Annotated[
+        float, typer.Option(metavar="S", help="Leave out similarities below it.")
+    ] = 0.0,
+    threshold: Annotated[
+        float | None,
+        typer.Option(metavar="COSINE", help="Least cosine of vectors that counts [0.3]."),
+    ] = None,
+    exponent: Annotated[
+        float | None, typer.Option(metavar="E", help="Power that their cosines are raised to [4].")
+    ] = None,
+    strategy: Annotated[
+        str, typer.Option(help="symmetric, dominant (fewer, surely definite) or rows.")
+    ] = "symmetric",
+    order: Annotated[
+        str,
+        typer.Option(help="Which words choose first: rare, frequent, idf or none (by spelling)."),
+    ] = "rare",
+    definite: Annotated[
+        bool,
+        typer.Option(
+            "--definite/--no-definite",
+            help="Shrink similarities by the least factor after which no score exceeds 1.",
+        ),
+    ] = True,
+    guard: Annotated[
+        bool,
+        typer.Option(
+            "--guard/--no-guard", help="Keep antonyms apart, and terms with digits alone."
+        ),
+    ] = True,
+    keep_source: Annotated[
+        bool,
+        typer.Option(
+            "--keep-source/--no-source",
+            help="Keep the sources in the matrix, for words that it does not have.",
+        ),
+    ] = True,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume/--in-one-piece",
+            help="Keep what was found, to go on after an interruption; in one piece, vectors are "
+            "compared up to twice as fast.",
+        ),
+    ] = True,
+    stemmer: Annotated[
+        str | None, typer.Option(metavar="LANGUAGE", help="Such as english, german, or none.")
+    ] = None,
+    min_df: Annotated[
+        str | None,
+        typer.Option(metavar="N", help="Leave out words of fewer documents: 2, or 0.001 of all."),
+    ] = None,
+    text_fields: Annotated[
+        list[str] | None,
+        typer.Option("--text", metavar="FIELD", help="Field of the text ('text'); repeatable."),
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(help="Of --vocabulary: jsonl, json, csv, tsv, lines, text or parquet."),
+    ] = None,
+    encoding: Annotated[str, typer.Option(help="Encoding of text files.")] = "utf-8",
+    pattern: Annotated[
+        str | None, typer.Option("--glob", metavar="PATTERN", help="Files of a folder: '*.py'.")
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a matrix of that name.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
+) -> None:
+    r"""Build the matrix of which words are similar, from one or several sources.
+
+      softcosine similarity build --vocabulary faq.jsonl -o faq.matrix
+      softcosine similarity build english synonyms.txt --vocabulary faq.jsonl -o faq.matrix
+      softcosine similarity build glove.6B.100d.txt wordnet edit-distance --join noisy-or \
+          --calibrate --decisions pins.txt --vocabulary faq.index -o faq.matrix
+      softcosine index faq.jsonl -o faq.index --similarity faq.matrix
+
+    Files of vectors and of synonyms are told apart by their endings, and .txt by what is in it;
+    vectors:FILE and synonyms:FILE say which it is. With several sources the strongest similarity
+    counts, unless --join says otherwise.
+
+    JSON: matrix, terms, neighbors, mean_neighbors, max_neighbors, mean_similarity, symmetric,
+    dominant, shrunk, sources, bytes, seconds and note.
+    """
+    from softcosine.cli.building import Plan, built_matrix
+    from softcosine.cli.matrices import show_built
+    from softcosine.cli.showing import Reporter
+
+    if output is None:
+        raise InvalidInputError("--output is missing: name the folder to write by -o MATRIX.")
+    if (not vocabulary) == (words is None):
+        raise InvalidInputError(
+            "the words of the matrix come from --vocabulary FILE (documents, an index, a matrix) "
+            "or from --words FILE (a list); give one of the two."
+        )
+    plan = Plan(
+        sources=tuple(sources or ()), output=output, vocabulary=tuple(vocabulary or ()),
+        words=words, join=join, calibrate=calibrate, decisions=decisions,
+        max_neighbors=max_neighbors, min_similarity=min_similarity, threshold=threshold,
+        exponent=exponent, strategy=strategy, order=order, definite=definite, guard=guard,
+        keep_source=keep_source, resume=resume, stemmer=stemmer, min_df=min_df,
+        text_fields=tuple(text_fields or ()), format=format, encoding=encoding, pattern=pattern,
+        overwrite=overwrite,
+    )  # fmt: skip
+    started = time.perf_counter()
+    with Reporter() as report:
+        S, note = built_matrix(plan, report)
+    show_built(S, note, output, time.perf_counter() - started, as_json)
+
+
+def show(
+    matrix: Matrix,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the histograms too: .png, .svg or .pdf."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Tell what a matrix holds and how it was made, with histograms.
+
+      softcosine similarity show faq.matrix
+      softcosine similarity show faq.matrix --plot faq.png
+
+    JSON: matrix, bytes, statistics {n_terms, n_neighbors, mean_neighbors, ...}, histograms
+    {neighbors, similarities} of edges and counts, and settings: how it was made.
+    """
+    from softcosine.cli.inspecting import bytes_of
+    from softcosine.cli.matrices import show_facts, show_histogram
+    from softcosine.cli.showing import print_json
+
+    S = _open(matrix)
+    picture = S.picture()
+    if plot is not None:
+        picture.save(plot)
+    statistics = S.statistics(eigenvalue=False)
+    if as_json:
+        figures = statistics.to_dict()
+        del figures["smallest_eigenvalue"]
+        print_json(
+            {
+                "matrix": str(matrix),
+                "bytes": bytes_of(matrix),
+                "statistics": figures,
+                "histograms": picture.to_dict(),
+                "settings": S.settings,
+            }
+        )
+        return
+    show_facts(S, matrix, bytes_of(matrix))
+    for histogram in (picture.neighbors, picture.similarities):
+        show_histogram(histogram)
+
+
+def neighbors(
+    matrix: Matrix,
+    words: Annotated[list[str], typer.Argument(metavar="WORD", help="Single words.")],
+    k: Limit = 10,
+    origins: Annotated[
+        bool, typer.Option("--origins", help="Say which source each neighbour comes from.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Show which words of a matrix are similar to a word.
+
+      softcosine similarity neighbors faq.matrix tyre puncture -k 5
+
+    A word that the matrix does not have is asked of the sources that are kept with it.
+    JSON: word, indexed, and neighbors of word and similarity, with --origins also origin.
+    """
+    from softcosine.cli.showing import print_json, show_neighbors
+
+    S, source = _open(matrix), _source(matrix)
+    if origins and source is None:
+        raise InvalidInputError(
+            f"{matrix} keeps no source, so that the origins of its similarities are not known; "
+            "build it without --no-source."
+        )
+    for word in words:
+        record, told = _neighbors(S, source, word, k, origins)
+        if as_json:
+            print_json(record)
+        else:
+            show_neighbors(record, told, [])
+
+
+def check(matrix: Matrix, as_json: Json = False) -> None:
+    """Read a matrix whole, compare its checksums, and say whether it is positive semidefinite.
+
+      softcosine similarity check faq.matrix
+
+    If it is not, soft cosines above 1 can occur; the factor says how much smaller similarities
+    would have to be. A file that has changed ends the command with exit code 1.
+    JSON: matrix, files, bytes, symmetric, dominant, smallest_eigenvalue, definite, factor, seconds.
+    """
+    from softcosine.cli.inspecting import bytes_of
+    from softcosine.cli.matrices import definiteness_told
+    from softcosine.cli.showing import console, duration, print_json, size
+    from softcosine.cli.vocabularies import stored_kind
+    from softcosine.matrix.definiteness import shrinking_factor, smallest_eigenvalue
+    from softcosine.storage import open_folder
+
+    started = time.perf_counter()
+    folder = open_folder(matrix, "index" if stored_kind(matrix) == "index" else "matrix")
+    folder.verify()
+    S = _open(matrix)
+    lowest = smallest_eigenvalue(S.to_scipy()) if S.symmetric else None
+    definite = S.symmetric and (S.dominant or (lowest is not None and lowest >= 0))
+    factor = shrinking_factor(S.to_scipy()) if S.symmetric and not definite else 1.0
+    facts = {
+        "matrix": str(matrix),
+        "files": len(folder.files),
+        "bytes": bytes_of(matrix),
+        "symmetric": S.symmetric,
+        "dominant": S.dominant,
+        "smallest_eigenvalue": lowest,
+        "definite": definite,
+        "factor": factor,
+        "seconds": time.perf_counter() - started,
+    }
+    if as_json:
+        print_json(facts)
+        return
+    out = console()
+    out.print(
+        f"{matrix} is whole: {facts['files']} files, {size(bytes_of(matrix))}, checked in "
+        f"{duration(time.perf_counter() - started)}."
+    )
+    out.print(definiteness_told(facts))
+
+
+def diff(
+    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="A matrix, or an index.")],
+    after: Annotated[Path, typer.Argument(metavar="AFTER", help="Another one.")],
+    k: Limit = 20,
+    tolerance: Annotated[
+        float, typer.Option(metavar="T", help="Similarities that differ by no more are equal.")
+    ] = 0.0,
+    as_json: Json = False,
+) -> None:
+    """Show what changed from one matrix to another: terms, and pairs, the largest change first.
+
+      softcosine similarity diff old.matrix new.matrix -k 50
+
+    JSON: before, after, added_terms, removed_terms, counts of the pairs added, removed, changed
+    and equal, and the first changes of left, right, before, after and kind.
+    """
+    from softcosine.cli.matrices import difference_record, show_difference
+    from softcosine.cli.showing import print_json
+
+    found = _open(before).difference(_open(after), tolerance=tolerance)
+    if as_json:
+        print_json(difference_record(found, before, after, k))
+    else:
+        show_difference(found, k)
+
+
+def _open(path: Path) -> TermSimilarityMatrix:
+    """Open a matrix, or that of an index."""
+    from softcosine.cli.vocabularies import stored_kind
+    from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+
+    if stored_kind(path) == "index":
+        from softcosine.index.soft_index import SoftIndex
+
+        return SoftIndex.open(path).S
+    return TermSimilarityMatrix.load(path)
+
+
+def _source(path: Path) -> TermSimilaritySource | None:
+    """Open the source that is kept with a matrix, or with an index."""
+    from softcosine.cli.vocabularies import stored_kind
+    from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+
+    if stored_kind(path) == "index":
+        from softcosine.index.soft_index import SoftIndex
+
+        return SoftIndex.open(path).source
+    return TermSimilarityMatrix.load_source(path)
+
+
+def _neighbors(
+    S: TermSimilarityMatrix,
+    source: TermSimilaritySource | None,
+    word: str,
+    k: int,
+    origins: bool,
+) -> tuple[dict[str, Any], list[str]]:
+    """Return a word's neighbours as ``--json`` prints them, and where each comes from."""
+    term = _term(S, word)
+    if term is not None:
+        asked = S.representatives[S.vocabulary.index(term)]
+        found = [
+            (S.representatives[S.vocabulary.index(other)], similarity)
+            for other, similarity in S.neighbors(term, k=k)
+        ]
+    else:
+        from softcosine.text.words import normalize
+
+        asked = word if source is not None and source.knows([word])[0] else normalize(word)
+        if source is None or not source.knows([asked])[0]:
+            raise UnknownTermError(
+                f"{word!r} is not among the {len(S)} terms of the matrix"
+                + (
+                    ", and no source is kept with it."
+                    if source is None
+                    else ", and its sources do not know it."
+                )
+            )
+        indices, similarities = source.neighbors([asked], S.representatives, max_neighbors=k).of(0)
+        factor = float(S.settings.get("shrunk", 1.0))
+        pairs = zip(indices.tolist(), similarities.tolist(), strict=True)
+        found = [(S.representatives[i], similarity * factor) for i, similarity in pairs]
+    record: dict[str, Any] = {"word": word, "indexed": term is not None}
+    record["neighbors"] = [{"word": other, "similarity": value} for other, value in found]
+    if not origins or source is None:
+        return record, [""] * len(found)
+    from softcosine.sources.provenance import origins as origins_of
+
+    told = origins_of(source, [asked] * len(found), [other for other, _ in found])
+    for one, origin in zip(record["neighbors"], told, strict=True):
+        one["origin"] = origin.to_dict()
+    return record, [str(origin) for origin in told]
+
+
+def _term(S: TermSimilarityMatrix, word: str) -> str | None:
+    """Return the term that a word means: itself, normalised, or what it is a form of."""
+    from softcosine.text.words import normalize
+
+    for candidate in (word, normalize(word)):
+        if candidate in S.vocabulary:
+            return candidate
+    for term, forms in zip(S.vocabulary.terms, S.vocabulary.forms or (), strict=False):
+        if normalize(word) in forms:
+            return term
+    return None

@@ -1,0 +1,297 @@
+"""From what a user calls a source to the source: a name, a file, or ``KIND:`` and a file."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from softcosine.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from softcosine.sources.source import TermSimilaritySource
+    from softcosine.text.corpus import AnalyzedTexts
+
+__all__ = ["JOINS", "SOURCES_HELP", "SourceSettings", "joined_source"]
+
+Progress = Callable[[str, int, "int | None"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSettings:
+    """What sources are made with.
+
+    Attributes
+    ----------
+    threshold, exponent : float or None
+        Of cosines and other scales of vectors; None takes what each source has.
+    texts : AnalyzedTexts or None
+        What sources that learn from texts learn from.
+    words : tuple of str or None
+        The only words whose vectors are needed; None for all.
+    report : callable
+        Told what is being done, how far it is, and out of how many or None.
+    """
+
+    threshold: float | None
+    exponent: float | None
+    texts: AnalyzedTexts | None
+    words: tuple[str, ...] | None
+    report: Progress
+
+    def of_cosines(self) -> dict[str, Any]:
+        """Return the settings of sources that compare vectors."""
+        given = {"threshold": self.threshold, "exponent": self.exponent}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def progress(self, what: str) -> Callable[[int, int], None]:
+        """Return what a source reports to."""
+        return lambda done, total: self.report(what, done, total)
+
+
+def joined_source(
+    names: Sequence[str], join: str, settings: SourceSettings, *, on_one_scale: bool = False
+) -> TermSimilaritySource:
+    """Return the sources that were named, as one.
+
+    Parameters
+    ----------
+    names : sequence of str
+        At least one.
+    join : str
+        One of `JOINS`.
+    settings : SourceSettings
+    on_one_scale : bool
+        Whether each is calibrated to human judgements before it is joined.
+
+    Raises
+    ------
+    InvalidInputError
+        If a name is not understood, or nobody can use a setting; names what is possible.
+    FileNotFoundError, MalformedFileError
+    """
+    if join not in JOINS:
+        raise InvalidInputError(f"there is no join {join!r}; choose one of {', '.join(JOINS)}.")
+    told = [_told(name) for name in names]
+    if settings.of_cosines() and not any(kind in _OF_COSINES for kind, _ in told):
+        raise InvalidInputError(
+            f"--threshold and --exponent are of vectors, and none of {', '.join(names)} has any; "
+            "leave them out, or use --min-similarity."
+        )
+    sources = [_KINDS[kind](argument, settings) for kind, argument in told]
+    if on_one_scale:
+        from softcosine.sources.calibration import calibrated
+
+        sources = [calibrated(source) for source in sources]
+    if len(sources) == 1:
+        return sources[0]
+    import softcosine
+
+    source: TermSimilaritySource = getattr(softcosine, JOINS[join])(*sources)
+    return source
+
+
+def _english(argument: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.embedding import EmbeddingSimilarity
+
+    return EmbeddingSimilarity.english(**_settings(settings))
+
+
+def _vectors(path: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.embedding import EmbeddingSimilarity
+
+    return EmbeddingSimilarity.load(
+        path,
+        words=settings.words,
+        progress=settings.progress(f"reading {Path(path).name}"),
+        **_settings(settings),
+    )
+
+
+def _model(name: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.embedding import EmbeddingSimilarity
+
+    settings.report(f"loading {name}", 0, None)
+    return EmbeddingSimilarity.from_pretrained(name, words=settings.words, **_settings(settings))
+
+
+def _encoder(name: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.encoder import EncoderSimilarity
+
+    return EncoderSimilarity(
+        name, progress=settings.progress(f"encoding by {name}"), **settings.of_cosines()
+    )
+
+
+def _synonyms(path: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.thesaurus import ThesaurusSimilarity
+
+    return ThesaurusSimilarity.load(path, progress=settings.progress(f"reading {Path(path).name}"))
+
+
+def _wordnet(path: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.thesaurus import ThesaurusSimilarity
+
+    return ThesaurusSimilarity.from_wordnet(
+        path or None, progress=settings.progress("reading WordNet")
+    )
+
+
+def _edit_distance(argument: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.edit_distance import EditDistanceSimilarity
+
+    return EditDistanceSimilarity()
+
+
+def _character_ngrams(argument: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.character_ngrams import CharacterNgramSimilarity
+
+    return CharacterNgramSimilarity()
+
+
+def _phonetic(argument: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.phonetic import PhoneticSimilarity
+
+    return PhoneticSimilarity()
+
+
+def _texts(argument: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.cooccurrence import CooccurrenceSimilarity
+
+    return CooccurrenceSimilarity.fit(
+        _learned_from("texts", settings),
+        progress=settings.progress("learning vectors from the texts"),
+        **_settings(settings),
+    )
+
+
+def _association(argument: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.association import AssociationSimilarity
+
+    return AssociationSimilarity.fit(
+        _learned_from("association", settings),
+        progress=settings.progress("counting what stands together"),
+    )
+
+
+def _second_order(argument: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.second_order import SecondOrderSimilarity
+
+    return SecondOrderSimilarity.fit(
+        _learned_from("second-order", settings),
+        progress=settings.progress("comparing the company of words"),
+    )
+
+
+def _regression(argument: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.regression import RegressionSimilarity
+
+    return RegressionSimilarity.fit(
+        _learned_from("regression", settings), progress=settings.progress("regression")
+    )
+
+
+def _settings(settings: SourceSettings) -> dict[str, Any]:
+    """Return the settings of vectors; those of `SoftIndex` where none are given."""
+    return {"threshold": 0.3, "exponent": 4.0, **settings.of_cosines()}
+
+
+def _learned_from(name: str, settings: SourceSettings) -> Any:
+    if settings.texts is None:
+        raise InvalidInputError(
+            f"the source {name!r} learns from texts, and there are none; give documents by "
+            "--vocabulary FILE."
+        )
+    return settings.texts
+
+
+_Maker = Callable[[str, SourceSettings], "TermSimilaritySource"]
+
+_NAMES: dict[str, _Maker] = {
+    "english": _english,
+    "wordnet": _wordnet,
+    "texts": _texts,
+    "association": _association,
+    "second-order": _second_order,
+    "regression": _regression,
+    "edit-distance": _edit_distance,
+    "character-ngrams": _character_ngrams,
+    "phonetic": _phonetic,
+}
+_PREFIXES: dict[str, _Maker] = {
+    "vectors": _vectors,
+    "synonyms": _synonyms,
+    "wordnet": _wordnet,
+    "model": _model,
+    "encoder": _encoder,
+}
+_KINDS: dict[str, _Maker] = {**_NAMES, **_PREFIXES}
+_OF_COSINES = ("english", "texts", "vectors", "model", "encoder")
+
+JOINS = {"strongest": "strongest", "mean": "mean", "noisy-or": "noisy_or", "first": "first"}
+
+SOURCES_HELP = (
+    f"A name ({', '.join(_NAMES)}), a file of vectors or of synonyms, or KIND:PLACE "
+    f"({', '.join(_PREFIXES)}). By default what 'index' takes."
+)
+
+_VECTOR_SUFFIXES = (".vec", ".bin", ".npz", ".npy", ".kv", ".model", ".safetensors", ".glove")
+_SYNONYM_SUFFIXES = (".csv", ".tsv", ".jsonl", ".syn", ".synonyms")
+
+
+def _told(name: str) -> tuple[str, str]:
+    """Return the kind of a source and what it is made of."""
+    if name in _NAMES:
+        return name, ""
+    prefix, colon, place = name.partition(":")
+    if colon and prefix in _PREFIXES and place:
+        return prefix, place
+    path = Path(name)
+    if not path.exists():
+        if "/" in name or path.suffix:
+            raise FileNotFoundError(f"there is no file {name}. {_possible()}")
+        raise InvalidInputError(f"the source {name!r} is not understood. {_possible()}")
+    if path.is_dir():
+        wordnet = any((path / file).exists() for file in ("data.noun", "synsets.tsv.gz"))
+        return ("wordnet" if wordnet else "vectors"), name
+    plain = path.name.lower().removesuffix(".gz")
+    if plain.endswith(_VECTOR_SUFFIXES):
+        return "vectors", name
+    if plain.endswith(_SYNONYM_SUFFIXES):
+        return "synonyms", name
+    return ("vectors" if _looks_like_vectors(path) else "synonyms"), name
+
+
+def _possible() -> str:
+    return (
+        f"A source is one of the names {', '.join(_NAMES)}; or a file of word vectors "
+        f"({', '.join(_VECTOR_SUFFIXES)}, .txt), or of synonyms ({', '.join(_SYNONYM_SUFFIXES)}, "
+        f".txt); or a kind and a place, such as {':..., '.join(_PREFIXES)}:..."
+    )
+
+
+def _looks_like_vectors(path: Path) -> bool:
+    """Whether a file begins as vectors do: by two counts, or a word and at least two numbers.
+
+    Whatever is no text is left to the reader of vectors, which knows more formats.
+    """
+    with path.open("rb") as file:
+        start = file.read(1 << 16)
+    if start.startswith(b"\x1f\x8b"):
+        with gzip.open(path) as unpacked:
+            start = unpacked.read(1 << 16)
+    if b"\0" in start:
+        return True
+    for line in start.splitlines():
+        if line.strip():
+            fields = line.split()
+            return (len(fields) > 2 and all(map(_NUMBER.fullmatch, fields[-2:]))) or (
+                len(fields) == 2 and all(field.isdigit() for field in fields)
+            )
+    return False
+
+
+_NUMBER = re.compile(rb"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")

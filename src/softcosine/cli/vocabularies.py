@@ -1,0 +1,199 @@
+"""From documents, a word list, an index or a matrix to the vocabulary that S is made for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from softcosine.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from softcosine.text.analyzer import Analyzer
+    from softcosine.text.corpus import AnalyzedTexts
+    from softcosine.text.vocabulary import Vocabulary
+
+__all__ = ["Corpus", "analyzed_texts", "read_corpus", "read_words", "stored_kind"]
+
+Progress = Callable[[str, int, "int | None"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """A vocabulary, the rules by which texts become its terms, and the texts if there are any.
+
+    Attributes
+    ----------
+    vocabulary : Vocabulary
+    analyzer : Analyzer or None
+        None where it is not known.
+    texts : AnalyzedTexts or None
+        For sources that learn from them.
+    """
+
+    vocabulary: Vocabulary
+    analyzer: Analyzer | None
+    texts: AnalyzedTexts | None = None
+
+
+def stored_kind(path: str | Path) -> str | None:
+    """Return what is stored in a folder, "index" or "matrix", or None if it is neither."""
+    try:
+        manifest = json.loads((Path(path) / "manifest.json").read_text(encoding="utf-8"))
+        return str(manifest["format"]).removeprefix("softcosine-")
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def read_corpus(
+    inputs: Sequence[str],
+    *,
+    text_fields: Sequence[str],
+    format: str | None,
+    encoding: str,
+    pattern: str | None,
+    stemmer: str | None,
+    min_df: int | float,
+    report: Progress,
+) -> Corpus:
+    """Read documents as ``softcosine index`` does, or take the vocabulary of an index or a matrix.
+
+    Parameters
+    ----------
+    inputs : sequence of str
+        Files and folders of documents, or a single saved index or matrix.
+    text_fields, format, encoding, pattern
+        See `softcosine.cli.reading.read_documents`.
+    stemmer : str or None
+        A language, ``"none"``, or None for English stems where the text is English.
+    min_df : int or float
+        See `softcosine.analyze`.
+    report : callable
+
+    Raises
+    ------
+    InvalidInputError
+        If an index or a matrix does not stand alone, or is to be stemmed otherwise.
+    MalformedFileError, FileNotFoundError
+    """
+    stored = [path for path in inputs if stored_kind(path) is not None]
+    if stored and (len(inputs) > 1 or stemmer is not None):
+        raise InvalidInputError(
+            f"{stored[0]} has its vocabulary already; give it alone, and no --stemmer."
+        )
+    if stored:
+        return _of_index(stored[0]) if stored_kind(stored[0]) == "index" else _of_matrix(stored[0])
+    from softcosine.cli.reading import Fields, read_documents
+
+    documents = read_documents(
+        inputs,
+        fields=Fields(None, tuple(text_fields or ["text"])),
+        format=format,
+        encoding=encoding,
+        pattern=pattern,
+        progress=lambda done: report("reading documents", done, None),
+    )
+    texts, analyzer = analyzed_texts(documents.texts, stemmer, min_df=min_df, report=report)
+    return Corpus(texts.vocabulary, analyzer, texts)
+
+
+def analyzed_texts(
+    texts: Sequence[str],
+    stemmer: str | None,
+    *,
+    min_df: int | float,
+    report: Progress,
+    analyzer: Analyzer | None = None,
+) -> tuple[AnalyzedTexts, Analyzer]:
+    """Analyse texts by an analyzer or a stemmer, or as their language asks for."""
+    from softcosine.index.defaults import MIN_ENGLISH
+    from softcosine.sources.english import english_share
+    from softcosine.text.analyzer import Analyzer
+    from softcosine.text.corpus import analyze
+
+    def told(done: int) -> None:
+        report("reading texts", done, len(texts))
+
+    guessed = stemmer is None and analyzer is None
+    if analyzer is None:
+        analyzer = Analyzer("english" if guessed else None if stemmer == "none" else stemmer)
+    analyzed = analyze(texts, analyzer, min_df=min_df, progress=told)
+    if guessed and english_share(analyzed.vocabulary) < MIN_ENGLISH:
+        analyzer = Analyzer()
+        analyzed = analyze(texts, analyzer, min_df=min_df, progress=told)
+    return analyzed, analyzer
+
+
+def read_words(path: str, *, encoding: str, stemmer: str | None) -> Corpus:
+    """Read a list of terms, one a line, optionally with a tab and in how many documents it stands.
+
+    Terms are normalised as texts are; of equal ones the counts are added. Several words on a line
+    are one term, as an analyzer makes n-grams.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no term, or a count is no whole number; names the line.
+    """
+    import numpy as np
+
+    from softcosine.cli.formats import read_records
+    from softcosine.text.analyzer import Analyzer
+    from softcosine.text.vocabulary import Vocabulary
+
+    analyzer = Analyzer(None if stemmer == "none" else stemmer)
+    forms: dict[str, dict[str, int]] = {}
+    counted = False
+    for record in read_records(path, format="lines", encoding=encoding):
+        shown, tab, told = record.values["text"].partition("\t")
+        count = 0
+        if tab:
+            counted = True
+            if not told.strip().isdecimal():
+                raise InvalidInputError(
+                    f"{record.path}, line {record.line}: {told.strip()!r} is no whole number; "
+                    "after a tab stands in how many documents the term is."
+                )
+            count = int(told)
+        words = analyzer.words(shown)
+        if not words:
+            continue
+        word = " ".join(words)
+        (term,) = analyzer.stem([word]) if len(words) == 1 else (word,)
+        own = forms.setdefault(term, {})
+        own[word] = own.get(word, 0) + count
+    if not forms:
+        raise InvalidInputError(f"{path}: there is no word in it; give one a line.")
+    terms = sorted(forms)
+    vocabulary = Vocabulary(
+        terms,
+        document_frequencies=(
+            np.array([sum(forms[term].values()) for term in terms]) if counted else None
+        ),
+        forms=(
+            [sorted(forms[term], key=lambda word: (-forms[term][word], word)) for term in terms]
+            if analyzer.stemmer is not None
+            else None
+        ),
+    )
+    return Corpus(vocabulary, analyzer)
+
+
+def _of_index(path: str) -> Corpus:
+    from softcosine.index.soft_index import SoftIndex
+    from softcosine.text.corpus import analyze
+
+    opened = SoftIndex.open(path)
+    texts = (opened.documents.text(number) for number in range(len(opened)))
+    return Corpus(opened.vocabulary, opened.analyzer, analyze(texts, opened.analyzer))
+
+
+def _of_matrix(path: str) -> Corpus:
+    from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+    from softcosine.text.analyzer import Analyzer
+
+    S = TermSimilarityMatrix.load(path)
+    known = S.settings.get("analyzer")
+    return Corpus(S.vocabulary, None if known is None else Analyzer.from_dict(known))
