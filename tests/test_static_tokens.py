@@ -316,8 +316,7 @@ def test_safetensors_with_words_beside(name: str, tmp_path: Path) -> None:
     assert table.words == ("the", "Tyre")
     kept = read_vectors(path, words=["tyre"])
     assert kept.words == ("Tyre",)
-    expected = exact[1] / np.abs(exact[1]).max() if name == "F64" else exact[1]
-    np.testing.assert_allclose(kept.arrays()["vectors"][0], expected)
+    assert kept.arrays()["vectors"].tolist() == [exact[1].tolist()]
     (tmp_path / "glove.words.txt").write_text("un\n##able\n")
     assert read_vectors(path).look_up(["unable"])[1].tolist() == [0]
 

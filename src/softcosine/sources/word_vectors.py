@@ -18,6 +18,7 @@ __all__ = ["WordVectors", "folded_words"]
 # Kept as they are; every other number type becomes float32.
 _COMPACT = (np.int8, np.float16, np.float32)
 _CHUNK = 65_536
+_LARGEST = 1e30
 
 
 class WordVectors:
@@ -220,9 +221,11 @@ def _stored(matrix: NDArray[Any]) -> NDArray[Any]:
     if matrix.dtype in _COMPACT:
         return matrix
     if matrix.dtype.kind == "f":
-        # Brought to unit size first: float32 has a smaller range.
+        # What the range of float32 does not hold is brought to unit size first.
         largest = np.abs(matrix).max(axis=1, keepdims=True, initial=0.0)
-        matrix = matrix / np.where((largest > 0.0) & np.isfinite(largest), largest, 1.0)
+        beyond = (largest > _LARGEST) | ((largest > 0.0) & (largest < 1.0 / _LARGEST))
+        if beyond.any():
+            matrix = matrix / np.where(beyond & np.isfinite(largest), largest, 1.0)
     return matrix.astype(np.float32)
 
 
