@@ -1,0 +1,29 @@
+"""The names that people import."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import softcosine as sc
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.mark.parametrize("name", sc.__all__)
+def test_every_public_name_is_there_and_told(name):
+    value = getattr(sc, name)
+    assert name in dir(sc)
+    assert name.startswith("__") or value.__doc__
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = sc.nothing
+
+
+def test_the_version_is_that_of_the_package():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert sc.__version__ == project["version"]
