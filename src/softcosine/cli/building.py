@@ -74,7 +74,11 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
         )
     rules = Rules(plan.max_neighbors, plan.min_similarity, plan.strategy)  # type: ignore[arg-type]
     decisions = _decisions(plan.decisions)
-    definite = plan.definite and plan.strategy == "symmetric"
+    if plan.definite and plan.strategy == "rows":
+        raise InvalidInputError(
+            "--strategy rows gives an asymmetric matrix, which cannot be made definite; leave "
+            "--definite out, or take another strategy."
+        )
     corpus = _corpus(plan, report)
     source, note = _source(plan, corpus, report)
     source = _finished(source, decisions, guard=plan.guard)
@@ -88,7 +92,7 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
             corpus.vocabulary,
             **rules.to_dict(),
             order=_ORDERS[plan.order],
-            definite=definite,
+            definite=plan.definite,
             guard=False,  # it is guarded already, where it is to be
             warn=False,
             progress=lambda done, total: report("finding similar terms", done, total),
@@ -104,7 +108,7 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
     S.save(plan.output, source=source if plan.keep_source else None, overwrite=plan.overwrite)
     if folder is not None:
         KeptAnswers(folder).remove()
-    return S, " ".join(filter(None, (note, _indefinite(S, definite))))
+    return S, " ".join(filter(None, (note, _indefinite(S))))
 
 
 def document_limit(given: str) -> int | float:
@@ -143,7 +147,7 @@ def _corpus(plan: Plan, report: Progress) -> Corpus:
 
 
 def _source(plan: Plan, corpus: Corpus, report: Progress) -> tuple[TermSimilaritySource, str]:
-    """Return the sources, joined, and why they were chosen if nobody chose them."""
+    """Return the sources, joined, and what is to be said about them."""
     from softcosine.cli.sources import SourceSettings, joined_source
 
     if not plan.sources:
@@ -155,8 +159,7 @@ def _source(plan: Plan, corpus: Corpus, report: Progress) -> tuple[TermSimilarit
         words=None if plan.keep_source else _needed(corpus),
         report=report,
     )
-    source = joined_source(plan.sources, plan.join, settings, on_one_scale=plan.calibrate)
-    return source, ""
+    return joined_source(plan.sources, plan.join, settings, on_one_scale=plan.calibrate)
 
 
 def _default_source(corpus: Corpus, report: Progress) -> tuple[TermSimilaritySource, str]:
@@ -221,16 +224,19 @@ def _saying_how_to_go_on(folder: Path | None) -> Iterator[None]:
         raise
 
 
-def _indefinite(S: TermSimilarityMatrix, definite: bool) -> str:
-    """Say where scores above 1 can occur."""
+def _indefinite(S: TermSimilarityMatrix) -> str:
+    """Say where soft cosines above 1 can occur, or what it has cost that they cannot."""
     from softcosine.matrix.definiteness import smallest_eigenvalue
 
-    if definite or not S.symmetric or S.dominant:
+    shrunk = float(S.settings.get("shrunk", 1.0))
+    if shrunk < 1.0:
+        return f"Similarities were multiplied by {shrunk:.3g}, so that no soft cosine exceeds 1."
+    if not S.symmetric or S.dominant:
         return ""
     lowest = smallest_eigenvalue(S.to_scipy(), tolerance=1e-2)
     if lowest >= -1e-6:
         return ""
     return (
         f"It is not positive semidefinite (an eigenvalue is {lowest:.3g}), so that soft cosines "
-        "above 1 can occur; --definite repairs it."
+        f"above 1 can occur; --definite would multiply similarities by {1 / (1 - lowest):.2g}."
     )

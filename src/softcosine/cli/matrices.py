@@ -60,12 +60,6 @@ def show_built(
     )
     if note:
         out.print(note, style="dim")
-    if shrunk < 1:
-        out.print(
-            f"Similarities were multiplied by {shrunk:.3f}, so that no score exceeds 1; "
-            "--no-definite leaves them.",
-            style="dim",
-        )
     out.print(f"Look at it: {program()} similarity show {output}", style="dim")
 
 

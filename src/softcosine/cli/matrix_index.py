@@ -101,7 +101,7 @@ def _over(
     return part.extend(
         vocabulary,
         source,
-        definite=S.symmetric,
+        definite="shrunk" in S.settings,
         guard=False,
         warn=False,
         progress=lambda done, total: report("finding similar terms", done, total),

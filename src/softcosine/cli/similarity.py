@@ -80,10 +80,10 @@ def build(
     definite: Annotated[
         bool,
         typer.Option(
-            "--definite/--no-definite",
-            help="Shrink similarities by the least factor after which no score exceeds 1.",
+            "--definite",
+            help="Multiply all by the largest factor after which no soft cosine exceeds 1.",
         ),
-    ] = True,
+    ] = False,
     guard: Annotated[
         bool,
         typer.Option(
@@ -140,6 +140,10 @@ def build(
     Files of vectors and of synonyms are told apart by their endings, and .txt by what is in it;
     vectors:FILE and synonyms:FILE say which it is. With several sources the strongest similarity
     counts, unless --join says otherwise.
+
+    Scores of soft BM25 need nothing more. For soft cosines that never exceed 1, --definite makes
+    the matrix positive semidefinite, and says what it costs; where that is much, a higher
+    --exponent, --min-similarity or --strategy dominant may cost less.
 
     JSON: matrix, terms, neighbors, mean_neighbors, max_neighbors, mean_similarity, symmetric,
     dominant, shrunk, sources, bytes, seconds and note.

@@ -54,8 +54,8 @@ class SourceSettings:
 
 def joined_source(
     names: Sequence[str], join: str, settings: SourceSettings, *, on_one_scale: bool = False
-) -> TermSimilaritySource:
-    """Return the sources that were named, as one.
+) -> tuple[TermSimilaritySource, str]:
+    """Return the sources that were named, as one, and what is to be said about it.
 
     Parameters
     ----------
@@ -65,7 +65,8 @@ def joined_source(
         One of `JOINS`.
     settings : SourceSettings
     on_one_scale : bool
-        Whether each is calibrated to human judgements before it is joined.
+        Whether each is calibrated to human judgements before it is joined, where the package has
+        a calibration for it.
 
     Raises
     ------
@@ -82,16 +83,33 @@ def joined_source(
             "leave them out, or use --min-similarity."
         )
     sources = [_KINDS[kind](argument, settings) for kind, argument in told]
+    note = ""
     if on_one_scale:
-        from softcosine.sources.calibration import calibrated
-
-        sources = [calibrated(source) for source in sources]
+        sources, left = _calibrated(sources, names)
+        if left:
+            note = f"There is no calibration for {', '.join(left)}: taken as they are."
     if len(sources) == 1:
-        return sources[0]
+        return sources[0], note
     import softcosine
 
-    source: TermSimilaritySource = getattr(softcosine, JOINS[join])(*sources)
-    return source
+    return getattr(softcosine, JOINS[join])(*sources), note
+
+
+def _calibrated(
+    sources: Sequence[TermSimilaritySource], names: Sequence[str]
+) -> tuple[list[TermSimilaritySource], list[str]]:
+    """Return sources on one scale, and the names of those that have no calibration."""
+    from softcosine.sources.calibration import calibrated
+
+    made: list[TermSimilaritySource] = []
+    left = []
+    for source, name in zip(sources, names, strict=True):
+        try:
+            made.append(calibrated(source))
+        except InvalidInputError:
+            made.append(source)
+            left.append(name)
+    return made, left
 
 
 def _english(argument: str, settings: SourceSettings) -> TermSimilaritySource:
