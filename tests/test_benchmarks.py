@@ -130,3 +130,15 @@ def test_startup(benchmark, tmp_path):
     assert "cat" in script.run(script.DEMO, tmp_path)
     assert script.hits(script.run((*script.DEMO, "--json"), tmp_path))
     assert set(script.contestants(tmp_path)) >= {"demo, later", "demo, the first time"}
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # gensim leaves the file open
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_loading(benchmark, tmp_path):
+    pytest.importorskip("gensim")
+    pytest.importorskip("pandas")
+    script = benchmark("loading")
+    path = tmp_path / "vectors.txt"
+    words = script.write_text(path, 50, 4)
+    script.check(path)
+    assert len(script.measured(path, words, runs=1, slow_runs=1)) in (5, 7)
