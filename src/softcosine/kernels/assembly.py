@@ -6,7 +6,7 @@ import numpy as np
 
 from softcosine.kernels.jit import kernel
 
-__all__ = ["assemble_symmetric"]
+__all__ = ["assemble_symmetric", "lay_out_symmetric"]
 
 
 @kernel(
@@ -50,3 +50,29 @@ def assemble_symmetric(  # type: ignore[no-untyped-def]
             counts[j] += 1
             sums[i] += size
             sums[j] += size
+
+
+@kernel("void(int32[:, ::1], float32[:, ::1], int32[::1], int64[::1], int32[::1], float32[::1])")
+def lay_out_symmetric(  # type: ignore[no-untyped-def]
+    columns, values, counts, places, indices, data
+):
+    """Write a symmetric matrix, with unit diagonal, row by row with ascending column indices.
+
+    Every row is written by the others: column i of all rows, then column i + 1 of all. So the
+    entries come into order without being sorted.
+
+    `columns` and `values` (n, width), `counts` (n,) read: the off-diagonals of each row in any
+    order. `places` (n,), where each row begins, becomes where it ends; `indices` and `data`
+    (n + counts.sum(),) out. O(n + entries).
+    """
+    for i in range(counts.shape[0]):
+        place = places[i]
+        indices[place] = i
+        data[place] = np.float32(1.0)
+        places[i] = place + 1
+        for p in range(counts[i]):
+            j = columns[i, p]
+            place = places[j]
+            indices[place] = i
+            data[place] = values[i, p]
+            places[j] = place + 1

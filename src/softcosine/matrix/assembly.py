@@ -66,7 +66,7 @@ def assemble(
         return with_diagonal(best_of_rows(admitted, max_neighbors))
     columns = GrowingColumns(n, limit=max_neighbors, dominant=rules.dominant)
     columns.enter(admitted, sequence)
-    return with_diagonal(columns.to_csr())
+    return columns.to_csr()
 
 
 def best_of_rows(neighbors: Neighbors, limit: int) -> csr_array:

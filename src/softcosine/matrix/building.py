@@ -80,7 +80,7 @@ def build(
         columns.enter(admitted, sequence)
         unfinished = np.diff(admitted.indptr) == limit
         _fill(columns, unfinished, np.zeros(len(words), np.bool_), source, words, rules, sequence)
-        S = with_diagonal(columns.to_csr())
+        S = columns.to_csr()
     settings = {
         "made": "source",
         **rules.to_dict(),
@@ -167,7 +167,7 @@ def _extended(
     columns = GrowingColumns.holding(S, limit=rules.max_neighbors, dominant=rules.dominant)
     columns.enter(admitted, sequence[new[sequence]])
     _fill(columns, unfinished, ~new, source, words, rules, sequence, factor)
-    return with_diagonal(columns.to_csr())
+    return columns.to_csr()
 
 
 def _fill(

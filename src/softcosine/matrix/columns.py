@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from softcosine.kernels.assembly import assemble_symmetric
+from softcosine.kernels.assembly import assemble_symmetric, lay_out_symmetric
 from softcosine.sources.neighbors import Neighbors
 
 __all__ = ["GrowingColumns"]
@@ -84,11 +84,18 @@ class GrowingColumns:
         return np.asarray(self._counts < self._limit)
 
     def to_csr(self) -> csr_array:
-        """Return the entries, without a diagonal, row by row as they went in."""
+        """Return the entries with unit diagonal, column indices ascending."""
         n = len(self._counts)
-        used = np.arange(self._columns.shape[1]) < self._counts[:, None]
-        indptr = np.concatenate([[0], np.cumsum(self._counts, dtype=np.int64)])
-        return csr_array((self._values[used], self._columns[used], indptr), shape=(n, n))
+        indptr = np.zeros(n + 1, np.int64)
+        np.cumsum(self._counts + 1, out=indptr[1:])
+        indices = np.empty(indptr[-1], np.int32)
+        values = np.empty(indptr[-1], np.float32)
+        lay_out_symmetric(
+            self._columns, self._values, self._counts, indptr[:-1].copy(), indices, values
+        )
+        S = csr_array((values, indices, indptr), shape=(n, n))
+        S.has_sorted_indices = True
+        return S
 
     def _widen(self, width: int) -> None:
         more = width - self._columns.shape[1]
