@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 
 from softcosine.errors import InvalidInputError
+from softcosine.sources.progress import Progress, reporting
 from softcosine.sources.source import Neighbors, TermSimilaritySource
 
 __all__ = ["CHUNK_TERMS", "Kept", "Progress", "ask", "checked_answer", "checked_source", "joined"]
@@ -18,7 +19,8 @@ CHUNK_TERMS = 2048  # asked for at a time
 # several hold at a time.
 _LARGE = 1 << 15
 
-Progress = Callable[[int, int], None]
+# By the names of the classes, so that none is imported for it.
+_BY_VECTORS = ("EmbeddingSimilarity", "EncoderSimilarity", "CooccurrenceSimilarity")
 
 
 class Kept(Protocol):
@@ -59,8 +61,14 @@ def ask(
         If an answer breaks the promises of `Neighbors`.
     """
     n = len(terms)
-    whole = progress is None and kept is None and n <= _LARGE
-    step = max(n, 1) if whole else CHUNK_TERMS
+    unwatched = progress is None and n <= _LARGE
+    if kept is None and terms is among and (unwatched or _compares_vectors(source)):
+        with reporting(progress):
+            whole = source.neighbors(terms, among, max_neighbors=max_neighbors)
+        if progress is not None:
+            progress(n, n)
+        return checked_answer(whole, n_asked=n, n_among=n, first=0)
+    step = max(n, 1) if unwatched and kept is None else CHUNK_TERMS
     answers = []
     for number, start in enumerate(range(0, n, step)):
         chunk = terms if n <= step else terms[start : start + step]
@@ -78,6 +86,19 @@ def ask(
         if progress is not None:
             progress(start + len(chunk), n)
     return joined(answers)
+
+
+def _compares_vectors(source: object) -> bool:
+    """Whether a source, or a part of it, finds neighbours by vectors.
+
+    Asked for all neighbours at once, it looks at each pair once, not twice, and tells how far it
+    has come.
+    """
+    if type(source).__name__ in _BY_VECTORS:
+        return True
+    inner = [getattr(source, name, None) for name in ("source", "raw")]
+    parts = [*inner, *getattr(source, "sources", ())]
+    return any(_compares_vectors(part) for part in parts if isinstance(part, TermSimilaritySource))
 
 
 def joined(answers: Sequence[Neighbors]) -> Neighbors:
