@@ -24,7 +24,9 @@ def english_table() -> WordVectors:
     from softcosine.sources.vector_files import read_vectors
 
     with as_file(files("softcosine.sources") / "data" / "english.npz") as path:
-        return read_vectors(path)
+        table = read_vectors(path)
+    assert isinstance(table, WordVectors)  # none of its words is a suffix piece
+    return table
 
 
 def english_share(vocabulary: Vocabulary) -> float:
