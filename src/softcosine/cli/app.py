@@ -130,6 +130,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # Imports make many objects and no garbage: collecting it meanwhile costs a tenth of a second.
     gc.set_threshold(100_000, 50, 100)
     prepare_streams()
-    with orderly_ends(), warnings.catch_warnings():
+    with interrupted_quietly(), orderly_ends(), warnings.catch_warnings():
         warnings.showwarning = show_warning  # type: ignore[assignment]
         app(None if arguments is None else list(arguments), prog_name="softcosine")

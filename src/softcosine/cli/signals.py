@@ -5,14 +5,13 @@ from __future__ import annotations
 import _thread
 import signal
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
+    from types import FrameType
 
 __all__ = ["interrupted_quietly", "orderly_ends"]
 
@@ -30,28 +29,11 @@ class _Ended(SystemExit):
 
 @contextmanager
 def interrupted_quietly() -> Iterator[None]:
-    """Leave without a word when Ctrl-C comes so early that nothing has begun."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise SystemExit(128 + signal.SIGINT) from None
+    """Leave without a word when Ctrl-C comes where nobody else says one, and let none get lost.
 
-
-@contextmanager
-def orderly_ends() -> Iterator[None]:
-    """Turn signals that end a process into SystemExit, and let no interrupt get lost.
-
-    Signals that are ignored, as under ``nohup``, stay so. Where Ctrl-C meets code that nobody can
-    raise an error through, such as what LLVM calls back while kernels are loaded, Python reports
-    it and goes on; here it comes again a moment later.
+    Where Ctrl-C meets code that nobody can raise an error through, such as what LLVM calls back
+    while kernels are loaded, Python reports it and goes on; here it comes again a moment later.
     """
-    changed = []
-    if threading.current_thread() is threading.main_thread():
-        for name in _NAMES:
-            number = getattr(signal, name, None)  # Windows has no SIGHUP
-            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-                signal.signal(number, _end)
-                changed.append(number)
     report = sys.unraisablehook
 
     def again(lost: UnraisableHookArgs) -> None:
@@ -63,15 +45,39 @@ def orderly_ends() -> Iterator[None]:
         else:
             report(lost)
             return
-        timer = threading.Timer(_AGAIN, _thread.interrupt_main, [number])
+        from threading import Timer
+
+        timer = Timer(_AGAIN, _thread.interrupt_main, [number])
         timer.daemon = True
         timer.start()
 
     sys.unraisablehook = again
     try:
         yield
+    except KeyboardInterrupt:
+        raise SystemExit(128 + signal.SIGINT) from None
     finally:
         sys.unraisablehook = report
+
+
+@contextmanager
+def orderly_ends() -> Iterator[None]:
+    """Turn signals that end a process into SystemExit, so that everything tidies up.
+
+    Signals that are ignored, as under ``nohup``, stay so.
+    """
+    from threading import current_thread, main_thread
+
+    changed = []
+    if current_thread() is main_thread():
+        for name in _NAMES:
+            number = getattr(signal, name, None)  # Windows has no SIGHUP
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, _end)
+                changed.append(number)
+    try:
+        yield
+    finally:
         for number in changed:
             signal.signal(number, signal.SIG_DFL)
 
