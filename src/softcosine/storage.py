@@ -195,7 +195,7 @@ def _write(
 def open_folder(path: str | Path, kind: str) -> Folder:
     """Open a stored object: read its manifest, and check that every file is there in full size.
 
-    Contents are checked by `Folder.verify` alone, so that opening costs the same at any size.
+    Contents are compared by `Folder.verify` alone, so that opening costs the same at any size.
 
     Raises
     ------
