@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 import stat
 import sys
 import threading
+import tokenize
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -390,3 +392,86 @@ def test_writing_into_a_read_only_folder_fails_cleanly(tmp_path):
         assert names(tmp_path / "locked") == []
     finally:
         (tmp_path / "locked").chmod(stat.S_IRWXU)
+
+
+@pytest.mark.parametrize(
+    "error", [OSError("8 requested and 3 written"), OSError(errno.ENOSPC, "No space left")]
+)
+def test_a_full_disk_is_named_with_the_target(tmp_path, monkeypatch, error):
+    def full(*_arguments, **_settings):
+        raise error
+
+    monkeypatch.setattr(np, "save", full)
+    with pytest.raises(OSError, match="the disk is probably full; free space") as caught:
+        written(tmp_path / "x")
+    assert caught.value.filename == str(tmp_path / "x")
+    assert names(tmp_path) == []
+
+
+def test_a_link_is_followed_and_stays(tmp_path):
+    written(tmp_path / "x", settings={"n": 1})
+    (tmp_path / "link").symlink_to("x")
+    written(tmp_path / "link", settings={"n": 2}, overwrite=True)
+    assert (tmp_path / "link").is_symlink()
+    assert open_folder(tmp_path / "x", "thing").settings == {"n": 2}
+    assert names(tmp_path) == ["link", "x"]
+
+
+def test_the_folder_that_one_is_in_is_not_replaced(tmp_path, monkeypatch):
+    monkeypatch.chdir(written(tmp_path / "x") / "deep")
+    for path in ("..", tmp_path / "x"):
+        with pytest.raises(AlreadyExistsError, match="is the folder that you are in"):
+            written(path, overwrite=True)
+
+
+def test_what_a_killed_writer_left_is_swept_and_a_living_one_left_alone(tmp_path):
+    pytest.importorskip("fcntl")
+    living, lock = storage._new_folder(tmp_path / "x")
+    for name in (".x.0123456789ab.tmp", ".y.0123456789ab.tmp", ".x.mine.tmp"):
+        (tmp_path / name).mkdir()
+    (tmp_path / ".x.ba9876543210.tmp" / "old").mkdir(parents=True)
+    written(tmp_path / "x")
+    assert names(tmp_path) == sorted(
+        [living.name, ".x.ba9876543210.tmp", ".x.mine.tmp", ".y.0123456789ab.tmp", "x"]
+    )
+    os.close(lock)
+    written(tmp_path / "x", overwrite=True)
+    assert living.name not in names(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["a file", None])
+def test_losing_a_race_for_a_name_says_so(tmp_path, content):
+    work = tmp_path / "work"
+    work.mkdir()
+    if content is None:
+        written(tmp_path / "x")
+    else:
+        (tmp_path / "x").write_text(content)
+    with pytest.raises(AlreadyExistsError, match="by another process meanwhile"):
+        storage._rename_over(work, tmp_path / "x", overwrite=False)
+
+
+def test_many_writers_of_one_name_leave_one_whole(tmp_path):
+    def write(n):
+        try:
+            written(tmp_path / "x", settings={"n": n})
+        except AlreadyExistsError:
+            return 0
+        return 1
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(write, range(16))) == 1
+        assert names(tmp_path) == ["x"]
+        list(pool.map(lambda n: written(tmp_path / "x", overwrite=True), range(8)))
+    open_folder(tmp_path / "x", "thing").verify()
+    assert names(tmp_path) == ["x"]
+
+
+def test_a_header_that_breaks_the_reader_is_named(tmp_path, monkeypatch):
+    def broken(*_arguments, **_settings):
+        raise tokenize.TokenError("EOF in multi-line statement")
+
+    folder = open_folder(written(tmp_path / "x"), "thing")
+    monkeypatch.setattr(np, "load", broken)
+    with pytest.raises(CorruptIndexError, match=r"numbers\.npy cannot be read as an array"):
+        folder.array("numbers")
