@@ -12,7 +12,9 @@ PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 
 # These are run a second time with the compiler off: whatever calls a kernel, and is quick.
 INTERPRETED_TESTS := $(patsubst %,tests/test_%.py,oracle kernels corpus assembly matrix measures \
-	transforms rankings search_exactness search_panels soft_neighbors cooccurrence sources_contract)
+	transforms rankings search_exactness search_panels soft_neighbors cooccurrence sources_contract \
+	nearest edit_distance character_ngrams pairs thesaurus association second_order regression \
+	streaming decisions)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

@@ -132,6 +132,11 @@ def test_startup(benchmark, tmp_path):
     assert set(script.contestants(tmp_path)) >= {"demo, later", "demo, the first time"}
 
 
+def test_corpus_sources(benchmark, texts):
+    rows = benchmark("corpus_sources").race(texts, memory=1 << 16, max_regressed=50, runs=1)
+    assert len(rows) == 10
+
+
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # gensim leaves the file open
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_loading(benchmark, tmp_path):
@@ -142,3 +147,13 @@ def test_loading(benchmark, tmp_path):
     words = script.write_text(path, 50, 4)
     script.check(path)
     assert len(script.measured(path, words, runs=1, slow_runs=1)) in (5, 7)
+
+
+def test_edit_distance(benchmark):
+    pytest.importorskip("rapidfuzz")
+    script = benchmark("edit_distance")
+    words = tuple(a + b + c + d for a in "ab" for b in "ab" for c in "ab" for d in ("", "a", "bc"))
+    assert script.check(words, 1) < script.check(words, 2)
+    rows = script.joins(words, runs=1) + script.joins_at_scale(words, runs=1)
+    rows += script.single_words(words, runs=1, n_asked=2)
+    assert len(rows) == 13

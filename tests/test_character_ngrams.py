@@ -100,9 +100,9 @@ def test_neighbors_are_those_of_all_pairs(terms, among, given_settings, k, weigh
 def test_leaving_common_ngrams_out_misses_nothing(threshold: float) -> None:
     generator = np.random.default_rng(0)
     pieces = ["ing", "tion", "er", "re", "a", "b", "work", "net", "un"]
-    words = sorted(
-        {"".join(generator.choice(pieces, n)) for n in generator.integers(1, 6, 300 if JIT else 40)}
-    )
+    sizes = generator.integers(1, 6, 300 if JIT else 40)
+    words = {"".join(generator.choice(pieces, size)) for size in sizes}
+    words = sorted(words | {word + "s" for word in words})
     for source in (
         CharacterNgramSimilarity(threshold=threshold),
         CharacterNgramSimilarity.fit(words, threshold=threshold),

@@ -358,7 +358,7 @@ def test_origins_as_json_are_trees(run, decided_folder):
     assert set(record) == {"word", "indexed", "neighbors", "forbidden"}
     neighbors = {one["word"]: one["origin"] for one in record["neighbors"]}
     assert "car" not in neighbors
-    assert neighbors["tea"]["parts"][0]["parts"][0]["name"] == "pinned"
+    assert neighbors["tea"]["parts"][0]["name"] == "pinned"
     assert [one["word"] for one in record["forbidden"]] == ["car"]
     outside = json.loads(run("terms", decided_folder, "bike", "-o", "--json"))
     assert not outside["indexed"]

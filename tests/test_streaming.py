@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import JIT
 from softcosine.errors import InvalidInputError
 from softcosine.sources import pair_counts
 from softcosine.sources.association import AssociationSimilarity
@@ -195,6 +196,7 @@ def test_progress_counts_the_documents_of_each_reading(monkeypatch: pytest.Monke
     assert calls == [4, 8, 10] * 2
 
 
+@pytest.mark.skipif(not JIT, reason="many documents, which take minutes without the compiler")
 def test_memory_does_not_grow_with_the_corpus() -> None:
     def generated(n_docs: int) -> Iterator[list[str]]:
         random = np.random.default_rng(0)

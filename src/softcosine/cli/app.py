@@ -87,8 +87,11 @@ app.callback(help=_help(_softcosine))(_softcosine)
 def _similarity() -> None:
     """Build, show, ask, check and compare the matrices that say which words are similar.
 
-    softcosine similarity build english synonyms.txt --vocabulary faq.jsonl -o faq.matrix
-    softcosine similarity neighbors faq.matrix tyre
+      softcosine similarity build english synonyms.txt --vocabulary faq.jsonl -o faq.matrix
+      softcosine similarity neighbors faq.matrix tyre
+
+    A matrix is a folder that 'build' writes and 'index --similarity' uses; the others take an index
+    in its place as well.
     """
 
 

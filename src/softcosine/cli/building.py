@@ -215,12 +215,9 @@ def _saying_how_to_go_on(folder: Path | None) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if folder is not None:
-            import warnings
+            from softcosine.cli.failures import show_warning
 
-            warnings.warn(
-                f"what was found so far is kept in {folder.name}; the same command goes on there.",
-                stacklevel=2,
-            )
+            show_warning(f"the same command goes on from what was found; {folder.name} keeps it.")
         raise
 
 

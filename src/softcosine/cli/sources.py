@@ -303,13 +303,14 @@ def _looks_like_vectors(path: Path) -> bool:
             start = unpacked.read(1 << 16)
     if b"\0" in start:
         return True
-    for line in start.splitlines():
-        if line.strip():
-            fields = line.split()
-            return (len(fields) > 2 and all(map(_NUMBER.fullmatch, fields[-2:]))) or (
-                len(fields) == 2 and all(field.isdigit() for field in fields)
-            )
-    return False
+    *whole, rest = start.split(b"\n")
+    lines = [line.split() for line in (whole or [rest]) if line.strip()][:_LOOKED_AT]
+    if lines and len(lines[0]) == 2 and all(field.isdigit() for field in lines[0]):
+        return True
+    return bool(lines) and all(
+        len(fields) > 2 and all(map(_NUMBER.fullmatch, fields[-2:])) for fields in lines
+    )
 
 
+_LOOKED_AT = 10  # lines
 _NUMBER = re.compile(rb"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")

@@ -23,8 +23,9 @@ def assemble_symmetric(  # type: ignore[no-untyped-def]
     not at all. With `dominant`, it goes in only if both columns' sums of absolute off-diagonals
     stay below 1.
 
-    `columns` and `values` (n, width), `counts` (n,) and `sums` (n,), what the columns hold, are
-    added to; no column comes to hold more than `width`. Cost O(candidates + entries).
+    `columns` and `values` (n, width), `counts` (n,) and, with `dominant`, `sums` (n,), what the
+    columns hold, are added to; no column comes to hold more than `width`. Cost O(candidates +
+    entries).
     """
     n = counts.shape[0]
     held_by = np.full(n, -1, np.int32)
@@ -38,9 +39,12 @@ def assemble_symmetric(  # type: ignore[no-untyped-def]
             j = indices[p]
             if j == i or held_by[j] == i or counts[j] >= limit:
                 continue
-            size = abs(np.float64(similarities[p]))
-            if dominant and (sums[i] + size >= 1.0 or sums[j] + size >= 1.0):
-                continue
+            if dominant:
+                size = abs(np.float64(similarities[p]))
+                if sums[i] + size >= 1.0 or sums[j] + size >= 1.0:
+                    continue
+                sums[i] += size
+                sums[j] += size
             held_by[j] = i
             columns[i, counts[i]] = j
             values[i, counts[i]] = similarities[p]
@@ -48,8 +52,6 @@ def assemble_symmetric(  # type: ignore[no-untyped-def]
             columns[j, counts[j]] = i
             values[j, counts[j]] = similarities[p]
             counts[j] += 1
-            sums[i] += size
-            sums[j] += size
 
 
 @kernel("void(int32[:, ::1], float32[:, ::1], int32[::1], int64[::1], int32[::1], float32[::1])")

@@ -23,7 +23,7 @@ _END = 0x110001
 @helper
 def _times_plus(a: int, b: int, c: int) -> int:
     """Return a b + c modulo the prime, for non-negative numbers below 2**31."""
-    x = int(np.int64(a) * np.int64(b)) + c
+    x = int(np.int64(a) * np.int64(b) + np.int64(c))
     x = (x & _PRIME) + (x >> 31)
     return x - _PRIME if x >= _PRIME else x
 

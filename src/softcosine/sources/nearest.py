@@ -16,6 +16,7 @@ __all__ = ["Nearest", "UnitVectors"]
 
 _BLOCK_ROWS = 1024
 _BLOCK_COLUMNS = 4096
+_ROOM = 64  # for candidates beside the k best, at least
 _CHUNK_ROWS = 32  # of a block that one thread looks through at a time
 _CHUNK_COLUMNS = 256
 _CHUNK_RANKED = 64  # rows whose candidates one thread computes exactly at a time
@@ -66,7 +67,7 @@ class _Candidates:
     @classmethod
     def none(cls, n_rows: int, k: int, floor: np.float32) -> _Candidates:
         """Return empty lists, with room to collect before the k best must be told apart."""
-        shape = (n_rows, k + max(64, k // 2))
+        shape = (n_rows, k + max(_ROOM, k // 2))
         return cls(
             np.empty(shape, np.float32),
             np.empty(shape, np.int32),
@@ -176,9 +177,9 @@ class Nearest:
                     block = _cosines(rows, near, space)
                     self._keep(workers, block, row, column, vectors, found, k)
                     # Pairs within the rows have served both of their vectors already.
-                    beyond = len(rows) if column == row else 0
+                    beyond = min(max(row + len(rows) - column, 0), len(near))
                     self._keep_by_column(workers, block, beyond, row, column, found, k)
-                    done += 2 * block.size - beyond * len(rows)
+                    done += len(rows) * (2 * len(near) - beyond)
                     report(done // n, n)
             self._rank(workers, vectors, found, k)
         for start in range(0, n, _CHUNK_ANSWER):

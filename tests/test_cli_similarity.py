@@ -1,0 +1,537 @@
+"""``softcosine similarity`` and ``softcosine index --similarity``."""
+
+from __future__ import annotations
+
+import io
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from softcosine.cli import showing
+from softcosine.cli.app import main
+from softcosine.matrix import answers
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.embedding import EmbeddingSimilarity
+
+TEXTS = {
+    "bike": "A puncture in the tyre of a bicycle",
+    "tea": "The tea is getting cold, E1042",
+    "car": "Repair of cars and other automobiles",
+    "bike2": "Bicycle tyres for sale; hot offers",
+}
+
+
+@pytest.fixture(autouse=True)
+def _fresh_console(monkeypatch):
+    # A console keeps the stream that it met first, and every test has its own.
+    showing._console.cache_clear()
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.delenv("SOFTCOSINE_DEBUG", raising=False)
+    yield
+    showing._console.cache_clear()
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*arguments: object, code: int = 0) -> str:
+        with pytest.raises(SystemExit) as stop:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        assert (stop.value.code or 0) == code, captured.err
+        assert "Traceback" not in captured.err
+        return captured.err if code else captured.out
+
+    return call
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with documents, vectors, synonyms, decisions and words; the working directory."""
+    monkeypatch.chdir(tmp_path)
+    lines = (json.dumps({"id": id, "text": text}) for id, text in TEXTS.items())
+    (tmp_path / "docs.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / "vectors.txt").write_text("tea 1 0 0.5\ntyre 0.9 0.1 0.2\ncocoa 1 0.1 0.4\n")
+    (tmp_path / "synonyms.txt").write_text("# comment\ntyre, tire, wheel\ncars => automobiles\n")
+    (tmp_path / "pins.txt").write_text("tea = puncture 0.75\ncars ! automobiles\n")
+    (tmp_path / "words.txt").write_text("Tyre\t3\ntyre\t1\nwheel\t9\n\nmoon\t2\n")
+    return tmp_path
+
+
+def built(run, *arguments, output="s.matrix"):
+    run("similarity", "build", *arguments, "-o", output)
+    return TermSimilarityMatrix.load(output, verify=True)
+
+
+@pytest.mark.parametrize("command", ["build", "show", "neighbors", "check", "diff"])
+def test_every_command_has_help_with_an_example(run, command):
+    shown = run("similarity", command, "--help")
+    assert f"    softcosine similarity {command}" in shown
+    assert "JSON" in shown
+
+
+def test_the_group_and_index_tell_of_each_other(run):
+    shown = run("similarity", "--help")
+    assert "    softcosine similarity build english synonyms.txt" in shown
+    assert "index --similarity" in shown
+    assert "--similarity MATRIX" in run("index", "--help")
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys\nfrom softcosine.cli.app import main\n"
+        "try:\n    main(['similarity', 'build', '--help'])\nexcept SystemExit:\n    pass\n"
+        "print(sorted({'numpy', 'numba', 'scipy', 'matplotlib'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_matrix_of_several_sources_is_built(run, folder):
+    shown = run(
+        "similarity", "build", "vectors.txt", "synonyms.txt", "--vocabulary", "docs.jsonl",
+        "-o", "s.matrix", "--stemmer", "none",
+    )  # fmt: skip
+    assert "neighbours of 22 terms" in shown
+    assert "similarity show s.matrix" in shown
+    S = TermSimilarityMatrix.load("s.matrix", verify=True)
+    vectors = EmbeddingSimilarity.load("vectors.txt", threshold=0.3, exponent=4)
+    assert S.similarity("tea", "tyre") == vectors.similarities(["tea"], ["tyre"])
+    assert S.similarity("cars", "automobiles") == np.float32(0.8)
+    assert S.neighbors("e1042") == []
+    settings = S.settings
+    assert settings["sources"] == ["vectors.txt", "synonyms.txt"]
+    assert settings["join"] == "strongest"
+    assert settings["vocabulary"] == ["docs.jsonl"]
+    assert settings["analyzer"]["stemmer"] is None
+    assert "EmbeddingSimilarity(3 words x 3" in settings["source"]
+    assert "numpy" in settings["versions"]
+    assert sorted(path.name for path in folder.iterdir() if path.name.startswith(".")) == []
+
+
+def test_without_sources_the_defaults_of_an_index_are_taken(run, folder):
+    shown = run("similarity", "build", "--vocabulary", "docs.jsonl", "-o", "s.matrix")
+    assert "bundled English vectors" in shown
+    S = TermSimilarityMatrix.load("s.matrix")
+    run("index", "docs.jsonl", "-o", "plain.index")
+    run("index", "docs.jsonl", "-o", "with.index", "--similarity", "s.matrix")
+    record = json.loads(run("similarity", "diff", "plain.index", "with.index", "--json"))
+    assert record["counts"]["equal"] == S.statistics().n_neighbors / 2
+    assert sum(record["counts"].values()) == record["counts"]["equal"]
+    plain = json.loads(run("search", "plain.index", "motorcar", "--json"))
+    given = json.loads(run("search", "with.index", "motorcar", "--json"))
+    assert [hit["id"] for hit in plain["hits"]] == [hit["id"] for hit in given["hits"]]
+    assert [hit["score"] for hit in plain["hits"]] == [hit["score"] for hit in given["hits"]]
+
+
+def test_the_summary_as_json_has_documented_keys(run, folder):
+    record = json.loads(
+        run(
+            "similarity",
+            "build",
+            "synonyms.txt",
+            "--vocabulary",
+            "docs.jsonl",
+            "-o",
+            "s.matrix",
+            "--json",
+        )
+    )
+    assert set(record) == {
+        "matrix", "terms", "neighbors", "mean_neighbors", "max_neighbors", "mean_similarity",
+        "symmetric", "dominant", "shrunk", "sources", "bytes", "seconds", "note",
+    }  # fmt: skip
+    assert record["sources"] == ["synonyms.txt"]
+    assert record["neighbors"] == 2
+
+
+def test_sources_are_joined_as_is_said(run, folder):
+    (folder / "more.csv").write_text("cars,automobiles,0.5\n")
+    values = {}
+    for join in ("strongest", "mean", "noisy-or", "first"):
+        S = built(
+            run, "more.csv", "synonyms.txt", "--vocabulary", "docs.jsonl", "--join", join,
+            "--stemmer", "none", output=f"{join}.matrix",
+        )  # fmt: skip
+        values[join] = S.similarity("cars", "automobiles")
+    assert values == pytest.approx(
+        {"strongest": 0.8, "mean": 0.65, "noisy-or": 0.9, "first": 0.5}, rel=1e-6
+    )
+
+
+def test_the_rules_of_assembly_are_options(run, folder):
+    S = built(
+        run, "vectors.txt", "--words", "words.txt", "--max-neighbors", 1, "--min-similarity", 0.2,
+        "--threshold", 0.5, "--exponent", 1, "--strategy", "dominant", "--order", "frequent",
+    )  # fmt: skip
+    rules = {"max_neighbors": 1, "min_similarity": 0.2, "strategy": "dominant"}
+    assert {**S.settings, **rules, "order": "frequent_first"} == S.settings
+    assert "threshold=0.5, exponent=1" in S.settings["source"]
+    for order, name in (("none", "vocabulary"), ("idf", "idf"), ("rare", "rare_first")):
+        assert (
+            built(run, "english", "--words", "words.txt", "--order", order, "--overwrite").settings[
+                "order"
+            ]
+            == name
+        )
+
+
+def test_a_word_list_gives_words_and_how_frequent_they_are(run, folder):
+    S = built(run, "synonyms.txt", "--words", "words.txt")
+    assert S.vocabulary.terms == ("moon", "tyre", "wheel")
+    assert S.vocabulary.document_frequencies.tolist() == [2, 4, 9]
+    assert S.neighbors("tyre") == [("wheel", pytest.approx(0.8))]
+    stemmed = built(
+        run, "synonyms.txt", "--words", "words.txt", "--stemmer", "english", output="t.matrix"
+    )
+    assert stemmed.vocabulary.forms == (("moon",), ("tyre",), ("wheel",))
+    (folder / "bad.txt").write_text("tea\t1\ntyre\tmany\n")
+    message = run("similarity", "build", "english", "--words", "bad.txt", "-o", "x", code=2)
+    assert "bad.txt, line 2: 'many' is no whole number" in message
+    (folder / "none.txt").write_text("...\n")
+    message = run("similarity", "build", "english", "--words", "none.txt", "-o", "x", code=2)
+    assert "none.txt: there is no word in it" in message
+
+
+def test_the_words_of_an_index_or_a_matrix_are_taken(run, folder):
+    run("index", "docs.jsonl", "-o", "docs.index", "--plain", "--stemmer", "english")
+    S = built(run, "texts", "synonyms.txt", "--vocabulary", "docs.index")
+    assert "tyre" in S.vocabulary
+    assert S.settings["analyzer"]["stemmer"] == "english"
+    again = built(run, "synonyms.txt", "--vocabulary", "s.matrix", output="t.matrix")
+    assert again.vocabulary == S.vocabulary
+    assert again.settings["analyzer"] == S.settings["analyzer"]
+    message = run(
+        "similarity", "build", "english", "--vocabulary", "s.matrix", "--vocabulary", "docs.jsonl",
+        "-o", "x", code=2,
+    )  # fmt: skip
+    assert "s.matrix has its vocabulary already" in message
+
+
+def test_decisions_have_the_last_word(run, folder):
+    S = built(
+        run, "synonyms.txt", "--vocabulary", "docs.jsonl", "--decisions", "pins.txt",
+        "--stemmer", "none",
+    )  # fmt: skip
+    assert S.similarity("tea", "puncture") == 0.75
+    assert S.similarity("cars", "automobiles") == 0
+    assert S.settings["decisions"] == "pins.txt"
+    (folder / "pins.txt").write_text("tea is nice\n")
+    message = run(
+        "similarity", "build", "english", "--vocabulary", "docs.jsonl", "--decisions", "pins.txt",
+        "-o", "x", code=2,
+    )  # fmt: skip
+    assert "pins.txt, line 1" in message
+
+
+def test_indefinite_matrices_are_named_and_repaired_on_request(run, folder):
+    # a~b and b~c wholly, a~c not.
+    (folder / "chain.csv").write_text("tea,puncture,1\npuncture,cars,1\n")
+    arguments = ("chain.csv", "--vocabulary", "docs.jsonl", "--stemmer", "none", "-o", "s.matrix")
+    shown = " ".join(run("similarity", "build", *arguments).split())
+    assert "not positive semidefinite (an eigenvalue is -0.414)" in shown
+    assert "--definite would multiply similarities by 0.71" in shown
+    shown = " ".join(run("similarity", "check", "s.matrix").split())
+    assert "Similarities times 0.706 would do" in shown
+    record = json.loads(run("similarity", "check", "s.matrix", "--json"))
+    assert set(record) == {
+        "matrix", "files", "bytes", "symmetric", "dominant", "smallest_eigenvalue", "definite",
+        "factor", "seconds",
+    }  # fmt: skip
+    assert not record["definite"]
+    shown = run("similarity", "build", *arguments, "--definite", "--overwrite")
+    assert "multiplied by 0.706" in " ".join(shown.split())
+    assert "It is positive semidefinite" in run("similarity", "check", "s.matrix")
+    run("similarity", "build", *arguments, "--strategy", "dominant", "--overwrite")
+    assert "strictly diagonally dominant" in run("similarity", "check", "s.matrix")
+    run(
+        "similarity", "build", *arguments, "--strategy", "rows", "--overwrite", "--max-neighbors", 1
+    )
+    assert "asymmetric" in run("similarity", "check", "s.matrix")
+
+
+def test_check_finds_an_altered_file(run, folder):
+    built(run, "synonyms.txt", "--vocabulary", "docs.jsonl")
+    file = folder / "s.matrix" / "matrix" / "data.npy"
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+    assert "data.npy has changed" in run("similarity", "check", "s.matrix", code=1)
+
+
+def test_show_tells_facts_and_draws(run, folder):
+    built(run, "synonyms.txt", "--vocabulary", "docs.jsonl")
+    shown = run("similarity", "show", "s.matrix")
+    for part in ("terms", "synonyms.txt", "docs.jsonl", "neighbours (terms)", "█"):
+        assert part in shown
+    record = json.loads(run("similarity", "show", "s.matrix", "--json"))
+    assert set(record) == {"matrix", "bytes", "statistics", "histograms", "settings"}
+    assert sum(record["histograms"]["neighbors"]["counts"]) == record["statistics"]["n_terms"]
+    pytest.importorskip("matplotlib")
+    run("similarity", "show", "s.matrix", "--plot", "s.png")
+    assert (folder / "s.png").read_bytes().startswith(b"\x89PNG")
+    message = run("similarity", "show", "s.matrix", "--plot", "s.jpeg2", code=2)
+    assert "saved as .png" in message
+
+
+def test_neighbors_are_told_of_words_inside_and_outside(run, folder):
+    built(run, "vectors.txt", "synonyms.txt", "--vocabulary", "docs.jsonl")
+    assert "tyre" in run("similarity", "neighbors", "s.matrix", "tea")
+    first, second = map(
+        json.loads,
+        run("similarity", "neighbors", "s.matrix", "TEA", "cocoa", "--json", "-k", 1).splitlines(),
+    )
+    assert first["indexed"]
+    assert first["neighbors"][0]["word"] == "tyre"
+    assert not second["indexed"]
+    assert second["neighbors"][0]["word"] == "tea"
+    assert "vectors" in run("similarity", "neighbors", "s.matrix", "cocoa", "--origins")
+    message = run("similarity", "neighbors", "s.matrix", "xyzzyx", code=1)
+    assert "its sources do not know it" in message
+    built(run, "vectors.txt", "--vocabulary", "docs.jsonl", "--no-source", output="bare.matrix")
+    message = run("similarity", "neighbors", "bare.matrix", "cocoa", code=1)
+    assert "no source is kept with it" in message
+    message = run("similarity", "neighbors", "bare.matrix", "tea", "--origins", code=2)
+    assert "build it without --no-source" in message
+
+
+def test_a_difference_is_shown(run, folder):
+    built(run, "synonyms.txt", "--vocabulary", "docs.jsonl", "--stemmer", "none")
+    built(run, "vectors.txt", "--words", "words.txt", output="t.matrix")
+    shown = run("similarity", "diff", "s.matrix", "t.matrix", "-k", 3)
+    assert "automobiles ~ cars" in shown
+    assert "removed" in shown
+    assert "Added terms: moon, wheel" in shown
+    assert "pairs: 0 added, 1 removed" in shown
+    record = json.loads(run("similarity", "diff", "s.matrix", "t.matrix", "--json"))
+    assert record["changes"] == [
+        {
+            "left": "automobiles", "right": "cars", "before": pytest.approx(0.8), "after": 0,
+            "kind": "removed",
+        }
+    ]  # fmt: skip
+    same = run("similarity", "diff", "s.matrix", "s.matrix")
+    assert same.strip() == (
+        "pairs: 0 added, 0 removed, 0 changed, 1 equal; terms: 0 added, 0 removed."
+    )
+
+
+def test_an_index_takes_a_matrix_and_asks_its_sources_for_further_words(run, folder):
+    built(run, "vectors.txt", "--vocabulary", "docs.jsonl", "--stemmer", "none")
+    (folder / "more.jsonl").write_text('{"id": "drink", "text": "hot cocoa"}\n')
+    shown = run("index", "docs.jsonl", "more.jsonl", "-o", "a.index", "--similarity", "s.matrix")
+    assert "which has 22 of the 23 terms" in " ".join(shown.split())
+    assert json.loads(run("info", "a.index", "--json"))["analyzer"]["stemmer"] is None
+    record = json.loads(run("terms", "a.index", "cocoa", "--json"))
+    assert record["neighbors"][0]["word"] == "tea"
+    built(run, "vectors.txt", "--vocabulary", "docs.jsonl", "--no-source", output="bare.matrix")
+    shown = run("index", "docs.jsonl", "more.jsonl", "-o", "b.index", "--similarity", "bare.matrix")
+    assert "the others have no similar words" in " ".join(shown.split())
+    assert json.loads(run("terms", "b.index", "cocoa", "--json"))["neighbors"] == []
+    assert "drink" in run("search", "b.index", "cocoa")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--stemmer", "english"], "were not stemmed"),
+        (["--plain"], "--plain and --similarity exclude each other"),
+        (["--vectors", "english"], "--vectors and --similarity exclude each other"),
+        (["--max-neighbors", "3"], "--max-neighbors was settled"),
+    ],
+)
+def test_what_contradicts_a_matrix_is_refused(run, folder, arguments, message):
+    built(run, "synonyms.txt", "--vocabulary", "docs.jsonl", "--stemmer", "none")
+    shown = run(
+        "index", "docs.jsonl", "-o", "a.index", "--similarity", "s.matrix", *arguments, code=2
+    )
+    assert message in shown
+    assert not (folder / "a.index").exists()
+
+
+def test_a_matrix_of_quite_other_words_is_refused(run, folder):
+    (folder / "other.txt").write_text("zebra\ngnu\n")
+    built(run, "english", "--words", "other.txt")
+    shown = run("index", "docs.jsonl", "-o", "a.index", "--similarity", "s.matrix", code=2)
+    assert "s.matrix has none of the 22 words" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["wordnt", "V"], 2, "the source 'wordnt' is not understood. A source is one of the names"),
+        (["nowhere.vec", "V"], 1, "there is no file nowhere.vec. A source is one of"),
+        (["english"], 2, "come from --vocabulary FILE"),
+        (["english", "V", "--words", "words.txt"], 2, "give one of the two"),
+        (["english", "V", "--join", "best"], 2, "no join 'best'; choose one of strongest"),
+        (["english", "V", "--order", "alphabet"], 2, "no order 'alphabet'; choose one of rare"),
+        (["english", "V", "--strategy", "greedy"], 2, "strategy is 'greedy'; choose one of"),
+        (["english", "V", "--strategy", "rows", "--definite"], 2, "leave --definite out"),
+        (["english", "V", "--min-similarity", "2"], 2, "min_similarity is 2.0"),
+        (["english", "V", "--min-df", "few"], 2, "--min-df is 'few'"),
+        (["english", "V", "--exponent", "-1"], 2, "exponent is -1"),
+        (["edit-distance", "V", "--exponent", "2"], 2, "--threshold and --exponent are of vectors"),
+        (["texts", "--words", "words.txt"], 2, "'texts' learns from texts, and there are none"),
+        (["--words", "words.txt"], 2, "no source was named, and there are no texts"),
+        (["english", "V", "--stemmer", "klingon"], 2, "no stemmer 'klingon'"),
+        (["english", "V", "--decisions", "nowhere"], 1, "nowhere: No such file"),
+        (["vectors:synonyms.txt", "V"], 2, "synonyms.txt"),
+        (["english", "--vocabulary", "nowhere.txt"], 1, "nowhere.txt: No such file"),
+        (["english", "V", "-o", "no/where"], 1, "the folder no does not exist"),
+        (["english", "V", "-o", "docs.jsonl"], 1, "docs.jsonl exists already"),
+    ],
+)
+def test_every_error_is_one_clear_line(run, folder, arguments, code, message):
+    given = []
+    for argument in arguments:
+        given += ["--vocabulary", "docs.jsonl"] if argument == "V" else [argument]
+    if "-o" not in given:
+        given += ["-o", "s.matrix"]
+    before = sorted(folder.rglob("*"))
+    shown = run("similarity", "build", *given, code=code)
+    assert message in shown
+    assert shown.startswith("softcosine: ")
+    assert shown.count("\n") == 1
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_the_output_is_needed_and_not_overwritten_unasked(run, folder):
+    message = run("similarity", "build", "english", "--vocabulary", "docs.jsonl", code=2)
+    assert "-o MATRIX" in message
+    built(run, "synonyms.txt", "--vocabulary", "docs.jsonl")
+    message = run(
+        "similarity", "build", "english", "--vocabulary", "docs.jsonl", "-o", "s.matrix", code=1
+    )
+    assert "exists already" in message
+    assert TermSimilarityMatrix.load("s.matrix").settings["sources"] == ["synonyms.txt"]
+    for command in ("show", "check"):
+        assert "there is no matrix at nowhere" in run("similarity", command, "nowhere", code=1)
+
+
+@pytest.mark.parametrize(
+    ("content", "is_vectors"),
+    [
+        ("2 3\ntea 1 0 1\ntyre 1 1 0\n", True),
+        ("\ntea 1e-3 -.5 1\n", True),
+        ("new york 0.5 0.25\n", True),
+        ("tea, cocoa\n", False),
+        ("tea\tcocoa\t0.5\n", False),
+        ("tea cocoa coffee\n", False),
+        ("# 1 2 3\npc 3 => computer\n", False),
+    ],
+)
+def test_files_are_told_apart_by_what_is_in_them(tmp_path, content, is_vectors):
+    import gzip
+
+    from softcosine.cli.sources import _told
+
+    for suffix, data in ((".txt", content.encode()), (".txt.gz", gzip.compress(content.encode()))):
+        path = tmp_path / f"a{suffix}"
+        path.write_bytes(data)
+        assert _told(str(path)) == ("vectors" if is_vectors else "synonyms", str(path))
+
+
+def test_endings_and_kinds_tell_what_a_source_is(tmp_path):
+    from softcosine.cli.sources import _told
+
+    for name, kind in (("a.vec", "vectors"), ("a.npz", "vectors"), ("a.csv.gz", "synonyms")):
+        (tmp_path / name).write_text("x")
+        assert _told(str(tmp_path / name))[0] == kind
+    assert _told("synonyms:a.vec") == ("synonyms", "a.vec")
+    assert _told("wordnet") == ("wordnet", "")
+    assert _told("wordnet:/usr/share/wordnet") == ("wordnet", "/usr/share/wordnet")
+    (tmp_path / "wn").mkdir()
+    (tmp_path / "wn" / "data.noun").write_text("")
+    assert _told(str(tmp_path / "wn"))[0] == "wordnet"
+
+
+@pytest.fixture
+def breaking(monkeypatch):
+    """Small chunks, and a source that is interrupted at its third question."""
+    monkeypatch.setattr(answers, "CHUNK_TERMS", 5)
+    asked = []
+    ask = EmbeddingSimilarity.neighbors
+
+    def interrupted(self, terms, among, **options):
+        asked.append(len(terms))
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return ask(self, terms, among, **options)
+
+    monkeypatch.setattr(EmbeddingSimilarity, "neighbors", interrupted)
+    return asked
+
+
+def test_an_interrupted_build_leaves_nothing_half_written_and_goes_on(run, folder, breaking):
+    command = ("similarity", "build", "vectors.txt", "--vocabulary", "docs.jsonl", "-o", "s.matrix")
+    message = run(*command, code=130)
+    assert "the same command goes on from what was found; .s.matrix.building keeps it" in message
+    assert "nothing was left half-written" in message
+    assert not (folder / "s.matrix").exists()
+    n_before = len(breaking)
+    run(*command)
+    assert len(breaking) == n_before + 3  # of five chunks the first two were there
+    assert not (folder / ".s.matrix.building").exists()
+    S = TermSimilarityMatrix.load("s.matrix", verify=True)
+    run(*command[:-1], "t.matrix", "--in-one-piece")
+    other = TermSimilarityMatrix.load("t.matrix")
+    for left, right in zip(S.arrays, other.arrays, strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+def test_in_one_piece_nothing_is_kept(run, folder, breaking):
+    breaking += [0, 0]
+    message = run(
+        "similarity", "build", "vectors.txt", "--vocabulary", "docs.jsonl", "-o", "s.matrix",
+        "--in-one-piece", code=130,
+    )  # fmt: skip
+    assert "keeps" not in message
+    assert not any(path.name.startswith((".s", "s.m")) for path in folder.iterdir())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
+def test_a_build_that_is_stopped_from_outside_goes_on(folder):
+    # Slow enough to be met in the middle: every question waits.
+    code = (
+        "import time\nfrom softcosine.cli.app import main\nfrom softcosine.matrix import answers\n"
+        "from softcosine.sources.thesaurus import ThesaurusSimilarity as T\n"
+        "answers.CHUNK_TERMS = 2\nask = T.neighbors\n"
+        "def slow(*a, **k):\n    time.sleep(0.2)\n    return ask(*a, **k)\n"
+        "T.neighbors = slow\n"
+        "main('similarity build synonyms.txt --vocabulary docs.jsonl -o s.matrix'.split())"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
+    kept = folder / ".s.matrix.building"
+    while child.poll() is None and len(list(kept.glob("answer-*.npz"))) < 2:
+        time.sleep(0.01)
+    child.send_signal(signal.SIGTERM)
+    _, _ = child.communicate()
+    assert child.returncode == 128 + signal.SIGTERM
+    assert not (folder / "s.matrix").exists()
+    n_kept = len(list(kept.glob("answer-*.npz")))
+    assert n_kept >= 2
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    TermSimilarityMatrix.load(folder / "s.matrix", verify=True)
+    assert not kept.exists()
+
+
+def test_documents_may_come_from_standard_input(run, folder, monkeypatch):
+    class Stdin:
+        buffer = io.BufferedReader(io.BytesIO(b"tea and cocoa\nthe tyre\n"))
+
+    monkeypatch.setattr("sys.stdin", Stdin)
+    S = built(run, "vectors.txt", "--vocabulary", "-", "--stemmer", "none")
+    assert S.vocabulary.terms == ("and", "cocoa", "tea", "the", "tyre")
+
+
+def test_on_one_scale_what_cannot_be_calibrated_is_named(run, folder):
+    shown = run(
+        "similarity", "build", "english", "edit-distance", "--calibrate", "--vocabulary",
+        "docs.jsonl", "-o", "s.matrix",
+    )  # fmt: skip
+    assert "no calibration for edit-distance" in " ".join(shown.split())
+    assert TermSimilarityMatrix.load("s.matrix").settings["calibrated"]

@@ -1,0 +1,118 @@
+"""Files of an index that were altered in full size: an error of ours or an answer, no crash."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+
+import numpy as np
+import pytest
+
+from softcosine.errors import CorruptIndexError, SoftCosineError
+from softcosine.index.soft_index import SoftIndex
+from softcosine.index.soft_neighbors import SoftNeighbors
+from softcosine.matrix.ranges import check_starts, check_values
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from toys import ToySource
+
+TEXTS = ["a flat tyre on my bike bike", "tea and coffee", "the tire of a bike", "tea tea tea"]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    path = tmp_path_factory.mktemp("damage") / "x"
+    index = SoftIndex.from_texts(TEXTS, source=ToySource({("tyre", "tire"): 0.8}))
+    index.save(path)
+    return path
+
+
+@pytest.fixture
+def damaged(saved, tmp_path):
+    def damage(name, change):
+        path = shutil.copytree(saved, tmp_path / "x", dirs_exist_ok=True)
+        file = path / name
+        content = bytearray(file.read_bytes())
+        start = 128 if name.endswith(".npy") else 0
+        change(content, start)
+        file.write_bytes(content)
+        return path
+
+    return damage
+
+
+def all_ones(content, start):
+    content[start:] = b"\xff" * (len(content) - start)
+
+
+def random(content, start):
+    content[start:] = np.random.default_rng(0).bytes(len(content) - start)
+
+
+def first_byte(content, start):
+    if len(content) > start:
+        content[start] ^= 0x40
+
+
+CHECKED = [
+    *("matrix/indptr.npy", "matrix/indices.npy"),
+    *("segment-0/documents.npy", "segment-0/pointers.npy", "segment-0/terms.npy"),
+    *("segment-0/term_groups.npy", "segment-0/group_starts.npy", "segment-0/levels.npy"),
+    *("segment-0/group_levels.npy", "segment-0/frequencies.npy", "matrix/data.npy"),
+    *("vocabulary/term_offsets.npy", "document_frequencies.npy"),
+]
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_impossible_numbers_are_found_on_opening(damaged, name):
+    with pytest.raises(CorruptIndexError, match=r"verify|rise from 0|decrease|fit together"):
+        SoftIndex.open(damaged(name, all_ones))
+
+
+@pytest.mark.parametrize("change", [all_ones, random, first_byte])
+def test_no_damage_leads_to_a_crash_or_to_nan(saved, damaged, change):
+    names = [path.relative_to(saved).as_posix() for path in saved.rglob("*") if path.is_file()]
+    for name in names:
+        with contextlib.suppress(SoftCosineError):
+            index = SoftIndex.open(damaged(name, change))
+            for ranking in ("soft_bm25", "soft_cosine"):
+                for hits in (
+                    index.search("tire tea", ranking=ranking),
+                    index.similar("0", ranking=ranking),
+                ):
+                    assert np.isfinite([hit.score for hit in hits]).all()
+        shutil.copyfile(saved / name, damaged(name, lambda *_: None) / name)
+
+
+def test_a_damaged_matrix_is_found_on_loading(tmp_path):
+    S = TermSimilarityMatrix.from_matrix([[1, 0.5], [0.5, 1]])
+    S.save(tmp_path / "S")
+    file = tmp_path / "S" / "matrix" / "indices.npy"
+    content = bytearray(file.read_bytes())
+    all_ones(content, 128)
+    file.write_bytes(content)
+    with pytest.raises(CorruptIndexError, match="a number in matrix/indices"):
+        SoftNeighbors(TermSimilarityMatrix.load(tmp_path / "S"))
+
+
+def test_counts_that_do_not_fit_together_are_found(damaged, saved):
+    np.save(saved.with_name("other.npy"), np.zeros(3, np.int64))
+    path = damaged("document_frequencies.npy", lambda *_: None)
+    SoftIndex.open(path)
+    file = path / "document_frequencies.npy"
+    np.save(file, np.full(np.load(file).shape, 99))
+    with pytest.raises(CorruptIndexError, match="document_frequencies is not between 0 and 4"):
+        SoftIndex.open(path)
+
+
+@pytest.mark.parametrize("starts", [[], [1, 2], [0, 3, 2], [0, 1]])
+def test_starts_rise_from_zero_to_the_end(starts):
+    check_starts("x", np.array([0, 0, 2]), 2)
+    with pytest.raises(CorruptIndexError, match="do not rise from 0 to 2"):
+        check_starts("x", np.array(starts, np.int64), 2)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, -1.0])
+def test_values_are_finite_and_not_too_small(value):
+    check_values("x", np.array([0.0, 1.0]), least=0.0)
+    with pytest.raises(CorruptIndexError, match="no possible one"):
+        check_values("x", np.array([0.0, value]), least=0.0)
