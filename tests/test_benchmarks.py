@@ -157,3 +157,18 @@ def test_edit_distance(benchmark):
     rows = script.joins(words, runs=1) + script.joins_at_scale(words, runs=1)
     rows += script.single_words(words, runs=1, n_asked=2)
     assert len(rows) == 13
+
+
+def test_neighbors(benchmark):
+    script = benchmark("neighbors")
+    words = tuple(f"w{i}" for i in range(300))
+    rows = script.race(words, script.made(300, 8), runs=1, what="tiny")
+    assert {"bare sgemm", "softcosine, all words at once"} <= {row["contestant"] for row in rows}
+
+
+def test_build_matrix(benchmark):
+    script = benchmark("build_matrix")
+    rows, facts = script.race(200, runs=1, slow_runs=1)
+    assert len(rows) in (2, 3)
+    assert facts["entries a column"] >= facts["entries a column, gensim"]
+    assert len(script.assembly(500, runs=1)) == 2
