@@ -103,7 +103,7 @@ def check(source: EmbeddingSimilarity, words: tuple[str, ...], vectors: Floats) 
             raise SystemExit("search with and without symmetry differ; compare no times.")
         cosines[row, i] = -1.0
         best = np.sort(cosines[row])[::-1][:K]
-        best = (best[best >= 0.3] ** 2).astype(np.float32)
+        best = (best[best >= source.threshold] ** source.exponent).astype(np.float32)
         found = np.array(rows_of(apart, row)[1])
         if found.shape != best.shape or np.abs(found - best).max(initial=0.0) > 1e-6:
             raise SystemExit("the neighbours are not those of float64; compare no times.")

@@ -122,15 +122,15 @@ def texts() -> list[TermSimilaritySource]:
 
 
 def association() -> list[TermSimilaritySource]:
-    return [AssociationSimilarity.fit(news())]
+    return [AssociationSimilarity.fit(news(), exponent=1.0, max_neighbors=100)]
 
 
 def second_order() -> list[TermSimilaritySource]:
-    return [SecondOrderSimilarity.fit(news())]
+    return [SecondOrderSimilarity.fit(news(), exponent=1.0, max_neighbors=100)]
 
 
 def regression() -> list[TermSimilaritySource]:
-    return [RegressionSimilarity.fit(news(), max_terms=8_000)]
+    return [RegressionSimilarity.fit(news(), max_terms=8_000, exponent=1.0, max_neighbors=100)]
 
 
 def wordnet(measure: Literal["path", "wu_palmer", "lin"]) -> list[TermSimilaritySource]:

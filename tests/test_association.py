@@ -113,7 +113,9 @@ def corpus(n_docs: int = 60, *, seed: int = 0) -> list[list[str]]:
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_terms_of_one_topic_are_more_similar(measure: str) -> None:
-    fitted = AssociationSimilarity.fit(analyze(corpus()), measure=measure, threshold=0.0)
+    fitted = AssociationSimilarity.fit(
+        analyze(corpus()), measure=measure, threshold=0.0, exponent=1
+    )
     same = fitted.similarities(["wheel1"] * 5, [f"wheel{i}" for i in range(2, 7)])
     other = fitted.similarities(["wheel1"] * 5, [f"moon{i}" for i in range(2, 7)])
     assert same.mean() > 0.1
@@ -209,5 +211,5 @@ def test_settings_out_of_range_are_refused(setting: dict[str, float]) -> None:
 def test_what_it_was_learned_with_is_kept() -> None:
     fitted = AssociationSimilarity.fit(analyze(corpus()), window=3)
     assert isinstance(fitted, LearnedPairs)
-    assert fitted.learned == {"measure": "npmi", "window": 3}
+    assert fitted.learned == {"measure": "npmi", "window": 3, "exponent": 3.0}
     assert "measure='npmi', window=3" in repr(fitted)

@@ -102,7 +102,7 @@ def corpus(n_docs: int = 60, *, seed: int = 0) -> list[list[str]]:
 
 
 def test_terms_of_one_topic_are_similar() -> None:
-    fitted = CooccurrenceSimilarity.fit(analyze(corpus()), dimensions=4)
+    fitted = CooccurrenceSimilarity.fit(analyze(corpus()), dimensions=4, exponent=2)
     same = fitted.similarities(["wheel1"] * 5, [f"wheel{i}" for i in range(2, 7)])
     other = fitted.similarities(["wheel1"] * 5, [f"moon{i}" for i in range(2, 7)])
     assert same.min() > 0.05

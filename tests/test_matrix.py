@@ -29,7 +29,11 @@ from softcosine.matrix.definiteness import (
     smallest_eigenvalue,
 )
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.combine import strongest
+from softcosine.sources.cooccurrence import CooccurrenceSimilarity
 from softcosine.sources.embedding import EmbeddingSimilarity
+from softcosine.sources.source import usual_neighbors
+from softcosine.text.corpus import analyze
 from softcosine.text.vocabulary import Vocabulary
 from toys import SavableToySource, ToySource, similarity_matrix
 
@@ -785,3 +789,18 @@ def test_a_large_matrix_with_a_crowded_spectrum_is_made_definite():
     _, factor = shrink_to_definite(S)
     assert factor * 1.8 < 1
     assert factor == pytest.approx(0.999 / 1.8, rel=1e-3)
+
+
+def test_a_source_may_advise_how_many_neighbours_a_term_has():
+    random = np.random.default_rng(0)
+    texts = [" ".join(f"w{i}x" for i in random.integers(0, 30, 20)) for _ in range(60)]
+    texts = [text.translate(str.maketrans("0123456789", "abcdefghij")) for text in texts]
+    analyzed = analyze(texts)
+    learned = CooccurrenceSimilarity.fit(analyzed, dimensions=2, threshold=0.0)
+    few = TermSimilarityMatrix.from_source(learned, analyzed.vocabulary, warn=False)
+    many = TermSimilarityMatrix.from_source(
+        learned, analyzed.vocabulary, max_neighbors=20, warn=False
+    )
+    assert few.statistics().max_neighbors == few.settings["max_neighbors"] == 10
+    assert many.statistics().max_neighbors > 10
+    assert usual_neighbors(strongest(learned)) == 100

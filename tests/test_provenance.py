@@ -100,8 +100,8 @@ def test_guards_scales_and_calibrations_are_told() -> None:
 def test_sources_of_one_name_are_numbered() -> None:
     one = EmbeddingSimilarity(["a", "b"], [[3, 4], [4, 3]])
     other = EmbeddingSimilarity(["a", "b"], [[1, 0], [4, 3]])
-    assert told(strongest(one, scaled(other, 0.5)), "a", "b") == "vectors 1 0.92 (vectors 2 0.64)"
-    assert told(one, "a", "b") == "vectors 0.92"
+    assert told(strongest(one, scaled(other, 0.5)), "a", "b") == "vectors 1 0.85 (vectors 2 0.41)"
+    assert told(one, "a", "b") == "vectors 0.85"
 
 
 def test_names_are_short_and_known_after_a_copy() -> None:

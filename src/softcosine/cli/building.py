@@ -38,7 +38,7 @@ class Plan:
     join: str
     calibrate: bool
     decisions: Path | None
-    max_neighbors: int
+    max_neighbors: int | None
     min_similarity: float
     threshold: float | None
     exponent: float | None
@@ -72,7 +72,7 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
         raise InvalidInputError(
             f"there is no order {plan.order!r}; choose one of {', '.join(_ORDERS)}."
         )
-    rules = Rules(plan.max_neighbors, plan.min_similarity, plan.strategy)  # type: ignore[arg-type]
+    Rules(plan.max_neighbors or 0, plan.min_similarity, plan.strategy)  # type: ignore[arg-type]
     decisions = _decisions(plan.decisions)
     if plan.definite and plan.strategy == "rows":
         raise InvalidInputError(
@@ -90,7 +90,9 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
         S = TermSimilarityMatrix.from_source(
             source,
             corpus.vocabulary,
-            **rules.to_dict(),
+            max_neighbors=plan.max_neighbors,
+            min_similarity=plan.min_similarity,
+            strategy=plan.strategy,  # type: ignore[arg-type]
             order=_ORDERS[plan.order],
             definite=plan.definite,
             guard=False,  # it is guarded already, where it is to be

@@ -74,7 +74,10 @@ def index(
         typer.Option(help="soft_cosine, inner_product, expanded_cosine or soft_bm25."),
     ] = None,
     max_neighbors: Annotated[
-        int | None, typer.Option(min=0, help="Most similar words that a word has.")
+        int | None,
+        typer.Option(
+            min=0, help="Most similar words that a word has [100; 10 where texts alone teach]."
+        ),
     ] = None,
     min_df: Annotated[
         str | None,

@@ -58,8 +58,11 @@ def build(
         typer.Option(metavar="FILE", help="Pairs that a person pins, forbids or weighs."),
     ] = None,
     max_neighbors: Annotated[
-        int, typer.Option(min=0, help="Most similar words that a word has.")
-    ] = 100,
+        int | None,
+        typer.Option(
+            min=0, help="Most similar words that a word has [100; 10 where texts alone teach]."
+        ),
+    ] = None,
     min_similarity: Annotated[
         float, typer.Option(metavar="S", help="Leave out similarities below it.")
     ] = 0.0,

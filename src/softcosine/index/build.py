@@ -45,7 +45,7 @@ def build(
     analyzer: Analyzer | None,
     weighting: Weighting | None,
     ranking: str,
-    max_neighbors: int,
+    max_neighbors: int | None,
     min_df: int | float,
     max_df: int | float,
     progress: Progress | None,

@@ -82,7 +82,7 @@ class SoftIndex:
         analyzer: Analyzer | None = None,
         weighting: Weighting | None = None,
         ranking: str = RANKING,
-        max_neighbors: int = 100,
+        max_neighbors: int | None = None,
         min_df: int | float = 1,
         max_df: int | float = 1.0,
         progress: Progress | None = None,
@@ -111,8 +111,9 @@ class SoftIndex:
             and b of it.
         ranking : {"soft_bm25", "soft_cosine", "inner_product", "expanded_cosine"}
             The default of searches; see `softcosine.index.rankings`.
-        max_neighbors : int
-            Most neighbours of a term in S.
+        max_neighbors : int, optional
+            Most neighbours of a term in S. 100 by default, 10 where similarities come from the
+            texts alone.
         min_df, max_df : int or float
             See `softcosine.analyze`.
         progress : callable, optional

@@ -27,7 +27,7 @@ from softcosine.matrix.restriction import restricted
 from softcosine.matrix.rules import Order, Rules, Strategy, is_count
 from softcosine.matrix.statistics import MatrixStatistics, matrix_statistics
 from softcosine.matrix.stored import matrix_state, read_matrix_state, stored_source, write_matrix
-from softcosine.sources.source import TermSimilaritySource
+from softcosine.sources.source import TermSimilaritySource, usual_neighbors
 from softcosine.storage import Folder, open_folder
 from softcosine.text.vocabulary import Vocabulary
 
@@ -78,7 +78,7 @@ class TermSimilarityMatrix:
         source: TermSimilaritySource,
         vocabulary: Vocabulary,
         *,
-        max_neighbors: int = 100,
+        max_neighbors: int | None = None,
         min_similarity: float = 0.0,
         strategy: Strategy = "symmetric",
         order: Order | ArrayLike = "rare_first",
@@ -96,8 +96,9 @@ class TermSimilarityMatrix:
             Asked for neighbours inside the vocabulary only, so that others never use up a column's
             limit; a column is filled to it while there are neighbours with room.
         vocabulary : Vocabulary
-        max_neighbors : int
-            Most off-diagonal entries in a column.
+        max_neighbors : int, optional
+            Most off-diagonal entries in a column. 100 by default, 10 for a source that was learned
+            from a corpus alone.
         min_similarity : float
             Similarities below it are left out.
         strategy, order
@@ -122,10 +123,12 @@ class TermSimilarityMatrix:
             If a setting is unknown, the source breaks its promises, or it cannot be saved and so
             not be resumed.
         """
+        source = guarded(source, guard)
+        limit = usual_neighbors(source) if max_neighbors is None else max_neighbors
         made = build(
-            guarded(source, guard),
+            source,
             vocabulary,
-            Rules(max_neighbors, min_similarity, strategy),
+            Rules(limit, min_similarity, strategy),
             order,
             progress=progress,
             resume=resume,

@@ -115,8 +115,8 @@ class AssociationSimilarity(LearnedPairs):
         max_terms: int = 30_000,
         evidence: float = 5.0,
         threshold: float = 0.2,
-        exponent: float = 1.0,
-        max_neighbors: int = 100,
+        exponent: float = 3.0,
+        max_neighbors: int = 10,
         progress: Callable[[int, int], None] | None = None,
     ) -> AssociationSimilarity:
         """Learn from a corpus.
@@ -137,9 +137,9 @@ class AssociationSimilarity(LearnedPairs):
             kappa above: pairs that met so often count half. 0 takes every value as it is.
         threshold : float, default 0.2
             t above, in [0, 1].
-        exponent : float, default 1.0
+        exponent : float, default 3.0
             e above.
-        max_neighbors : int, default 100
+        max_neighbors : int, default 10
             How many others each term chooses; a pair stays that either of its terms chose.
         progress : callable, optional
             Called as ``progress(done, total)``, in terms.
@@ -177,7 +177,7 @@ class AssociationSimilarity(LearnedPairs):
                 exponent=exponent,
                 max_neighbors=max_neighbors,
             )
-        learned = {"measure": measure, "window": window}
+        learned = {"measure": measure, "window": window, "exponent": float(exponent)}
         return cls._of(known.names, known.rows, S, learned)
 
 

@@ -67,7 +67,7 @@ class CooccurrenceSimilarity:
         smoothing: float = 0.75,
         evidence: float = 10.0,
         threshold: float = 0.3,
-        exponent: float = 2.0,
+        exponent: float = 4.0,
         progress: Callable[[int, int], None] | None = None,
     ) -> CooccurrenceSimilarity:
         """Learn from a corpus.
@@ -124,6 +124,11 @@ class CooccurrenceSimilarity:
             weights=np.sqrt(known.frequencies / (known.frequencies + evidence)),
         )
         return cls(EmbeddingSimilarity.of_table(table, threshold=threshold, exponent=exponent))
+
+    @property
+    def usual_neighbors(self) -> int:
+        """How many neighbours a term should have in S: more than so few cost rankings."""
+        return 10
 
     @property
     def words(self) -> tuple[str, ...]:

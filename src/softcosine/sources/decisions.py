@@ -22,6 +22,7 @@ from softcosine.sources.source import (
     equal_strings,
     source_from_state,
     state_of,
+    usual_neighbors,
 )
 from softcosine.text.packing import pack_strings, unpack_strings
 
@@ -105,6 +106,11 @@ class DecidedSimilarity:
     def decisions(self) -> Decisions:
         """What was decided."""
         return self._decisions
+
+    @property
+    def usual_neighbors(self) -> int:
+        """What the source advises; see `softcosine.sources.source.usual_neighbors`."""
+        return usual_neighbors(self._source)
 
     def __repr__(self) -> str:
         return f"decided({self._source!r}, {len(self._decisions)} decisions)"

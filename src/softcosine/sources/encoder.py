@@ -69,7 +69,7 @@ class EncoderSimilarity:
     ...     return [[term.count(letter) for letter in "abcdefgr"] for term in terms]
     >>> source = EncoderSimilarity(letters)
     >>> source.similarities(["bread", "bread"], ["beard", "cage"]).tolist()
-    [1.0, 0.20000000298023224]
+    [1.0, 0.03999999910593033]
     """
 
     __slots__ = ("_name", "_similarity", "_table")
@@ -82,7 +82,7 @@ class EncoderSimilarity:
         name: str | None = None,
         batch_size: int = 256,
         threshold: float = 0.3,
-        exponent: float = 2.0,
+        exponent: float = 4.0,
         progress: Progress | None = None,
     ) -> None:
         if batch_size < 1:

@@ -22,6 +22,7 @@ from softcosine.sources.source import (
     equal_strings,
     source_from_state,
     state_of,
+    usual_neighbors,
 )
 from softcosine.text.packing import pack_strings, unpack_strings
 
@@ -101,6 +102,11 @@ class Guarded:
     def isolate_digits(self) -> bool:
         """Whether terms with digits are similar to themselves only."""
         return self._isolate_digits
+
+    @property
+    def usual_neighbors(self) -> int:
+        """What the source advises; see `softcosine.sources.source.usual_neighbors`."""
+        return usual_neighbors(self._source)
 
     def __repr__(self) -> str:
         return (

@@ -62,6 +62,11 @@ class LearnedPairs:
         return dict(self._learned)
 
     @property
+    def exponent(self) -> float:
+        """Power that the values were raised to."""
+        return float(self._learned.get("exponent", 1.0))
+
+    @property
     def matrix(self) -> csr_array:
         """The similarities of the terms, float32, symmetric, without the diagonal."""
         return self._pairs.matrix

@@ -123,8 +123,8 @@ def origins(source: TermSimilaritySource, left: Terms, right: Terms) -> list[Ori
     >>> source = pinned(strongest(vectors), {("tyre", "tire"): 0.95})
     >>> for origin in origins(source, ["tyre", "tyre"], ["tire", "hoop"]):
     ...     print(origin)
-    pinned 0.95 (vectors 0.92)
-    vectors 0.92
+    pinned 0.95 (vectors 0.85)
+    vectors 0.85
     """
     n_pairs = check_pairs(left, right)
     names = _Names(source)

@@ -53,7 +53,7 @@ class RegressionSimilarity(LearnedPairs):
     >>> texts = ["river bank", "money bank", "bank", "river bank", "money bank", "tree"] * 5
     >>> source = RegressionSimilarity.fit(analyze(texts))
     >>> source.similarities(["bank", "bank", "river"], ["river", "money", "money"]).round(2)
-    array([0.65, 0.65, 0.  ], dtype=float32)
+    array([0.42, 0.42, 0.  ], dtype=float32)
     """
 
     __slots__ = ()
@@ -70,8 +70,8 @@ class RegressionSimilarity(LearnedPairs):
         max_terms: int = 15_000,
         precision: Literal["single", "double"] = "single",
         threshold: float = 0.05,
-        exponent: float = 1.0,
-        max_neighbors: int = 100,
+        exponent: float = 2.0,
+        max_neighbors: int = 10,
         progress: Callable[[int, int], None] | None = None,
     ) -> RegressionSimilarity:
         """Learn from a corpus.
@@ -91,9 +91,9 @@ class RegressionSimilarity(LearnedPairs):
             Of the inverse: 4 or 8 bytes for every two terms, 0.9 or 1.8 GB for 15,000 terms.
         threshold : float, default 0.05
             t above, in [0, 1].
-        exponent : float, default 1.0
+        exponent : float, default 2.0
             e above.
-        max_neighbors : int, default 100
+        max_neighbors : int, default 10
             How many others each term chooses; a pair stays that either of its terms chose.
         progress : callable, optional
             Called as ``progress(done, total)``, in steps of the inversion.
@@ -131,7 +131,9 @@ class RegressionSimilarity(LearnedPairs):
             exponent=exponent,
             max_neighbors=max_neighbors,
         )
-        return cls._of(known.names, known.rows, S, {"penalty": penalty})
+        return cls._of(
+            known.names, known.rows, S, {"penalty": penalty, "exponent": float(exponent)}
+        )
 
 
 def _gram(known: Company, penalty: float, dtype: np.dtype[Any]) -> NDArray[Any]:

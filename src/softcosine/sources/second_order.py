@@ -67,8 +67,8 @@ class SecondOrderSimilarity(LearnedPairs):
         smoothing: float = 0.75,
         evidence: float = 10.0,
         threshold: float = 0.1,
-        exponent: float = 1.0,
-        max_neighbors: int = 100,
+        exponent: float = 3.0,
+        max_neighbors: int = 10,
         progress: Callable[[int, int], None] | None = None,
     ) -> SecondOrderSimilarity:
         """Learn from a corpus.
@@ -93,9 +93,9 @@ class SecondOrderSimilarity(LearnedPairs):
             is.
         threshold : float, default 0.1
             t above, in [0, 1].
-        exponent : float, default 1.0
+        exponent : float, default 3.0
             e above.
-        max_neighbors : int, default 100
+        max_neighbors : int, default 10
             How many others each term chooses, exactly the best; a pair stays that either of its
             terms chose.
         progress : callable, optional
@@ -129,7 +129,7 @@ class SecondOrderSimilarity(LearnedPairs):
             exponent=exponent,
             max_neighbors=max_neighbors,
         )
-        return cls._of(known.names, known.rows, S, {"window": window})
+        return cls._of(known.names, known.rows, S, {"window": window, "exponent": float(exponent)})
 
 
 def _cosines(

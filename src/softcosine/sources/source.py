@@ -24,7 +24,10 @@ __all__ = [
     "register_source",
     "source_from_state",
     "state_of",
+    "usual_neighbors",
 ]
+
+_USUAL_NEIGHBORS = 100
 
 
 @runtime_checkable
@@ -183,6 +186,15 @@ def check_pairs(left: Sequence[str], right: Sequence[str]) -> int:
             f"left has {len(left)} terms but right has {len(right)}; similarities are of pairs."
         )
     return len(left)
+
+
+def usual_neighbors(source: TermSimilaritySource) -> int:
+    """Return how many neighbours a term has at most in S, where nobody says.
+
+    100, unless the source advises another number by an attribute `usual_neighbors`: what a small
+    corpus teaches is good for the nearest few only (docs/similarity.md).
+    """
+    return int(getattr(source, "usual_neighbors", _USUAL_NEIGHBORS))
 
 
 def check_limit(max_neighbors: int) -> None:
