@@ -364,7 +364,10 @@ class Lying(ToySource):
     ("answer", "message"),
     [
         (replace(good_neighbors(), indices=np.array([1, 3, 0], "i4")), "names neighbours 0 to 3"),
-        (replace(good_neighbors(), indices=np.array([1.0, 2, 0])), "names neighbours 0.0 to 2.0"),
+        (
+            replace(good_neighbors(), indices=np.array([1.0, 2, 0])),
+            "a flat array of integers",
+        ),
         (
             replace(good_neighbors(), similarities=np.array([0.5, np.nan, 1], "f")),
             "similarity of nan",

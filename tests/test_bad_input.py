@@ -17,6 +17,14 @@ from softcosine.errors import InvalidInputError, SoftCosineError
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.soft_neighbors import SoftNeighbors
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.antonyms import Antonyms
+from softcosine.sources.association import AssociationSimilarity
+from softcosine.sources.cooccurrence import CooccurrenceSimilarity
+from softcosine.sources.decision_files import read_decisions
+from softcosine.sources.embedding import EmbeddingSimilarity
+from softcosine.sources.regression import RegressionSimilarity
+from softcosine.sources.second_order import SecondOrderSimilarity
+from softcosine.sources.thesaurus import ThesaurusSimilarity
 from softcosine.space import measures, transforms
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
@@ -218,3 +226,82 @@ SLIPS = {
 def test_likely_slips_are_named(slip):
     with pytest.raises(InvalidInputError):
         SLIPS[slip]()
+
+
+WORDS = ["tyre", "tire"]
+FITTED = (
+    *(CooccurrenceSimilarity, AssociationSimilarity),
+    *(SecondOrderSimilarity, RegressionSimilarity),
+)
+TO_BE_WRAPPED = {
+    "identity": lambda: TermSimilarityMatrix.identity(WORDS),
+    "from_matrix": lambda: TermSimilarityMatrix.from_matrix(np.eye(2), WORDS),
+    "from_source": lambda: TermSimilarityMatrix.from_source(ToySource({}), WORDS),
+    "restricted": lambda: similarity_matrix(np.eye(2)).restricted(WORDS),
+    "extend": lambda: similarity_matrix(np.eye(2)).extend(WORDS, ToySource({})),
+}
+
+
+@pytest.mark.parametrize("place", TO_BE_WRAPPED)
+def test_a_list_of_words_is_no_vocabulary_and_the_message_makes_one(place):
+    with pytest.raises(InvalidInputError, match=r"of type list; pass Vocabulary\(terms\)"):
+        TO_BE_WRAPPED[place]()
+
+
+@pytest.mark.parametrize("source", FITTED)
+@pytest.mark.parametrize("corpus", [["a text", "another"], "a text", None, np.eye(2)], ids=repr)
+def test_texts_that_were_not_analyzed_are_named(source, corpus):
+    with pytest.raises(InvalidInputError, match=r"call fit\(softcosine\.analyze\(texts\)\)"):
+        source.fit(corpus)
+
+
+@pytest.mark.parametrize("source", FITTED)
+@pytest.mark.parametrize("setting", ["min_count", "max_terms", "threshold", "exponent"])
+@pytest.mark.parametrize("value", ["x", None, [], 1 + 1j], ids=repr)
+def test_settings_that_are_no_numbers_are_named(source, setting, value):
+    with pytest.raises(InvalidInputError, match=f"{setting} is "):
+        source.fit(analyze(["a b"]), **{setting: value})
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ([1], "word 0 is 1, of type int; words are strings"),
+        (["a", None], "word 1 is None, of type NoneType; words are strings"),
+        ([b"a"], "of type bytes; words are strings"),
+        ("ab", "words are one string; wrap it in a list"),
+        (3, "words are of type int; pass a list"),
+    ],
+)
+def test_words_of_vectors_are_strings(words, problem):
+    with pytest.raises(InvalidInputError, match=problem):
+        EmbeddingSimilarity(words, np.eye(2)[: len(words) if words != 3 else 1])
+
+
+PATHS = {
+    "SoftIndex.open": SoftIndex.open,
+    "SoftIndex.save": lambda path: SoftIndex.from_texts(["a"], plain=True).save(path),
+    "TermSimilarityMatrix.load": TermSimilarityMatrix.load,
+    "TermSimilarityMatrix.load_source": TermSimilarityMatrix.load_source,
+    "TermSimilarityMatrix.save": lambda path: similarity_matrix(np.eye(1)).save(path),
+    "EmbeddingSimilarity.load": EmbeddingSimilarity.load,
+    "ThesaurusSimilarity.load": ThesaurusSimilarity.load,
+    "Antonyms.read": Antonyms.read,
+    "read_decisions": read_decisions,
+}
+
+
+@pytest.mark.parametrize("place", PATHS)
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [
+        (None, "the path is None, of type NoneType; a string or a Path is needed"),
+        (b"x", "of type bytes; a string or a Path is needed"),
+        (3, "of type int; a string or a Path is needed"),
+        ("a\0b", r"the path 'a\\x00b' holds a NUL character"),
+    ],
+    ids=repr,
+)
+def test_what_can_be_no_path_is_named(place, path, problem):
+    with pytest.raises(InvalidInputError, match=problem):
+        PATHS[place](path)

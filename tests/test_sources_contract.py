@@ -21,7 +21,7 @@ from softcosine.sources.decisions import Decisions, decided
 from softcosine.sources.edit_distance import EditDistanceSimilarity
 from softcosine.sources.embedding import EmbeddingSimilarity
 from softcosine.sources.encoder import EncoderSimilarity
-from softcosine.sources.guard import Guarded
+from softcosine.sources.guard import Guarded, guarded
 from softcosine.sources.noisy_or import noisy_or
 from softcosine.sources.pairs import PairSimilarity
 from softcosine.sources.phonetic import PhoneticSimilarity
@@ -40,6 +40,7 @@ from softcosine.sources.synonyms import concepts_of_groups
 from softcosine.sources.syntactic import SyntacticSimilarity
 from softcosine.sources.thesaurus import ThesaurusSimilarity
 from softcosine.text.corpus import AnalyzedTexts, analyze
+from toys import ToySource
 
 WORDS = (
     "hot",
@@ -372,3 +373,94 @@ def test_pairs_are_ordered_by_similarity_then_string_and_cut_to_the_limit() -> N
     )
     assert as_lists(neighbors) == [[], [(2, 0.75), (1, 0.5)], [], [(3, 0.25)]]
     assert neighbors.rows().tolist() == [1, 1, 3]
+
+
+class Foreign:
+    """A source that a user wrote, one of whose answers is given."""
+
+    def __init__(self, *, knows=None, neighbors=None, similarities=None):
+        self.known, self.near, self.alike = knows, neighbors, similarities
+
+    def knows(self, terms):
+        return np.ones(len(terms), np.bool_) if self.known is None else self.known(terms)
+
+    def neighbors(self, terms, among, *, max_neighbors):
+        return Neighbors.none(len(terms)) if self.near is None else self.near
+
+    def similarities(self, left, right):
+        return np.zeros(len(left), np.float32) if self.alike is None else self.alike(left)
+
+
+def first_has(indices, similarities):
+    """Neighbours of the first of two terms."""
+    n = len(indices)
+    return Neighbors(np.array([0, n, n]), np.array(indices), np.array(similarities))
+
+
+WRAPPERS = {
+    "guarded": guarded,
+    "strongest": lambda source: strongest(source, ToySource({})),
+    "mean": lambda source: mean(source, ToySource({})),
+    "noisy_or": lambda source: noisy_or(source, ToySource({})),
+    "first": lambda source: first(source, ToySource({})),
+    "scaled": lambda source: scaled(source, 0.5),
+    "decided": lambda source: decided(source, Decisions.of(pinned={("y", "z"): 0.5})),
+}
+
+
+@pytest.mark.parametrize("wrap", WRAPPERS)
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        ([[("b", 0.5)], []], "gives neighbours as list; a Neighbors is needed"),
+        (Neighbors.none(3), "the neighbours of 3 terms, and 2 were asked for"),
+        (first_has([7], [0.5]), "names neighbours 7 to 7, and there are the terms 0 to 1"),
+        (first_has([-1], [0.5]), "names neighbours -1 to -1"),
+        (first_has(["b"], [0.5]), "indices are an array of shape .* a flat array of integers"),
+        (first_has([[1]], [0.5]), r"indices are an array of shape \(1, 1\)"),
+        (first_has([1], ["x"]), "a flat array of float32 is needed"),
+        (Neighbors([0, 1, 1], [1], [0.5]), "indptr are of type list"),
+        (Neighbors(*[np.empty(0, np.int32)] * 2, np.empty(0, np.float32)), "of 0 terms"),
+    ],
+    ids=repr,
+)
+def test_neighbors_that_do_not_fit_the_question_are_named_in_any_wrapping(wrap, answer, problem):
+    source = WRAPPERS[wrap](Foreign(neighbors=answer))
+    with pytest.raises(InvalidInputError, match=problem):
+        source.neighbors(("a", "b"), ("a", "b"), max_neighbors=2)
+
+
+@pytest.mark.parametrize("wrap", WRAPPERS)
+def test_a_list_of_bools_says_what_a_source_knows(wrap):
+    source = WRAPPERS[wrap](Foreign(knows=lambda terms: [term == "a" for term in terms]))
+    assert source.knows(["a", "b"]).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("wrap", WRAPPERS)
+@pytest.mark.parametrize(
+    "known",
+    [lambda _: None, lambda _: True, lambda _: [True], lambda terms: [1] * len(terms)],
+    ids=["None", "one bool", "too few", "integers"],
+)
+def test_an_answer_that_says_not_what_is_known_is_named(wrap, known):
+    source = WRAPPERS[wrap](Foreign(knows=known))
+    with pytest.raises(InvalidInputError, match=r"Foreign\.knows gives .* one bool a term"):
+        source.knows(["a", "b"])
+
+
+@pytest.mark.parametrize("wrap", WRAPPERS)
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ([0.5], "for 2 pairs; needed is an array of one number a pair"),
+        (["x", "y"], "of one number a pair"),
+        ([0.5, np.nan], r"Foreign\.similarities gives nan for 'b' and 'd'"),
+        ([1.5, 0.5], "gives 1.5 for 'a' and 'c'; similarities lie in"),
+        ([0.5, -0.5], "gives -0.5"),
+    ],
+    ids=repr,
+)
+def test_similarities_that_are_none_are_named(wrap, value, problem):
+    source = WRAPPERS[wrap](Foreign(similarities=lambda _: value))
+    with pytest.raises(InvalidInputError, match=problem):
+        source.similarities(["a", "b"], ["c", "d"])

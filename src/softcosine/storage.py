@@ -34,7 +34,14 @@ from softcosine.errors import (
     SoftCosineError,
 )
 
-__all__ = ["FORMAT_VERSION", "Folder", "check_target", "open_folder", "write_folder"]
+__all__ = [
+    "FORMAT_VERSION",
+    "Folder",
+    "check_target",
+    "checked_path",
+    "open_folder",
+    "write_folder",
+]
 
 FORMAT_VERSION = 1
 _MANIFEST = "manifest.json"
@@ -92,6 +99,17 @@ class Folder:
                 )
 
 
+def checked_path(path: object) -> Path:
+    """Return a path; InvalidInputError says what is wrong with what can be none."""
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidInputError(
+            f"the path is {path!r}, of type {type(path).__name__}; a string or a Path is needed."
+        )
+    if "\0" in str(path):
+        raise InvalidInputError(f"the path {str(path)!r} holds a NUL character; leave it out.")
+    return Path(path)
+
+
 def write_folder(
     path: str | Path,
     kind: str,
@@ -143,7 +161,7 @@ def write_folder(
 
 def check_target(path: str | Path, kind: str, *, overwrite: bool) -> None:
     """Raise what `write_folder` would, where that is known before there is anything to write."""
-    target = Path(path)
+    target = checked_path(path)
     _check_free(target, kind, overwrite)
     parent = target.resolve().parent
     if not parent.is_dir():
@@ -206,7 +224,7 @@ def open_folder(path: str | Path, kind: str) -> Folder:
     CorruptIndexError
         If a file is missing or has another size, or the manifest was altered.
     """
-    folder = Path(path)
+    folder = checked_path(path)
     if not folder.exists():
         raise FileNotFoundError(f"there is no {kind} at {folder}.")
     file = folder / _MANIFEST

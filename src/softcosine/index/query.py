@@ -12,6 +12,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.index.rankings import PreparedRanking
 from softcosine.index.searcher import QueryVector
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.asking import known_by, neighbors_by, similarities_by
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 
@@ -151,13 +152,13 @@ def _ask(
     words = [forms.get(term, term) for term in absent]
     if source is None:
         return (), tuple(words)
-    known = source.knows(words)
+    known = known_by(source, words)
     for i, term in enumerate(absent):
-        if not known[i] and term != words[i] and source.knows([term])[0]:
+        if not known[i] and term != words[i] and known_by(source, [term])[0]:
             words[i], known[i] = term, True
     asked = [word for word, there in zip(words, known, strict=True) if there]
-    neighbors = source.neighbors(
-        asked, S.representatives, max_neighbors=int(S.settings.get("max_neighbors", 100))
+    neighbors = neighbors_by(
+        source, asked, S.representatives, max_neighbors=int(S.settings.get("max_neighbors", 100))
     )
     frequency = {word: counts[term] for word, term in zip(words, absent, strict=True)}
     outside = []
@@ -176,7 +177,7 @@ def _similarities(
     if not columns:
         return np.zeros((len(rows), 0))
     left = [row for row in rows for _ in columns]
-    flat = source.similarities(left, columns * len(rows)).astype(np.float64)
+    flat = similarities_by(source, left, columns * len(rows)).astype(np.float64)
     return flat.reshape(len(rows), len(columns)) * _factor(S)
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from softcosine.errors import InvalidInputError
+from softcosine.sources.asking import check_shape
 from softcosine.sources.progress import Progress, reporting
 from softcosine.sources.source import Neighbors, TermSimilaritySource
 
@@ -130,29 +131,8 @@ def checked_answer(
     first : int, optional
         Where the terms that were asked for begin among those searched, if they stand there.
     """
-    if not isinstance(answer, Neighbors):
-        raise InvalidInputError(
-            f"the source gives neighbours as {type(answer).__name__}; a Neighbors is needed."
-        )
-    if len(answer) != n_asked:
-        raise InvalidInputError(
-            f"the source gives the neighbours of {len(answer)} terms, and {n_asked} were asked "
-            "for; give one row a term, in the order of the terms."
-        )
-    indptr, indices, similarities = answer.indptr, answer.indices, answer.similarities
-    if (
-        indptr[0] != 0
-        or np.any(np.diff(indptr) < 0)
-        or not indptr[-1] == indices.shape[0] == similarities.shape[0]
-    ):
-        raise InvalidInputError("the source's indptr does not fit its indices and similarities.")
-    if indices.size and not (
-        indices.dtype.kind in "iu" and indices.min() >= 0 and indices.max() < n_among
-    ):
-        raise InvalidInputError(
-            f"the source names neighbours {indices.min()} to {indices.max()}, and there are the "
-            f"terms 0 to {n_among - 1}."
-        )
+    given = check_shape(answer, n_asked=n_asked, n_among=n_among)
+    indptr, indices, similarities = given.indptr, given.indices, given.similarities
     bad = np.flatnonzero(~((similarities > 0.0) & (similarities <= 1.0)))
     if bad.size:
         raise InvalidInputError(
@@ -162,9 +142,9 @@ def checked_answer(
     rising = np.flatnonzero(similarities[1:] > similarities[:-1])
     if not np.isin(rising + 1, indptr).all():
         raise InvalidInputError("the source does not give neighbours by decreasing similarity.")
-    if first is not None and np.any(answer.rows() + first == indices):
+    if first is not None and np.any(given.rows() + first == indices):
         raise InvalidInputError("the source gives a term as its own neighbour.")
-    return answer
+    return given
 
 
 def checked_source(source: object) -> TermSimilaritySource:

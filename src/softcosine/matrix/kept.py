@@ -15,6 +15,7 @@ import numpy as np
 from softcosine.errors import AlreadyExistsError
 from softcosine.matrix.answers import CHUNK_TERMS
 from softcosine.sources.source import Neighbors, SourceState, TermSimilaritySource, state_of
+from softcosine.storage import checked_path
 from softcosine.version import __version__
 
 __all__ = ["KeptAnswers"]
@@ -61,7 +62,7 @@ class KeptAnswers:
             "search": _fingerprint(source, words, max_neighbors),
             "chunk": CHUNK_TERMS,
         }
-        path = Path(folder)
+        path = checked_path(folder)
         kept = cls(path)
         if path.exists() and _read_plan(path) != plan:
             kept.remove()

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine.storage import checked_path
 
 if TYPE_CHECKING:
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -111,7 +112,7 @@ class MatrixPicture:
         MissingDependencyError
             If matplotlib is not installed.
         """
-        suffix = Path(path).suffix.lower()
+        suffix = checked_path(path).suffix.lower()
         if suffix not in _SUFFIXES:
             raise InvalidInputError(
                 f"{path}: a picture is saved as {', '.join(_SUFFIXES)}; end its name so."

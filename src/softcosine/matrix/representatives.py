@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from softcosine.sources.asking import known_by
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.vocabulary import Vocabulary
 
@@ -18,7 +19,7 @@ def representatives(source: TermSimilaritySource, vocabulary: Vocabulary) -> tup
     if vocabulary.forms is None:
         return vocabulary.terms
     flat = [form for forms in vocabulary.forms for form in forms]
-    known = source.knows(flat)
+    known = known_by(source, flat)
     words = []
     position = 0
     for term, forms in zip(vocabulary.terms, vocabulary.forms, strict=True):

@@ -29,7 +29,7 @@ from softcosine.matrix.statistics import MatrixStatistics, matrix_statistics
 from softcosine.matrix.stored import matrix_state, read_matrix_state, stored_source, write_matrix
 from softcosine.sources.source import TermSimilaritySource, usual_neighbors
 from softcosine.storage import Folder, open_folder
-from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.vocabulary import Vocabulary, checked_vocabulary
 
 __all__ = ["MatrixStatistics", "TermSimilarityMatrix", "checked_similarity", "checked_source"]
 
@@ -60,7 +60,7 @@ class TermSimilarityMatrix:
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         self._S = S
-        self.vocabulary = vocabulary
+        self.vocabulary = checked_vocabulary(vocabulary)
         self.representatives = (
             vocabulary.terms if representatives is None else tuple(representatives)
         )
@@ -69,7 +69,9 @@ class TermSimilarityMatrix:
     @classmethod
     def identity(cls, vocabulary: Vocabulary) -> Self:
         """Return S = I, with which every soft measure is the ordinary one."""
-        S = csr_array(eye_array(len(vocabulary), dtype=np.float32, format="csr"))
+        S = csr_array(
+            eye_array(len(checked_vocabulary(vocabulary)), dtype=np.float32, format="csr")
+        )
         return cls(S, vocabulary, settings={"made": "identity"})
 
     @classmethod
@@ -127,7 +129,7 @@ class TermSimilarityMatrix:
         limit = usual_neighbors(source) if max_neighbors is None else max_neighbors
         made = build(
             source,
-            vocabulary,
+            checked_vocabulary(vocabulary),
             Rules(limit, min_similarity, strategy),
             order,
             progress=progress,
@@ -168,7 +170,7 @@ class TermSimilarityMatrix:
         n = matrix.shape[0]
         if vocabulary is None:
             vocabulary = Vocabulary.numbered(n)
-        if len(vocabulary) != n:
+        if len(checked_vocabulary(vocabulary)) != n:
             raise VocabularyMismatchError(
                 f"S has order {n} but the vocabulary has {len(vocabulary)} terms; "
                 "build both from one vocabulary."
@@ -281,6 +283,7 @@ class TermSimilarityMatrix:
             Its order becomes the matrix's. Terms that S does not have are similar to themselves
             only.
         """
+        checked_vocabulary(vocabulary)
         over = restricted(self._S, self.vocabulary, self.representatives, vocabulary)
         return type(self)(over.S, vocabulary, representatives=over.words, settings=self.settings)
 
@@ -315,6 +318,7 @@ class TermSimilarityMatrix:
         VocabularyMismatchError
             If the vocabulary lacks a term of S.
         """
+        checked_vocabulary(vocabulary)
         lacking = [term for term in self.vocabulary if term not in vocabulary]
         if lacking:
             raise VocabularyMismatchError(

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 from os import PathLike
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.storage import checked_path
 
 __all__ = ["Antonyms"]
 
@@ -66,7 +66,7 @@ class Antonyms:
         MalformedFileError
             If a line has not two words; names the line.
         """
-        with Path(path).open(encoding="utf-8") as lines:
+        with checked_path(path).open(encoding="utf-8") as lines:
             return cls(_read_pairs(lines, str(path)))
 
     @classmethod

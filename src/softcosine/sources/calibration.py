@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
+from softcosine.sources.asking import known_by, similarities_by
 from softcosine.sources.isotonic import Calibration
 from softcosine.sources.naming import name_of
 from softcosine.sources.neighbors import Neighbors, StringOrder
@@ -85,12 +86,12 @@ class CalibratedSimilarity:
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether the source knows each term, shape (n_terms,)."""
-        return self._source.knows(terms)
+        return known_by(self._source, terms)
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
         """Calibrated similarity of the pairs ``(left[i], right[i])``."""
         check_pairs(left, right)
-        answer = self._calibration(self._source.similarities(left, right))
+        answer = self._calibration(similarities_by(self._source, left, right))
         answer[equal_strings(left, right)] = 1.0
         return answer
 
@@ -149,7 +150,7 @@ def calibrated(
     if pairs is None:
         return CalibratedSimilarity(source, default_calibration(source))
     left, right, judged = _checked_pairs(pairs)
-    raw = source.similarities(left, right)
+    raw = similarities_by(source, left, right)
     return CalibratedSimilarity(source, Calibration.fit(raw, judged, fitted_on=fitted_on))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
+from softcosine.sources.asking import known_by, neighbors_by, similarities_by
 from softcosine.sources.joining import joined_neighbors
 from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.parts import SourceOfSources, check_source, mapped_neighbors
@@ -80,7 +81,7 @@ class StrongestSimilarity(SourceOfSources):
         check_pairs(left, right)
         answer = np.zeros(len(left), np.float32)
         for source in self.sources:
-            np.maximum(answer, source.similarities(left, right), out=answer)
+            np.maximum(answer, similarities_by(source, left, right), out=answer)
         return answer
 
     def neighbors(
@@ -89,7 +90,8 @@ class StrongestSimilarity(SourceOfSources):
         """Return the most similar strings of `among` of every term."""
         check_limit(max_neighbors)
         parts = [
-            source.neighbors(terms, among, max_neighbors=max_neighbors) for source in self.sources
+            neighbors_by(source, terms, among, max_neighbors=max_neighbors)
+            for source in self.sources
         ]
         if len(parts) == 1:
             return parts[0]
@@ -156,7 +158,7 @@ class MeanSimilarity(SourceOfSources):
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
         """Mean similarity of the pairs ``(left[i], right[i])``."""
         check_pairs(left, right)
-        answer = self._mean([source.similarities(left, right) for source in self.sources])
+        answer = self._mean([similarities_by(source, left, right) for source in self.sources])
         answer[equal_strings(left, right)] = 1.0
         return answer
 
@@ -221,7 +223,7 @@ class ScaledSimilarity:
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether the source knows each term, shape (n_terms,)."""
-        return self._source.knows(terms)
+        return known_by(self._source, terms)
 
     def _scale(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         return (values.astype(np.float64) * self._factor).astype(np.float32)
@@ -229,7 +231,7 @@ class ScaledSimilarity:
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
         """Scaled similarity of the pairs ``(left[i], right[i])``."""
         check_pairs(left, right)
-        answer = self._scale(self._source.similarities(left, right))
+        answer = self._scale(similarities_by(self._source, left, right))
         answer[equal_strings(left, right)] = 1.0
         return answer
 

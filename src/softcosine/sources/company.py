@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.cooccurrence import context_sizes, fill_contexts, lay_out, sort_positions
 from softcosine.sources.pair_counts import CountedRows, PairCounts, row_blocks
+from softcosine.sources.settings import is_whole
 from softcosine.sources.threads import for_each_chunk
 from softcosine.text.corpus import AnalyzedTexts
 from softcosine.text.stream import TextStream
@@ -58,8 +59,12 @@ class Nearness:
     def __post_init__(self) -> None:
         for name, least in (("window", 1), ("min_count", 1), ("max_terms", 0)):
             value = getattr(self, name)
-            if value is not None and value < least:
-                raise InvalidInputError(f"{name} is {value}; needed is {least} or more.")
+            if value is None and name == "window":
+                continue
+            if not is_whole(value) or value < least:
+                raise InvalidInputError(
+                    f"{name} is {value!r}; needed is a whole number of {least} or more."
+                )
 
     def frequent(self, frequencies: NDArray[np.int64], vocabulary: Vocabulary) -> NDArray[np.int64]:
         """Numbers of the terms that are frequent enough, rising."""
@@ -123,8 +128,8 @@ def company(corpus: AnalyzedTexts | TextStream, nearness: Nearness) -> Iterator[
         chunks = corpus.numbered(vocabulary)
     else:
         raise InvalidInputError(
-            f"the corpus is of type {type(corpus).__name__}; pass what analyze(texts) gives, or a "
-            "TextStream."
+            f"the corpus is of type {type(corpus).__name__}; call fit(softcosine.analyze(texts)), "
+            "or fit(softcosine.TextStream(texts)) for texts that are too many for memory."
         )
     numbers = np.full(len(vocabulary), -1, np.int32)
     numbers[kept] = np.arange(len(kept), dtype=np.int32)

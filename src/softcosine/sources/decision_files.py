@@ -21,10 +21,10 @@ from __future__ import annotations
 
 import re
 from os import PathLike
-from pathlib import Path
 
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.sources.decision_list import Decision, Decisions, Sign, find_contradiction
+from softcosine.storage import checked_path
 
 __all__ = ["read_decisions"]
 
@@ -44,7 +44,7 @@ def read_decisions(path: str | PathLike[str]) -> Decisions:
     """
     lines: list[Decision] = []
     numbers: list[int] = []
-    path = Path(path)
+    path = checked_path(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:

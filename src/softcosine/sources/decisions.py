@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
+from softcosine.sources.asking import known_by, neighbors_by, similarities_by
 from softcosine.sources.decision_files import read_decisions
 from softcosine.sources.decision_list import Decision, Decisions, Sign
 from softcosine.sources.neighbors import Neighbors, StringOrder
@@ -117,13 +118,13 @@ class DecidedSimilarity:
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether the source knows each term or it is pinned to another, shape (n_terms,)."""
-        return self._source.knows(terms) | self._table.has_pins[self._table.find(terms)]
+        return known_by(self._source, terms) | self._table.has_pins[self._table.find(terms)]
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of the pairs ``(left[i], right[i])``, as decided."""
         check_pairs(left, right)
         rows, columns = self._table.find(left), self._table.find(right)
-        raw = self._source.similarities(left, right)
+        raw = similarities_by(self._source, left, right)
         pins = self._table.pins(rows, columns)
         answer = np.where(pins >= 0.0, pins, self._table.weigh(raw, rows, columns))
         answer[equal_strings(left, right)] = 1.0
@@ -209,7 +210,7 @@ class DecidedSimilarity:
         table = self._table
         found = Neighbors.none(len(terms))
         if limit and len(searched.free):
-            found = self._source.neighbors(terms, searched.free, max_neighbors=limit)
+            found = neighbors_by(self._source, terms, searched.free, max_neighbors=limit)
         rows, places = found.rows(), searched.positions[found.indices]
         weighed = table.weigh(found.similarities, words[rows], searched.words[places])
         weighed[table.pins(words[rows], searched.words[places]) >= 0.0] = 0.0

@@ -14,6 +14,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.kernels.selection import pair_similarities
 from softcosine.sources.nearest import Nearest, UnitVectors
 from softcosine.sources.neighbors import Neighbors
+from softcosine.sources.settings import is_number
 from softcosine.sources.source import (
     SourceState,
     check_limit,
@@ -112,9 +113,9 @@ class EmbeddingSimilarity:
         centered: bool = False,
         remove_components: int = 0,
     ) -> None:
-        if not 0.0 <= threshold <= 1.0:
+        if not (is_number(threshold) and 0.0 <= threshold <= 1.0):
             raise InvalidInputError(f"threshold is {threshold}; needed is a cosine in [0, 1].")
-        if not 0.0 < exponent < np.inf:
+        if not (is_number(exponent) and 0.0 < exponent < np.inf):
             raise InvalidInputError(f"exponent is {exponent}; needed is a number above 0.")
         if centered or remove_components:
             table = table.centered(remove_components=remove_components)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.sources.antonyms import Antonyms
+from softcosine.sources.asking import known_by, neighbors_by, similarities_by
 from softcosine.sources.decisions import DecidedSimilarity
 from softcosine.sources.neighbors import Neighbors
 from softcosine.sources.parts import check_source
@@ -116,12 +117,12 @@ class Guarded:
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether the guarded source knows each term, shape (n_terms,)."""
-        return self._source.knows(terms)
+        return known_by(self._source, terms)
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of the pairs ``(left[i], right[i])``; 0 for pairs that are kept apart."""
         check_pairs(left, right)
-        answer = np.array(self._source.similarities(left, right), np.float32)
+        answer = similarities_by(self._source, left, right).copy()
         answer[self.apart(left, right)] = 0.0
         return answer
 
@@ -150,7 +151,7 @@ class Guarded:
         limit = max_neighbors + int(n_opposites.max())
         while len(asked):
             words = terms if len(asked) == len(terms) else [terms[i] for i in asked.tolist()]
-            found = self._source.neighbors(words, free, max_neighbors=limit)
+            found = neighbors_by(self._source, words, free, max_neighbors=limit)
             stay = self._may_stay(words, free, found, n_opposites)
             kept = found.where(stay, max_neighbors=max_neighbors)
             # Ask on for terms whose list was full, yet holds too few that may stay.

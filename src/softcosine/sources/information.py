@@ -10,6 +10,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.kernels.cooccurrence import positive_information
 from softcosine.sources.factors import SparseRows
 from softcosine.sources.pair_counts import PairCounts
+from softcosine.sources.settings import is_number
 from softcosine.sources.threads import for_each_chunk
 
 __all__ = ["check_information", "information"]
@@ -19,11 +20,11 @@ _CHUNK_TERMS = 256
 
 def check_information(*, shift: float, smoothing: float, evidence: float) -> None:
     """Raise InvalidInputError if a setting is out of range."""
-    if not 1.0 <= shift < np.inf:
+    if not (is_number(shift) and 1.0 <= shift < np.inf):
         raise InvalidInputError(f"shift is {shift}; needed is 1 or more.")
-    if not 0.0 < smoothing <= 1.0:
+    if not (is_number(smoothing) and 0.0 < smoothing <= 1.0):
         raise InvalidInputError(f"smoothing is {smoothing}; needed is a power in (0, 1].")
-    if not 0.0 <= evidence < np.inf:
+    if not (is_number(evidence) and 0.0 <= evidence < np.inf):
         raise InvalidInputError(f"evidence is {evidence}; needed is 0 or more.")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine.sources.asking import known_by, neighbors_by, similarities_by
 from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.source import TermSimilaritySource
 
@@ -96,7 +97,7 @@ def _from_lists(
     limit: int,
 ) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]], NDArray[np.float32]]:
     """All pairs in the parts' lists, joined; and what no other pair of each term exceeds."""
-    lists = [source.neighbors(terms, among, max_neighbors=limit) for source in sources]
+    lists = [neighbors_by(source, terms, among, max_neighbors=limit) for source in sources]
     rows, columns, values = _union(lists, len(among))
     lasts = []
     for source, part, value in zip(sources, lists, values, strict=True):
@@ -140,9 +141,9 @@ def _fill_in(
     missing: NDArray[np.bool_],
 ) -> None:
     """Ask a source for the similarities of the pairs that are `missing`, and write them."""
-    doubtful = missing & source.knows(terms)[rows] & source.knows(among)[columns]
+    doubtful = missing & known_by(source, terms)[rows] & known_by(source, among)[columns]
     asked = np.flatnonzero(doubtful)
     if len(asked):
         left = [terms[i] for i in rows[asked].tolist()]
         right = [among[j] for j in columns[asked].tolist()]
-        value[asked] = source.similarities(left, right)
+        value[asked] = similarities_by(source, left, right)

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 from softcosine.errors import InvalidInputError
 from softcosine.sources.neighbors import Neighbors
 from softcosine.sources.pairs import PairSimilarity
+from softcosine.sources.settings import is_number, is_whole
 from softcosine.sources.source import SourceState
 
 __all__ = ["LearnedPairs", "best_pairs", "check_scale"]
@@ -106,11 +107,11 @@ class LearnedPairs:
 
 def check_scale(*, threshold: float, exponent: float, max_neighbors: int) -> None:
     """Raise InvalidInputError if a setting that all learned sources have is out of range."""
-    if not 0.0 <= threshold <= 1.0:
+    if not (is_number(threshold) and 0.0 <= threshold <= 1.0):
         raise InvalidInputError(f"threshold is {threshold}; needed is a number in [0, 1].")
-    if not 0.0 < exponent < np.inf:
+    if not (is_number(exponent) and 0.0 < exponent < np.inf):
         raise InvalidInputError(f"exponent is {exponent}; needed is a number above 0.")
-    if max_neighbors < 1:
+    if not is_whole(max_neighbors) or max_neighbors < 1:
         raise InvalidInputError(f"max_neighbors is {max_neighbors}; needed is 1 or more.")
 
 

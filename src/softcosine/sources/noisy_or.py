@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine.sources.asking import similarities_by
 from softcosine.sources.joining import joined_neighbors
 from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.parts import SourceOfSources
@@ -71,7 +72,7 @@ class NoisyOrSimilarity(SourceOfSources):
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
         """Joint similarity of the pairs ``(left[i], right[i])``."""
         check_pairs(left, right)
-        values = [source.similarities(left, right) for source in self.sources]
+        values = [similarities_by(source, left, right) for source in self.sources]
         answer = _joined(values)
         answer[equal_strings(left, right)] = 1.0
         return answer

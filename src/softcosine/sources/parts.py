@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
+from softcosine.sources.asking import known_by, neighbors_by
 from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.source import TermSimilaritySource
 
@@ -47,7 +48,7 @@ class SourceOfSources:
         """Whether any part knows each term, shape (n_terms,)."""
         known = np.zeros(len(terms), np.bool_)
         for source in self._sources:
-            known |= source.knows(terms)
+            known |= known_by(source, terms)
         return known
 
 
@@ -92,7 +93,7 @@ def mapped_neighbors(
     mapped: list[NDArray[np.float32]] = []
     while True:
         words = terms if len(asked) == len(terms) else [terms[i] for i in asked.tolist()]
-        found = source.neighbors(words, among, max_neighbors=limit)
+        found = neighbors_by(source, words, among, max_neighbors=limit)
         values = apply(found.similarities)
         again = _cut_within_a_tie(found, values, max_neighbors, limit)
         if limit >= len(among):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
+from softcosine.sources.asking import known_by, neighbors_by, similarities_by
 from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.parts import SourceOfSources
 from softcosine.sources.source import (
@@ -74,11 +75,11 @@ class FirstSimilarity(SourceOfSources):
         answer = np.zeros(len(left), np.float32)
         open_pairs = np.ones(len(left), np.bool_)
         for source in self.sources:
-            told = np.flatnonzero(open_pairs & source.knows(left) & source.knows(right))
+            told = np.flatnonzero(open_pairs & known_by(source, left) & known_by(source, right))
             if len(told):
                 pairs = told.tolist()
-                answer[told] = source.similarities(
-                    [left[i] for i in pairs], [right[i] for i in pairs]
+                answer[told] = similarities_by(
+                    source, [left[i] for i in pairs], [right[i] for i in pairs]
                 )
                 open_pairs[told] = False
         answer[equal_strings(left, right)] = 1.0
@@ -103,8 +104,11 @@ class FirstSimilarity(SourceOfSources):
                 strings, positions = searched.unknown_to(known_to)
                 if len(strings) == 0:
                     continue
-                found = source.neighbors(
-                    [terms[i] for i in asked.tolist()], strings, max_neighbors=max_neighbors
+                found = neighbors_by(
+                    source,
+                    [terms[i] for i in asked.tolist()],
+                    strings,
+                    max_neighbors=max_neighbors,
                 )
                 rows.append(asked[found.rows()])
                 columns.append(positions[found.indices])
@@ -123,7 +127,7 @@ class FirstSimilarity(SourceOfSources):
         """Return the parts that know each term, as bits."""
         bits = np.zeros(len(terms), np.int64)
         for number, source in enumerate(self.sources):
-            bits |= source.knows(terms).astype(np.int64) << number
+            bits |= known_by(source, terms).astype(np.int64) << number
         return bits
 
     def _search(self, among: Sequence[str]) -> _Searched:

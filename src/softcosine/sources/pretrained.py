@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine.storage import checked_path
 
 __all__ = ["pretrained_folder"]
 
@@ -34,7 +35,7 @@ def pretrained_folder(name: str) -> Path:
     InvalidInputError
         If the hub has no such model, or cannot be reached and it was not fetched before.
     """
-    folder = Path(name)
+    folder = checked_path(name)
     if folder.is_dir():
         return folder
     try:

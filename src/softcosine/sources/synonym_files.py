@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.storage import checked_path
 
 __all__ = ["FORMATS", "Group", "read_groups"]
 
@@ -80,7 +81,7 @@ def read_groups(
     MalformedFileError
         If a line breaks the format; names the line.
     """
-    path = Path(path)
+    path = checked_path(path)
     if not 0.0 < weight <= 1.0:
         raise InvalidInputError(f"weight is {weight}; needed is a number in (0, 1].")
     if format is None:

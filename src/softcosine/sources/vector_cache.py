@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import IndexFormatError, InvalidInputError, MalformedFileError
+from softcosine.storage import checked_path
 
 __all__ = ["VectorCache"]
 
@@ -51,7 +52,7 @@ class VectorCache:
     __slots__ = ("_damaged", "_model", "_path")
 
     def __init__(self, path: str | PathLike[str], model: str) -> None:
-        self._path = Path(path)
+        self._path = checked_path(path)
         self._model = model
         self._damaged: set[bytes] = set()
         if not self._path.parent.is_dir():

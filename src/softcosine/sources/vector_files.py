@@ -30,6 +30,7 @@ from softcosine.sources.threads import Workers
 from softcosine.sources.vector_text import GrowingRows, TextParser
 from softcosine.sources.word_pieces import WordPieces, has_word_pieces
 from softcosine.sources.word_vectors import WordVectors
+from softcosine.storage import checked_path
 
 __all__ = ["read_vectors"]
 
@@ -93,7 +94,7 @@ def read_vectors(
         If the file breaks its format, is cut short, holds other than what its header promises, or
         is of no known format.
     """
-    path = Path(path)
+    path = checked_path(path)
     if path.is_dir():
         return _kept(path, read_folder(path), words)
     with path.open("rb") as file:

@@ -68,6 +68,7 @@ class WordVectors:
         numbers = np.arange(len(given), dtype=np.int32)
         if rows is not None:
             numbers = np.asarray(rows, dtype=np.int32)
+        words = _checked_words(words)
         if len(words) != len(numbers):
             raise InvalidInputError(
                 f"there are {len(words)} words but {len(numbers)} vectors; give one for each."
@@ -195,6 +196,23 @@ class WordVectors:
             weights=arrays.get("weights"),
             rows=arrays["rows"],
         )
+
+
+def _checked_words(words: Sequence[str]) -> Sequence[str]:
+    """Words that are strings."""
+    if isinstance(words, str):
+        raise InvalidInputError("words are one string; wrap it in a list.")
+    if not isinstance(words, Iterable):
+        raise InvalidInputError(
+            f"words are of type {type(words).__name__}; pass a list of strings."
+        )
+    checked = words if isinstance(words, list | tuple) else list(words)
+    for number, word in enumerate(checked):
+        if not isinstance(word, str):
+            raise InvalidInputError(
+                f"word {number} is {word!r}, of type {type(word).__name__}; words are strings."
+            )
+    return checked
 
 
 def _matrix(vectors: ArrayLike) -> NDArray[Any]:

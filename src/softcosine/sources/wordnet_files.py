@@ -21,6 +21,7 @@ import numpy as np
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.sources.wordnet import WordNet
 from softcosine.sources.wordnet_lmf import read_lmf, read_wn_package, wn_database
+from softcosine.storage import checked_path
 
 __all__ = ["find_wordnet", "read_wordnet"]
 
@@ -134,7 +135,7 @@ def read_wordnet(
     MalformedFileError
         If a line breaks the format, or points to a synset that is not there; names the line.
     """
-    place = find_wordnet() if path is None else Path(path)
+    place = find_wordnet() if path is None else checked_path(path)
     if not place.exists():
         raise FileNotFoundError(f"there is no WordNet at {place}.")
     if place == wn_database():

@@ -6,10 +6,10 @@ import gzip
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from os import PathLike
-from pathlib import Path
 from typing import IO, Literal
 
 from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.storage import checked_path
 from softcosine.text.words import normalize
 
 __all__ = [
@@ -360,7 +360,7 @@ def _escaped(part: str) -> str:
 
 
 def _opened(path: str | PathLike[str]) -> IO[str]:
-    place = Path(path)
+    place = checked_path(path)
     if place.suffix == ".gz":
         return gzip.open(place, "rt", encoding="utf-8-sig")
     return place.open(encoding="utf-8-sig")
