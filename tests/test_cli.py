@@ -56,7 +56,7 @@ def source_file(tmp_path_factory) -> Path:
 def folder(source_file) -> Path:
     path = source_file.with_name("docs.index")
     with pytest.raises(SystemExit) as stop:
-        main(["index", str(source_file), "-o", str(path), "--vectors", "english"])
+        main(["index", str(source_file), "-o", str(path), "--source", "english"])
     assert not stop.value.code
     return path
 
@@ -95,7 +95,7 @@ def test_indexing_says_what_was_made(run, source_file, tmp_path):
 def test_indexing_takes_the_options_of_from_texts(run, source_file, tmp_path):
     path = tmp_path / "a.index"
     run(
-        "index", source_file, "-o", path, "--vectors", "english", "--stemmer", "english",
+        "index", source_file, "-o", path, "--source", "english", "--stemmer", "english",
         "--ranking", "soft_bm25", "--max-neighbors", 3, "--min-df", "1",
     )  # fmt: skip
     facts = json.loads(run("info", path, "--json"))
@@ -108,10 +108,35 @@ def test_vectors_from_a_file_are_used(run, source_file, tmp_path):
     vectors = tmp_path / "v.txt"
     vectors.write_text("tea 1 0\ntyre 0.9 0.1\ncocoa 1 0.1\n")
     path = tmp_path / "a.index"
-    run("index", source_file, "-o", path, "--vectors", vectors, "--stemmer", "none")
+    run("index", source_file, "-o", path, "--source", vectors, "--stemmer", "none")
     record = json.loads(run("terms", path, "cocoa", "--json"))
     assert not record["indexed"]
     assert [neighbor["word"] for neighbor in record["neighbors"]] == ["tyre", "tea"]
+
+
+def test_sources_of_every_kind_and_decisions_are_joined(run, source_file, tmp_path):
+    synonyms, pins = tmp_path / "s.txt", tmp_path / "pins.txt"
+    synonyms.write_text("tyre, hoop\n")
+    pins.write_text("tea = tyres 0.25\n")
+    path = tmp_path / "a.index"
+    run(
+        "index", source_file, "-o", path, "--source", synonyms, "--source", "edit-distance",
+        "--source", "texts", "--join", "noisy-or", "--decisions", pins, "--stemmer", "english",
+    )  # fmt: skip
+    assert "joined by noisy-or" in json.loads(run("info", path, "--json"))["note"]
+    shown = run("terms", path, "hoop", "tea", "--origins")
+    assert "tyre" in shown
+    # Of tyres was decided, tyre is in the texts, and both have one stem.
+    assert "pinned 0.25" in shown
+
+
+def test_decisions_alone_stand_above_the_default(run, source_file, tmp_path):
+    pins = tmp_path / "pins.txt"
+    pins.write_text("tea = tyre 0.25\n")
+    run("index", source_file, "-o", tmp_path / "a.index", "--decisions", pins)
+    assert "pinned 0.25" in run("terms", tmp_path / "a.index", "tea", "--origins")
+    note = json.loads(run("info", tmp_path / "a.index", "--json"))["note"]
+    assert note.endswith("One decision of a person comes before them.")
 
 
 def test_an_index_is_not_overwritten_unasked(run, source_file, folder, tmp_path):
@@ -235,7 +260,7 @@ def test_verify_finds_an_altered_file(run, source_file, tmp_path):
         (["index", "FILE", "-o", "a.index", "--text", "body"], 2, "there is no field 'body'"),
         (["index", "FILE", "-o", "a.index", "--min-df", "few"], 2, "--min-df is 'few'"),
         (["index", "FILE", "-o", "a.index", "--stemmer", "klingon"], 2, "no stemmer 'klingon'"),
-        (["index", "FILE", "-o", "a.index", "--plain", "--vectors", "x"], 2, "exclude each other"),
+        (["index", "FILE", "-o", "a.index", "--plain", "--source", "x"], 2, "exclude each other"),
     ],
 )  # fmt: skip
 def test_every_error_is_one_clear_line(

@@ -340,7 +340,7 @@ def test_an_index_takes_a_matrix_and_asks_its_sources_for_further_words(run, fol
     [
         (["--stemmer", "english"], "were not stemmed"),
         (["--plain"], "--plain and --similarity exclude each other"),
-        (["--vectors", "english"], "--vectors and --similarity exclude each other"),
+        (["--source", "english"], "--source and --similarity exclude each other"),
         (["--max-neighbors", "3"], "--max-neighbors was settled"),
     ],
 )

@@ -62,6 +62,7 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
 
     What is wrong with the arguments is found out before anything is read or learned.
     """
+    from softcosine.cli.sources import decisions_in, finished_source
     from softcosine.matrix.kept import KeptAnswers
     from softcosine.matrix.rules import Rules
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -73,7 +74,7 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
             f"there is no order {plan.order!r}; choose one of {', '.join(_ORDERS)}."
         )
     Rules(plan.max_neighbors or 0, plan.min_similarity, plan.strategy)  # type: ignore[arg-type]
-    decisions = _decisions(plan.decisions)
+    decisions = decisions_in(plan.decisions)
     if plan.definite and plan.strategy == "rows":
         raise InvalidInputError(
             "--strategy rows gives an asymmetric matrix, which cannot be made definite; leave "
@@ -81,7 +82,7 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
         )
     corpus = _corpus(plan, report)
     source, note = _source(plan, corpus, report)
-    source = _finished(source, decisions, guard=plan.guard)
+    source = finished_source(source, decisions, corpus.vocabulary, guard=plan.guard)
     folder = (
         plan.output.absolute().parent / f".{plan.output.name}.building" if plan.resume else None
     )
@@ -121,14 +122,6 @@ def document_limit(given: str) -> int | float:
         raise InvalidInputError(
             f"--min-df is {given!r}; it must be a number of documents or a share of them."
         ) from None
-
-
-def _decisions(path: Path | None) -> Any:
-    if path is None:
-        return None
-    from softcosine.sources.decisions import read_decisions
-
-    return read_decisions(path)
 
 
 def _corpus(plan: Plan, report: Progress) -> Corpus:
@@ -182,18 +175,6 @@ def _default_source(corpus: Corpus, report: Progress) -> tuple[TermSimilaritySou
 def _needed(corpus: Corpus) -> tuple[str, ...]:
     forms = corpus.vocabulary.forms or ()
     return (*corpus.vocabulary.terms, *(form for own in forms for form in own))
-
-
-def _finished(source: TermSimilaritySource, decisions: Any, *, guard: bool) -> TermSimilaritySource:
-    """Put the guard above the sources, and a person's decisions above the guard."""
-    from softcosine.sources.guard import guarded
-
-    whole: TermSimilaritySource = guarded(source) if guard else source
-    if decisions is None:
-        return whole
-    from softcosine.sources.decisions import decided
-
-    return decided(whole, decisions)
 
 
 def _record(plan: Plan, corpus: Corpus) -> dict[str, Any]:

@@ -11,12 +11,11 @@ import typer
 from softcosine.errors import AlreadyExistsError, InvalidInputError
 
 if TYPE_CHECKING:
+    from softcosine.cli.reading import ReadDocuments
     from softcosine.cli.showing import Reporter
-    from softcosine.sources.source import TermSimilaritySource
+    from softcosine.sources.decision_list import Decisions
 
 __all__ = ["index"]
-
-_ENGLISH = "english"  # names the bundled vectors among --vectors
 
 
 def index(
@@ -48,13 +47,21 @@ def index(
     pattern: Annotated[
         str | None, typer.Option("--glob", metavar="PATTERN", help="Files of a folder: '*.py'.")
     ] = None,
-    vectors: Annotated[
+    source: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FILE",
-            help="Word vectors in place of the default similarities (word2vec, GloVe, .npz); "
-            "'english' names the bundled ones. Several are joined.",
+            "--source",
+            metavar="SOURCE",
+            help="Of similarities, in place of the default (repeatable): a file of word vectors or "
+            "of synonyms, or a name, such as english or edit-distance; see 'similarity build'.",
         ),
+    ] = None,
+    join: Annotated[
+        str, typer.Option(help="Of several sources: strongest, mean, noisy-or or first.")
+    ] = "strongest",
+    decisions: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Pairs that a person pins, forbids or weighs."),
     ] = None,
     similarity: Annotated[
         Path | None,
@@ -90,12 +97,13 @@ def index(
       softcosine index faq.jsonl -o faq.index
       softcosine index items.csv -o items.index --id sku --text title --text body
       softcosine index notes/ -o notes.index
+      softcosine index faq.jsonl -o faq.index --source english --source synonyms.txt
       softcosine index faq.jsonl -o faq.index --similarity faq.matrix
       zcat log.gz | softcosine index - -o log.index
 
     Formats: JSON lines, JSON, CSV and TSV with a header line, plain text with a document a line
     (each also .gz), parquet, and folders of text files. Fields that are neither id nor text become
-    metadata and come back with every answer. Without --vectors and --similarity, similarities come
+    metadata and come back with every answer. Without --source and --similarity, similarities come
     from bundled English word vectors, if the text is English, and from the texts themselves.
     """
     if output.exists() and not overwrite:
@@ -110,7 +118,12 @@ def index(
         from softcosine.cli.building import document_limit
 
         options["min_df"] = document_limit(min_df)
-    _check_one_similarity(plain=plain, vectors=vectors, similarity=similarity)
+    _check_one_similarity(plain=plain, source=source, similarity=similarity)
+    _check_one_similarity(plain=plain, decisions=decisions, similarity=similarity)
+
+    from softcosine.cli.sources import decisions_in
+
+    decided = decisions_in(decisions)
     if similarity is not None and max_neighbors is not None:
         raise InvalidInputError(
             f"--max-neighbors was settled when {similarity} was built; leave it out."
@@ -144,10 +157,15 @@ def index(
             from softcosine.index.soft_index import SoftIndex
             from softcosine.text.analyzer import Analyzer
 
-            if vectors:
-                options["source"] = _source(vectors, report)
+            note = ""
             if stemmer is not None:
                 options["analyzer"] = Analyzer(None if stemmer == "none" else stemmer)
+            if source or decided is not None:
+                chosen, note = _named(
+                    source or [], join, decided, documents, stemmer, options.get("min_df", 1),
+                    report,
+                )  # fmt: skip
+                options |= chosen
             if ranking is not None:
                 options["ranking"] = ranking
             if max_neighbors is not None:
@@ -159,6 +177,7 @@ def index(
                 progress=report,
                 **options,
             )
+            made.note = made.note or note
         report("writing", 0, None)
         made.save(output, overwrite=overwrite)
     _show(made, output, time.perf_counter() - started, as_json)
@@ -170,23 +189,53 @@ def _check_one_similarity(**given: Any) -> None:
         raise InvalidInputError(f"{' and '.join(named)} exclude each other; give one of them.")
 
 
-def _source(names: list[str], report: Reporter) -> TermSimilaritySource:
-    """Load the vectors, joined by the strongest similarity if there are several."""
-    from softcosine.sources.embedding import EmbeddingSimilarity
+def _named(
+    names: list[str],
+    join: str,
+    decisions: Decisions | None,
+    documents: ReadDocuments,
+    stemmer: str | None,
+    min_df: int | float,
+    report: Reporter,
+) -> tuple[dict[str, Any], str]:
+    """Return the sources that were named, as arguments of `SoftIndex.from_texts`, and a note.
 
-    sources = [
-        EmbeddingSimilarity.english()
-        if name == _ENGLISH
-        else EmbeddingSimilarity.load(
-            name, progress=lambda done, total: report("reading vectors", done, total)
+    The texts are analysed here only if they are needed before they are indexed.
+    """
+    from softcosine.cli.sources import (
+        SourceSettings,
+        finished_source,
+        joined_source,
+        learn_from_texts,
+    )
+    from softcosine.index.defaults import default_source
+
+    options: dict[str, Any] = {}
+    texts = None
+    if decisions is not None or learn_from_texts(names):
+        from softcosine.cli.vocabularies import analyzed_texts
+
+        texts, options["analyzer"] = analyzed_texts(
+            documents.texts, stemmer, min_df=min_df, report=report
         )
-        for name in names
-    ]
-    if len(sources) == 1:
-        return sources[0]
-    from softcosine.sources.combine import strongest
-
-    return strongest(*sources)
+    if names:
+        settings = SourceSettings(None, None, texts=texts, words=None, report=report)
+        source, note = joined_source(names, join, settings)
+        told = names[0] if len(names) == 1 else f"{', '.join(names)}, joined by {join}"
+        note = f"Similarities come from {told}." + (f" {note}" if note else "")
+    else:
+        assert texts is not None  # decisions without sources need them
+        chosen = default_source(
+            texts, progress=lambda done, total: report("learning from the texts", done, total)
+        )
+        source, note = chosen.source, chosen.note
+    if texts is not None:
+        source = finished_source(source, decisions, texts.vocabulary)
+    if decisions is not None:
+        n = len(decisions)
+        told = "One decision of a person comes" if n == 1 else f"{n} decisions of a person come"
+        note += f" {told} before them."
+    return {**options, "source": source}, note
 
 
 def _show(made: Any, output: Path, seconds: float, as_json: bool) -> None:

@@ -12,10 +12,20 @@ from typing import TYPE_CHECKING, Any
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from softcosine.sources.decision_list import Decisions
     from softcosine.sources.source import TermSimilaritySource
     from softcosine.text.corpus import AnalyzedTexts
+    from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["JOINS", "SOURCES_HELP", "SourceSettings", "joined_source"]
+__all__ = [
+    "JOINS",
+    "SOURCES_HELP",
+    "SourceSettings",
+    "decisions_in",
+    "finished_source",
+    "joined_source",
+    "learn_from_texts",
+]
 
 Progress = Callable[[str, int, "int | None"], None]
 
@@ -93,6 +103,38 @@ def joined_source(
     import softcosine
 
     return getattr(softcosine, JOINS[join])(*sources), note
+
+
+def learn_from_texts(names: Sequence[str]) -> bool:
+    """Whether some of the sources that are named learn from texts."""
+    return any(_told(name)[0] in _LEARNED for name in names)
+
+
+def decisions_in(path: Path | None) -> Decisions | None:
+    """Read a file of a person's decisions, if there is one."""
+    if path is None:
+        return None
+    from softcosine.sources.decisions import read_decisions
+
+    return read_decisions(path)
+
+
+def finished_source(
+    source: TermSimilaritySource,
+    decisions: Decisions | None,
+    vocabulary: Vocabulary,
+    *,
+    guard: bool = True,
+) -> TermSimilaritySource:
+    """Put the guard above a source, and a person's decisions above the guard."""
+    from softcosine.sources.guard import guarded
+
+    whole: TermSimilaritySource = guarded(source) if guard else source
+    if decisions is None:
+        return whole
+    from softcosine.sources.decisions import decided
+
+    return decided(whole, decisions.for_vocabulary(vocabulary))
 
 
 def _calibrated(
@@ -247,6 +289,7 @@ _PREFIXES: dict[str, _Maker] = {
     "encoder": _encoder,
 }
 _KINDS: dict[str, _Maker] = {**_NAMES, **_PREFIXES}
+_LEARNED = ("texts", "association", "second-order", "regression")
 _OF_COSINES = ("english", "texts", "vectors", "model", "encoder")
 
 JOINS = {"strongest": "strongest", "mean": "mean", "noisy-or": "noisy_or", "first": "first"}
