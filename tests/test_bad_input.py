@@ -298,6 +298,7 @@ PATHS = {
         (None, "the path is None, of type NoneType; a string or a Path is needed"),
         (b"x", "of type bytes; a string or a Path is needed"),
         (3, "of type int; a string or a Path is needed"),
+        ("", "the path is empty; name a file or a folder"),
         ("a\0b", r"the path 'a\\x00b' holds a NUL character"),
     ],
     ids=repr,

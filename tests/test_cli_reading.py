@@ -189,6 +189,12 @@ def test_a_file_without_documents_says_so(tmp_path, name, content):
         read_documents([written(tmp_path / name, content)])
 
 
+@pytest.mark.parametrize("name", ["nowhere", "nowhere.jsonl", "no\0where"])
+def test_a_file_that_is_not_there_is_named(name):
+    with pytest.raises(FileNotFoundError, match="No such file"):
+        read_documents([name])
+
+
 def test_an_unknown_ending_asks_for_the_format(tmp_path):
     path = written(tmp_path / "a.dat", "red\nblue")
     with pytest.raises(InvalidInputError, match="--format"):

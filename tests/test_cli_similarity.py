@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import signal
@@ -381,6 +382,10 @@ def test_a_matrix_of_quite_other_words_is_refused(run, folder):
         (["english", "V", "--decisions", "nowhere"], 1, "nowhere: No such file"),
         (["vectors:synonyms.txt", "V"], 2, "synonyms.txt"),
         (["english", "--vocabulary", "nowhere.txt"], 1, "nowhere.txt: No such file"),
+        (["english", "--vocabulary", "nowhere"], 1, "nowhere: No such file"),
+        (["empty.txt", "V"], 2, "empty.txt: it makes no two words similar; needed are lines such"),
+        (["cut.txt.gz", "V"], 2, "cut.txt.gz, line 2: the compressed file cannot be read further"),
+        (["nan.txt", "V"], 2, "nan.txt, line 1: 'nan' stands where a finite number is needed"),
         (["english", "V", "-o", "no/where"], 1, "the folder no does not exist"),
         (["english", "V", "-o", "docs.jsonl"], 1, "docs.jsonl exists already"),
     ],
@@ -391,12 +396,21 @@ def test_every_error_is_one_clear_line(run, folder, arguments, code, message):
         given += ["--vocabulary", "docs.jsonl"] if argument == "V" else [argument]
     if "-o" not in given:
         given += ["-o", "s.matrix"]
+    (folder / "empty.txt").touch()
+    (folder / "nan.txt").write_text("tea 1 nan\n")
+    (folder / "cut.txt.gz").write_bytes(gzip.compress(b"tea, cocoa\n")[:-9])
     before = sorted(folder.rglob("*"))
     shown = run("similarity", "build", *given, code=code)
     assert message in shown
     assert shown.startswith("softcosine: ")
     assert shown.count("\n") == 1
     assert sorted(folder.rglob("*")) == before
+
+
+def test_documents_without_words_are_said_to_have_none(run, folder):
+    (folder / "silent.jsonl").write_text('{"text": "!"}\n')
+    shown = run("similarity", "build", "english", "--vocabulary", "silent.jsonl", "-o", "s.matrix")
+    assert "There are no words to find similarities for." in shown
 
 
 def test_the_output_is_needed_and_not_overwritten_unasked(run, folder):
@@ -418,6 +432,7 @@ def test_the_output_is_needed_and_not_overwritten_unasked(run, folder):
         ("2 3\ntea 1 0 1\ntyre 1 1 0\n", True),
         ("\ntea 1e-3 -.5 1\n", True),
         ("new york 0.5 0.25\n", True),
+        ("tea 1 nan\n", True),
         ("tea, cocoa\n", False),
         ("tea\tcocoa\t0.5\n", False),
         ("tea cocoa coffee\n", False),
@@ -425,8 +440,6 @@ def test_the_output_is_needed_and_not_overwritten_unasked(run, folder):
     ],
 )
 def test_files_are_told_apart_by_what_is_in_them(tmp_path, content, is_vectors):
-    import gzip
-
     from softcosine.cli.sources import _told
 
     for suffix, data in ((".txt", content.encode()), (".txt.gz", gzip.compress(content.encode()))):

@@ -13,7 +13,15 @@ from softcosine.index.soft_index import SoftIndex
 from softcosine.index.soft_neighbors import SoftNeighbors
 from softcosine.matrix.ranges import check_starts, check_values
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from toys import ToySource
+from softcosine.sources.association import AssociationSimilarity
+from softcosine.sources.decisions import Decisions, decided
+from softcosine.sources.embedding import EmbeddingSimilarity
+from softcosine.sources.pairs import PairSimilarity
+from softcosine.sources.synonyms import concepts_of_groups
+from softcosine.sources.thesaurus import ThesaurusSimilarity
+from softcosine.text.corpus import analyze
+from softcosine.text.vocabulary import Vocabulary
+from toys import ToySource, similarity_matrix
 
 TEXTS = ["a flat tyre on my bike bike", "tea and coffee", "the tire of a bike", "tea tea tea"]
 
@@ -116,3 +124,48 @@ def test_values_are_finite_and_not_too_small(value):
     check_values("x", np.array([0.0, 1.0]), least=0.0)
     with pytest.raises(CorruptIndexError, match="no possible one"):
         check_values("x", np.array([0.0, value]), least=0.0)
+
+
+KEPT = {
+    "pairs": lambda: PairSimilarity([("tire", "tyre", 0.5), ("tea", "coffee", 0.25)]),
+    "thesaurus": lambda: ThesaurusSimilarity(
+        concepts_of_groups([(["tire", "tyre"], 1.0)]), name=""
+    ),
+    "decided": lambda: decided(
+        PairSimilarity([("tire", "tyre", 0.5)]), Decisions.of(pinned={("tea", "bike"): 0.5})
+    ),
+    "association": lambda: AssociationSimilarity.fit(
+        analyze(TEXTS), min_count=1, threshold=0, evidence=0
+    ),
+    "embedding": lambda: EmbeddingSimilarity(["tire", "tyre", "tea"], np.eye(3)[[0, 0, 1]]),
+}
+
+
+@pytest.mark.parametrize("change", [all_ones, random, first_byte])
+@pytest.mark.parametrize("kind", KEPT)
+def test_a_damaged_source_gives_an_error_of_ours_or_similarities(tmp_path, kind, change):
+    words = ("tire", "tyre", "tea", "coffee", "bike", "nowhere")
+    path = tmp_path / "S"
+    similarity_matrix(np.eye(6), Vocabulary(words)).save(path, source=KEPT[kind]())
+    source = TermSimilarityMatrix.load_source(path)
+    assert source.neighbors(words, words, max_neighbors=3).indices.size
+    for file in sorted((path / "source").rglob("*.npy")):
+        whole = file.read_bytes()
+        content = bytearray(whole)
+        change(content, 128)
+        file.write_bytes(content)
+        with contextlib.suppress(SoftCosineError), np.errstate(all="ignore"):
+            source = TermSimilarityMatrix.load_source(path)
+            found = source.neighbors(words, words, max_neighbors=3)
+            assert found.indices.size == 0 or 0 <= found.indices.min() <= found.indices.max() < 6
+            source.similarities(words, words[::-1])
+        file.write_bytes(whole)
+
+
+def test_a_source_that_cannot_be_built_again_names_the_folder(tmp_path):
+    path = tmp_path / "S"
+    similarity_matrix(np.eye(1)).save(path, source=KEPT["decided"]())
+    file = path / "source" / "signs.npy"
+    file.write_bytes(file.read_bytes()[:-1] + b"\xff")
+    with pytest.raises(CorruptIndexError, match=r"the source in .*S cannot be built .* verify"):
+        TermSimilarityMatrix.load_source(path)

@@ -174,7 +174,7 @@ BROKEN = {
         None,
     ),
     "PNG": (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "neither text nor a known format", None),
-    "UTF-16": ("a 1 2\n".encode("utf-16"), "neither text nor a known format", None),
+    "UTF-16": ("a 1 2\n".encode("utf-16"), "it is UTF-16 text; convert it", None),
     "gzip cut short": (gzip.compress(as_text() * 99)[:-20], "gzip file is damaged", None),
     "gzip of nothing": (gzip.compress(b""), "no word with a vector", None),
     "gzip altered": (gzip.compress(as_text())[:-8] + bytes(8), "gzip file is damaged", None),

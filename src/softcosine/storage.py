@@ -105,6 +105,8 @@ def checked_path(path: object) -> Path:
         raise InvalidInputError(
             f"the path is {path!r}, of type {type(path).__name__}; a string or a Path is needed."
         )
+    if not str(path):
+        raise InvalidInputError("the path is empty; name a file or a folder.")
     if "\0" in str(path):
         raise InvalidInputError(f"the path {str(path)!r} holds a NUL character; leave it out.")
     return Path(path)

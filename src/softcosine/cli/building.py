@@ -111,6 +111,8 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
     S.save(plan.output, source=source if plan.keep_source else None, overwrite=plan.overwrite)
     if folder is not None:
         KeptAnswers(folder).remove()
+    if not len(S):
+        note = note or "There are no words to find similarities for."
     return S, " ".join(filter(None, (note, _indefinite(S))))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -167,6 +169,8 @@ def _records(
     for path in inputs:
         if path != STANDARD_INPUT and Path(path).is_dir():
             yield from read_folder(path, pattern=pattern, encoding=encoding)
+        elif path != STANDARD_INPUT and not Path(path).exists():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         else:
             yield from read_records(path, format=format, encoding=encoding)
 

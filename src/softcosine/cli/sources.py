@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 import re
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from softcosine.errors import InvalidInputError
+from softcosine.errors import InvalidInputError, MalformedFileError
 
 if TYPE_CHECKING:
     from softcosine.sources.decision_list import Decisions
@@ -189,7 +190,16 @@ def _encoder(name: str, settings: SourceSettings) -> TermSimilaritySource:
 def _synonyms(path: str, settings: SourceSettings) -> TermSimilaritySource:
     from softcosine.sources.thesaurus import ThesaurusSimilarity
 
-    return ThesaurusSimilarity.load(path, progress=settings.progress(f"reading {Path(path).name}"))
+    source = ThesaurusSimilarity.load(
+        path, progress=settings.progress(f"reading {Path(path).name}")
+    )
+    if not len(source.neighbors(source.words, source.words, max_neighbors=1).indices):
+        raise MalformedFileError(
+            path,
+            "it makes no two words similar; needed are lines such as tyre, tire. If it is of "
+            "vectors, say vectors:FILE.",
+        )
+    return source
 
 
 def _wordnet(path: str, settings: SourceSettings) -> TermSimilaritySource:
@@ -342,8 +352,11 @@ def _looks_like_vectors(path: Path) -> bool:
     with path.open("rb") as file:
         start = file.read(1 << 16)
     if start.startswith(b"\x1f\x8b"):
-        with gzip.open(path) as unpacked:
-            start = unpacked.read(1 << 16)
+        try:
+            with gzip.open(path) as unpacked:
+                start = unpacked.read(1 << 16)
+        except (EOFError, OSError, zlib.error):
+            return False  # whoever reads it says what is wrong
     if b"\0" in start:
         return True
     *whole, rest = start.split(b"\n")
@@ -356,4 +369,4 @@ def _looks_like_vectors(path: Path) -> bool:
 
 
 _LOOKED_AT = 10  # lines
-_NUMBER = re.compile(rb"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_NUMBER = re.compile(rb"[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan|inf)", re.IGNORECASE)

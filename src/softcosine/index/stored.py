@@ -14,11 +14,11 @@ from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.index.documents import StoredDocuments, write_documents
 from softcosine.index.segment import Segment
 from softcosine.matrix.ranges import check_array, check_numbers
+from softcosine.matrix.stored import built_source
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.source import (
     SourceState,
     TermSimilaritySource,
-    source_from_state,
     state_of,
 )
 from softcosine.storage import Folder, open_folder, write_folder
@@ -81,7 +81,7 @@ def open_index(
         settings = folder.settings
         (name,) = settings["segments"]
         if source is None and settings["source"] is not None:
-            source = source_from_state(_source_state(settings["source"], "source", folder))
+            source = built_source(_source_state(settings["source"], "source", folder), folder)
         segment = Segment.from_arrays(folder.arrays(name))
         n_docs, n_terms = int(settings["n_docs"]), segment.n_terms
         S = TermSimilarityMatrix.from_folder(folder, settings["similarity"], "matrix")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from softcosine.errors import CorruptIndexError, InvalidInputError
+from softcosine.errors import CorruptIndexError, InvalidInputError, SoftCosineError
 from softcosine.matrix.ranges import check_compressed
 from softcosine.sources.source import (
     SourceState,
@@ -23,6 +23,7 @@ from softcosine.text.packing import pack_strings, unpack_strings
 from softcosine.text.vocabulary import Vocabulary
 
 __all__ = [
+    "built_source",
     "matrix_state",
     "read_matrix_state",
     "source_settings",
@@ -101,9 +102,29 @@ def stored_source(folder: Folder) -> TermSimilaritySource | None:
     if kept is None:
         return None
     try:
-        return source_from_state(source_state(kept, _SOURCE, folder))
+        state = source_state(kept, _SOURCE, folder)
     except (KeyError, TypeError) as error:
         raise CorruptIndexError(f"{folder.path} lacks a part of a source: {error!r}") from error
+    return built_source(state, folder)
+
+
+def built_source(state: SourceState, folder: Folder) -> TermSimilaritySource:
+    """Build a source that was kept in a folder.
+
+    Raises
+    ------
+    CorruptIndexError
+        If that fails in a way that the source did not foresee.
+    """
+    try:
+        return source_from_state(state)
+    except (SoftCosineError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        raise CorruptIndexError(
+            f"the source in {folder.path} cannot be built from what was saved ({error!r}); "
+            "`softcosine verify` tells whether a file has changed since."
+        ) from error
 
 
 def source_settings(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine.errors import InvalidInputError
 from softcosine.text.packing import pack_strings, unpack_strings
 
 __all__ = ["Concepts"]
@@ -103,4 +104,15 @@ class Concepts:
             for name in ("starts", "concepts", "costs", "weights")
         )
         words = tuple(unpack_strings(arrays["words"], arrays["word_offsets"]))
+        n_entries, n_concepts = len(concepts), len(weights)
+        rising = len(starts) == len(words) + 1 and not (np.diff(starts) < 0).any()
+        if not (rising and starts[0] == 0 and starts[-1] == n_entries == len(costs)):
+            raise InvalidInputError(
+                f"the starts of {len(words)} words do not rise from 0 to the {n_entries} entries."
+            )
+        if n_entries and not 0 <= int(concepts.min()) <= int(concepts.max()) < n_concepts:
+            raise InvalidInputError(
+                f"concepts run from {concepts.min()} to {concepts.max()}, but there are "
+                f"{n_concepts}."
+            )
         return cls(words, starts, concepts, costs, weights)

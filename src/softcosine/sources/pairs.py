@@ -282,8 +282,14 @@ class PairSimilarity:
         S = csr_array(
             (arrays["similarities"], arrays["indices"], arrays["indptr"]), shape=(n_rows, n_rows)
         )
+        S.check_format(full_check=True)  # a damaged file must not lead kernels astray
+        rows = arrays["rows"]
+        if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < n_rows:
+            raise InvalidInputError(
+                f"rows run from {rows.min()} to {rows.max()}, but the pairs' matrix has {n_rows}."
+            )
         source = cls.__new__(cls)
-        source._set(dict(zip(words, arrays["rows"].tolist(), strict=True)), S)
+        source._set(dict(zip(words, rows.tolist(), strict=True)), S)
         return source
 
 

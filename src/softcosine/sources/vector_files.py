@@ -183,7 +183,9 @@ def _read_stream(path: Path, stream: _Stream, keep: frozenset[str] | None) -> Wo
     if promised is None and binary:
         raise MalformedFileError(
             path,
-            f"the file begins with {sample[:8]!r}, which is neither text nor a known format; "
+            "it is UTF-16 text; convert it: iconv -f utf-16 -t utf-8."
+            if sample.startswith((b"\xff\xfe", b"\xfe\xff"))
+            else f"the file begins with {sample[:8]!r}, which is neither text nor a known format; "
             "needed is word2vec text or binary, GloVe text (each also gzipped), .npz or .npy.",
         )
     if promised is not None and promised[1] == 0:
