@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -715,6 +716,32 @@ def test_a_damaged_answer_is_asked_anew(tmp_path, small_chunks):
     S, n_asked = build(folder)
     assert n_asked == 3
     np.testing.assert_array_equal(S.to_scipy().toarray(), expected.to_scipy().toarray())
+
+
+@pytest.mark.parametrize("error", [OSError("8 requested and 3 written"), OSError(28, "No space")])
+def test_a_full_disk_is_named_with_the_folder_of_answers_and_room_lets_it_go_on(
+    tmp_path, small_chunks, monkeypatch, error
+):
+    folder = tmp_path / "kept"
+
+    def full(*_arguments, **_settings):
+        raise error
+
+    for place, name in ((Path, "write_bytes"), (np, "savez")):
+        with monkeypatch.context() as patched:
+            patched.setattr(place, name, full)
+            with pytest.raises(OSError, match="the disk is probably full") as caught:
+                build(folder)
+        assert caught.value.filename == str(folder)
+    assert build(folder)[1] == 3
+
+
+def test_a_plan_that_was_not_finished_does_not_stand_in_the_way(tmp_path, small_chunks):
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    (folder / "plan.json.part").write_text("{")
+    assert build(folder)[1] == 3
+    assert sorted(file.name for file in folder.iterdir())[-1] == "plan.json"
 
 
 def test_foreign_folders_are_left_alone(tmp_path, small_chunks):

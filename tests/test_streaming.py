@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from conftest import JIT
 from softcosine.errors import InvalidInputError
@@ -222,8 +224,27 @@ def test_bad_input_is_named() -> None:
         TextStream("a b")
     with pytest.raises(InvalidInputError, match="memory is 1 bytes"):
         TextStream(["a"], memory=1)
-    with pytest.raises(InvalidInputError, match="of type list; pass what analyze"):
+    with pytest.raises(InvalidInputError, match=r"of type list; call fit\(softcosine\.analyze"):
         CooccurrenceSimilarity.fit(["a b"])  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a disk that is full")
+def test_a_full_disk_is_named_with_the_folder_of_temporary_files(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full(mode: str = "w+b", **options: Any) -> Any:
+        return Path("/dev/full").open(mode.replace("+", ""), **options)
+
+    monkeypatch.setattr(pair_counts, "TemporaryFile", full)
+    monkeypatch.setattr(tally_module, "TemporaryFile", full)
+    errors = []
+    with ExitStack() as files, pytest.raises(OSError, match="probably full") as caught:
+        pair_counts._FileRun(2, files).append((0, 2, csr_array(np.ones((2, 2), np.int64))))
+    errors.append(caught.value)
+    with pytest.raises(OSError, match="probably full") as caught, TermTally(300) as tally:
+        tally.add(analyze(["green tea", "black tea"]))
+    errors.append(caught.value)
+    assert {error.filename for error in errors} == {tempfile.gettempdir()}
 
 
 def test_a_document_that_is_none_is_named_by_its_position(monkeypatch: pytest.MonkeyPatch) -> None:

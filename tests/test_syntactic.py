@@ -32,7 +32,7 @@ def distance(left: tuple[str, ...], right: tuple[str, ...], inner: TermSimilarit
 
 def inner() -> EmbeddingSimilarity:
     vectors = [[1, 0], [1, 0.5], [0.5, 1], [0, 1]]
-    return EmbeddingSimilarity("abcd", vectors, threshold=0.5, exponent=1.0)
+    return EmbeddingSimilarity(list("abcd"), vectors, threshold=0.5, exponent=1.0)
 
 
 part = st.sampled_from(["a", "b", "c", "d", "e", ":r", ">"])

@@ -504,8 +504,34 @@ def test_wrong_settings_are_refused(folder: Path) -> None:
         load(folder, measure="lin", relations=["hypernym", "similar"])
     with pytest.raises(InvalidInputError, match="'path' needs no counts; take measure='lin'"):
         load(folder, counts={"car": 3})
-    with pytest.raises(InvalidInputError, match="max_senses is 0; needed is 1 or more"):
-        load(folder, max_senses=0)
+    for senses in (0, "x"):
+        with pytest.raises(InvalidInputError, match=f"max_senses is {senses!r}; needed is a whole"):
+            load(folder, max_senses=senses)  # type: ignore[arg-type]
+    for threshold in (2.0, "x", math.nan):
+        with pytest.raises(InvalidInputError, match=f"threshold is {threshold}; needed is a"):
+            load(folder, threshold=threshold)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="counts are of type str; pass a mapping"):
+        load(folder, measure="lin", counts="abc")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="the count of 'car' is many"):
+        load(folder, measure="lin", counts={"car": "many"})  # type: ignore[dict-item]
+
+
+def test_a_wordnet_without_synsets_and_a_damaged_archive_are_refused(
+    folder: Path, tmp_path: Path
+) -> None:
+    archive = tmp_path / "wordnet.zip"
+    with zipfile.ZipFile(archive, "w") as packing:
+        packing.write(folder / "data.noun", "data.noun")
+    content = bytearray(archive.read_bytes())
+    place = content.index(b"thing")
+    content[place : place + 5] = b"thong"
+    archive.write_bytes(content)
+    with pytest.raises(MalformedFileError, match=r"data\.noun, line .*: cannot be read: Bad CRC"):
+        read_wordnet(archive)
+    for file in folder.iterdir():
+        file.write_text("  1 The licence.\n")
+    with pytest.raises(MalformedFileError, match="dict: the files hold no synsets"):
+        read_wordnet(folder)
 
 
 def test_wordnet_is_found_in_the_usual_places(

@@ -39,6 +39,7 @@ __all__ = [
     "Folder",
     "check_target",
     "checked_path",
+    "naming_a_full_disk",
     "open_folder",
     "write_folder",
 ]
@@ -155,7 +156,7 @@ def write_folder(
     target = Path(path).resolve()
     _sweep(target)
     with _beside(target) as work:
-        with _naming_a_full_disk(target):
+        with naming_a_full_disk(target):
             _write(work, kind, settings, arrays, files or {})
         _check_free(target, kind, overwrite)  # again: writing may have taken a while
         _rename_over(work, target, overwrite)
@@ -312,7 +313,7 @@ def _sync(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _naming_a_full_disk(target: Path) -> Iterator[None]:
+def naming_a_full_disk(target: str | Path) -> Iterator[None]:
     """Say what writing without room fails with: errors of many kinds, some without a number."""
     try:
         yield

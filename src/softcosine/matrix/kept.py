@@ -15,7 +15,7 @@ import numpy as np
 from softcosine.errors import AlreadyExistsError
 from softcosine.matrix.answers import CHUNK_TERMS
 from softcosine.sources.source import Neighbors, SourceState, TermSimilaritySource, state_of
-from softcosine.storage import checked_path
+from softcosine.storage import checked_path, naming_a_full_disk
 from softcosine.version import __version__
 
 __all__ = ["KeptAnswers"]
@@ -93,7 +93,7 @@ class KeptAnswers:
         """Keep the answer to a chunk."""
         file = self._file(number)
         part = file.with_suffix(".part")
-        with part.open("wb") as stream:
+        with naming_a_full_disk(self._folder), part.open("wb") as stream:
             np.savez(
                 stream,
                 indptr=answer.indptr,
@@ -110,10 +110,11 @@ class KeptAnswers:
         AlreadyExistsError
             If it holds anything but kept answers.
         """
+        # A search that was broken off at its very start leaves a plan that is not finished.
         if (
             self._folder.is_dir()
             and _read_plan(self._folder) is None
-            and any(self._folder.iterdir())
+            and any(file.name != f"{_PLAN}.part" for file in self._folder.iterdir())
         ):
             raise AlreadyExistsError(
                 f"{self._folder} holds no answers of an earlier search; name a new folder."
@@ -138,7 +139,8 @@ def _read_plan(folder: Path) -> dict[str, Any] | None:
 
 def _replace(file: Path, content: bytes) -> None:
     part = file.with_name(f"{file.name}.part")
-    part.write_bytes(content)
+    with naming_a_full_disk(file.parent):
+        part.write_bytes(content)
     part.replace(file)
 
 

@@ -7,13 +7,15 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, gettempdir
 from types import TracebackType
 from typing import IO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+
+from softcosine.storage import naming_a_full_disk
 
 __all__ = ["CountedRows", "PairCounts"]
 
@@ -64,7 +66,11 @@ class _FileRun:
         self.starts[first + 1 : last + 1] = self.starts[first] + block.indptr[1:]
         for file, values in ((self._columns, block.indices), (self._counts, block.data)):
             file.seek(0, 2)
-            values.tofile(file)
+            # Not tofile: it does not tell where the end could not be written.
+            content = np.ascontiguousarray(values).view(np.uint8).data
+            with naming_a_full_disk(gettempdir()):
+                while len(content):
+                    content = content[file.write(content) :]
 
     def read(self, start: int, stop: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         self._columns.seek(4 * start)

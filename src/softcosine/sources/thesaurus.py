@@ -15,6 +15,7 @@ from softcosine.kernels.thesaurus import members_by_concepts, similarities_by_co
 from softcosine.sources.concepts import Concepts
 from softcosine.sources.members import Asked, Searched
 from softcosine.sources.neighbors import Neighbors, StringOrder
+from softcosine.sources.settings import is_number, is_whole
 from softcosine.sources.source import SourceState, check_limit, check_pairs, equal_strings
 from softcosine.sources.threads import for_each_chunk
 
@@ -56,7 +57,7 @@ class ThesaurusSimilarity:
     def __init__(
         self, concepts: Concepts, *, name: str, threshold: float = 0.0, exponent: float = 1.0
     ) -> None:
-        if not 0.0 <= threshold <= 1.0:
+        if not (is_number(threshold) and 0.0 <= threshold <= 1.0):
             raise InvalidInputError(f"threshold is {threshold}; needed is a number in [0, 1].")
         if not 0.0 < exponent < np.inf:
             raise InvalidInputError(f"exponent is {exponent}; needed is a number above 0.")
@@ -200,8 +201,12 @@ class ThesaurusSimilarity:
         from softcosine.sources.wordnet_measures import concepts_of_wordnet, defaults
 
         steps, least = defaults(measure, relations, threshold)
-        if max_senses is not None and max_senses < 1:
-            raise InvalidInputError(f"max_senses is {max_senses}; needed is 1 or more.")
+        if not (is_number(least) and 0.0 <= least <= 1.0):
+            raise InvalidInputError(f"threshold is {least}; needed is a number in [0, 1].")
+        if max_senses is not None and not (is_whole(max_senses) and max_senses >= 1):
+            raise InvalidInputError(
+                f"max_senses is {max_senses!r}; needed is a whole number of 1 or more."
+            )
         wordnet = read_wordnet(path, max_senses=max_senses, progress=progress)
         concepts = concepts_of_wordnet(
             wordnet, measure=measure, relations=steps, threshold=least, counts=counts

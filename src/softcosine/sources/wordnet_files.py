@@ -9,6 +9,7 @@ import os
 import re
 import sys
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -172,6 +173,8 @@ def read_wordnet(
                 f"there is no WordNet in {place}; needed are {', '.join(_FILES)}, or "
                 f"{' and '.join(_TABLES)}."
             )
+    if not reading.words:
+        raise MalformedFileError(place, "the files hold no synsets; needed is a WordNet.")
     return reading.wordnet()
 
 
@@ -364,5 +367,5 @@ def _numbered(file: Path, lines: IO[str]) -> Iterator[tuple[int, str]]:
         for number, line in enumerate(lines, start=1):
             if line.strip():
                 yield number, line.rstrip("\r\n")
-    except (UnicodeDecodeError, EOFError, OSError) as error:
+    except (UnicodeDecodeError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
         raise MalformedFileError(file, f"cannot be read: {error}", line=number + 1) from None

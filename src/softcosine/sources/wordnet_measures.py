@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from softcosine.errors import InvalidInputError
 from softcosine.sources.concepts import Concepts
 from softcosine.sources.ragged import slices
+from softcosine.sources.settings import is_number
 from softcosine.sources.synonyms import written_terms
 from softcosine.sources.wordnet import KINDS, Ancestors, WordNet
 from softcosine.text.vocabulary import Vocabulary
@@ -144,8 +145,13 @@ def _word_counts(counts: Counts) -> dict[str, float]:
             for word in words:
                 answer[word] = answer.get(word, 0.0) + number / len(words)
         return answer
+    if not isinstance(counts, Mapping):
+        raise InvalidInputError(
+            f"counts are of type {type(counts).__name__}; pass a mapping of words to counts, or a "
+            "vocabulary."
+        )
     for word, number in counts.items():
-        if not 0.0 <= number < np.inf:
+        if not is_number(number) or not 0.0 <= number < np.inf:
             raise InvalidInputError(f"the count of {word!r} is {number}; needed is 0 or more.")
     return dict(counts)
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import groupby, islice
 from operator import itemgetter
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, gettempdir
 from types import TracebackType
 from typing import IO
 
 import numpy as np
 
+from softcosine.storage import naming_a_full_disk
 from softcosine.text.corpus import AnalyzedTexts
 
 __all__ = ["TermTally"]
@@ -66,7 +67,8 @@ class TermTally:
 
     def close(self) -> None:
         """Drop all counts and files."""
-        self._open.close()
+        with suppress(OSError):  # what could not be written is dropped as well
+            self._open.close()
         self._files, self._counts = [], {}
 
     def add(self, analyzed: AnalyzedTexts) -> None:
@@ -93,7 +95,9 @@ class TermTally:
     def _spill(self, counts: Iterable[_Count]) -> None:
         file = TemporaryFile("w+", encoding="ascii", newline="\n")  # noqa: SIM115
         self._open.enter_context(file)
-        file.writelines(f"{json.dumps(count)}\n" for count in counts)
+        with naming_a_full_disk(gettempdir()):
+            file.writelines(f"{json.dumps(count)}\n" for count in counts)
+            file.flush()
         self._files.append(file)
 
     def _merge_files(self) -> None:
