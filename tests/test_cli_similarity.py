@@ -144,6 +144,7 @@ def test_the_summary_as_json_has_documented_keys(run, folder):
     )
     assert set(record) == {
         "matrix", "terms", "neighbors", "mean_neighbors", "max_neighbors", "mean_similarity",
+        "balanced",
         "symmetric", "dominant", "shrunk", "sources", "bytes", "seconds", "note",
     }  # fmt: skip
     assert record["sources"] == ["synonyms.txt"]
@@ -233,7 +234,13 @@ def test_indefinite_matrices_are_named_and_repaired_on_request(run, folder):
     # a~b and b~c wholly, a~c not.
     (folder / "chain.csv").write_text("tea,puncture,1\npuncture,cars,1\n")
     arguments = ("chain.csv", "--vocabulary", "docs.jsonl", "--stemmer", "none", "-o", "s.matrix")
-    shown = " ".join(run("similarity", "build", *arguments).split())
+    run("similarity", "build", *arguments)
+    assert "It is positive semidefinite" in run("similarity", "check", "s.matrix")
+    assert "balanced" in run("similarity", "show", "s.matrix")
+    arguments = (*arguments, "--overwrite")
+    message = run("similarity", "build", *arguments, "--balanced", "--strategy", "rows", code=2)
+    assert "cannot be balanced" in message
+    shown = " ".join(run("similarity", "build", *arguments, "--as-given").split())
     assert "not positive semidefinite (an eigenvalue is -0.414)" in shown
     assert "--definite would multiply similarities by 0.71" in shown
     shown = " ".join(run("similarity", "check", "s.matrix").split())
@@ -244,14 +251,12 @@ def test_indefinite_matrices_are_named_and_repaired_on_request(run, folder):
         "factor", "seconds",
     }  # fmt: skip
     assert not record["definite"]
-    shown = run("similarity", "build", *arguments, "--definite", "--overwrite")
+    shown = run("similarity", "build", *arguments, "--definite")
     assert "multiplied by 0.706" in " ".join(shown.split())
     assert "It is positive semidefinite" in run("similarity", "check", "s.matrix")
-    run("similarity", "build", *arguments, "--strategy", "dominant", "--overwrite")
+    run("similarity", "build", *arguments, "--strategy", "dominant")
     assert "strictly diagonally dominant" in run("similarity", "check", "s.matrix")
-    run(
-        "similarity", "build", *arguments, "--strategy", "rows", "--overwrite", "--max-neighbors", 1
-    )
+    run("similarity", "build", *arguments, "--strategy", "rows", "--max-neighbors", 1)
     assert "asymmetric" in run("similarity", "check", "s.matrix")
 
 

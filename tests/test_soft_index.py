@@ -123,7 +123,8 @@ def test_options_filter_the_full_answer(c, data):
 
 OUTSIDE = ToySource(
     {
-        # Indefinite, so that S is shrunk, and what a source says with it.
+        # Indefinite, and tea and coffee hand out more than 1: what a source says of outside words
+        # is shrunk and balanced with S.
         ("tea", "coffee"): 0.875,
         ("zebra", "coffee"): 0.875,
         ("mocha", "coffee"): 0.75,
@@ -141,11 +142,17 @@ OUTSIDE_TERMS = ("latte", "lonely", "mocha", "tram")
 ALL_TERMS = INSIDE_TERMS + OUTSIDE_TERMS
 
 
-def extended_matrix(factor=1.0):
-    """S over the indexed and the outside words together (theory)."""
+def extended_matrix(inside=None):
+    """S over the indexed and the outside words together, shrunk or balanced (theory)."""
     pairs = [[OUTSIDE.similarities([a], [b])[0] for b in ALL_TERMS] for a in ALL_TERMS]
     S = np.array(pairs, np.float64)
-    return np.where(np.eye(len(S)) == 1, 1.0, factor * S)
+    if inside is None:
+        return S
+    factor, n = inside.settings.get("shrunk", 1.0), len(INSIDE_TERMS)
+    scales = np.ones(len(S))
+    if inside.scales is not None:
+        scales = 1 / np.sqrt(np.maximum(1.0, (S[:, :n] - np.eye(len(S), n)).sum(axis=1)))
+    return np.where(np.eye(len(S)) == 1, 1.0, factor * S * np.outer(scales, scales))
 
 
 inside_words = st.lists(st.sampled_from(INSIDE_TERMS), max_size=5)
@@ -158,8 +165,9 @@ any_words = st.lists(st.sampled_from([*ALL_TERMS, "nobody"]), max_size=6)
     documents=st.lists(inside_words, min_size=1, max_size=6),
     queries=st.lists(any_words, min_size=1, max_size=3),
     idf=st.sampled_from(IDF),
+    balanced=st.booleans(),
 )
-def test_outside_words_are_axes_of_a_larger_space(tf, ranking, documents, queries, idf):
+def test_outside_words_are_axes_of_a_larger_space(tf, ranking, documents, queries, idf, balanced):
     # Every indexed term must be there, so that the index's vocabulary is INSIDE_TERMS.
     documents = [*documents, list(INSIDE_TERMS)]
     index = SoftIndex.from_texts(
@@ -167,9 +175,11 @@ def test_outside_words_are_axes_of_a_larger_space(tf, ranking, documents, querie
         ranking=ranking,
     )  # fmt: skip
     assert index.vocabulary.terms == INSIDE_TERMS
-    factor = index.S.settings["shrunk"]
-    assert factor < 1
-    S = extended_matrix(factor)
+    if not balanced:
+        shrunk = TermSimilarityMatrix.from_source(OUTSIDE, index.vocabulary, definite=True)
+        assert shrunk.settings["shrunk"] < 1
+        index = index.with_similarity(shrunk, source=OUTSIDE)
+    S = extended_matrix(index.S)
     counts = np.array([[d.count(t) for t in ALL_TERMS] for d in documents], float)
     Q = np.array([[q.count(t) for t in ALL_TERMS] for q in queries], float)
     if ranking == "expanded_cosine":  # the expanded query is a vector of indexed terms
@@ -298,15 +308,15 @@ def test_a_given_matrix_decides_the_vocabulary():
     assert len(none.search("tea")) == 0
 
 
-def test_sources_are_guarded_and_made_definite():
+def test_sources_are_guarded_and_balanced():
     source = ToySource({("tea", "coffee"): 1.0, ("coffee", "x1"): 1.0, ("tea", "milk"): 1.0})
     index = SoftIndex.from_texts(
         ["tea coffee x1 milk"], source=source, analyzer=Analyzer(), weighting=RAW
     )
     assert isinstance(index.source, Guarded)
     assert index.S.neighbors("x1") == []
-    assert index.S.statistics().smallest_eigenvalue >= 0
-    assert index.S.settings["shrunk"] < 1
+    assert index.S.statistics().smallest_eigenvalue >= -1e-6
+    assert index.S.settings["balanced"]
 
 
 def test_indefinite_similarities_are_not_clipped():

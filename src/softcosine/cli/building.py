@@ -44,6 +44,7 @@ class Plan:
     exponent: float | None
     strategy: str
     order: str
+    balanced: bool | None
     definite: bool
     guard: bool
     keep_source: bool
@@ -80,6 +81,11 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
             "--strategy rows gives an asymmetric matrix, which cannot be made definite; leave "
             "--definite out, or take another strategy."
         )
+    if plan.balanced and plan.strategy == "rows":
+        raise InvalidInputError(
+            "--strategy rows gives an asymmetric matrix, which cannot be balanced; take another "
+            "strategy, or say --as-given."
+        )
     corpus = _corpus(plan, report)
     source, note = _source(plan, corpus, report)
     source = finished_source(source, decisions, corpus.vocabulary, guard=plan.guard)
@@ -95,6 +101,7 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
             min_similarity=plan.min_similarity,
             strategy=plan.strategy,  # type: ignore[arg-type]
             order=_ORDERS[plan.order],
+            balanced=_is_balanced(plan),
             definite=plan.definite,
             guard=False,  # it is guarded already, where it is to be
             warn=False,
@@ -106,6 +113,7 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
         S.vocabulary,
         representatives=S.representatives,
         settings={**S.settings, **_record(plan, corpus)},
+        scales=S.scales,
     )
     report("writing", 0, None)
     S.save(plan.output, source=source if plan.keep_source else None, overwrite=plan.overwrite)
@@ -177,6 +185,13 @@ def _default_source(corpus: Corpus, report: Progress) -> tuple[TermSimilaritySou
 def _needed(corpus: Corpus) -> tuple[str, ...]:
     forms = corpus.vocabulary.forms or ()
     return (*corpus.vocabulary.terms, *(form for own in forms for form in own))
+
+
+def _is_balanced(plan: Plan) -> bool:
+    """Whether S is balanced: where nobody says, as `SoftIndex.from_texts` does with a source."""
+    if plan.balanced is not None:
+        return plan.balanced
+    return bool(plan.sources) and not plan.definite and plan.strategy == "symmetric"
 
 
 def _record(plan: Plan, corpus: Corpus) -> dict[str, Any]:

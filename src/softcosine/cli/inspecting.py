@@ -64,6 +64,7 @@ def _facts(opened: SoftIndex, path: Path) -> dict[str, Any]:
     analyzer = opened.analyzer.to_dict()
     similarity = opened.S.statistics(eigenvalue=False).to_dict()
     del similarity["smallest_eigenvalue"]
+    similarity["balanced"] = opened.S.scales is not None
     similarity["shrunk"] = float(opened.S.settings.get("shrunk", 1.0))
     return {
         "index": str(path),

@@ -44,6 +44,7 @@ def show_built(
                 "mean_similarity": figures.mean_similarity,
                 "symmetric": figures.symmetric,
                 "dominant": figures.dominant,
+                "balanced": S.scales is not None,
                 "shrunk": shrunk,
                 "sources": S.settings["sources"],
                 "bytes": bytes_of(output),
@@ -73,6 +74,8 @@ def show_facts(S: TermSimilarityMatrix, path: Path, n_bytes: int) -> None:
     limits = [f"at most {settings['max_neighbors']}"] if "max_neighbors" in settings else []
     if settings.get("min_similarity"):
         limits.append(f"from {settings['min_similarity']:g}")
+    if S.scales is not None:
+        limits.append("balanced")
     if settings.get("shrunk", 1.0) < 1:
         limits.append(f"all times {settings['shrunk']:.3f}")
     kind = "symmetric" if figures.symmetric else "asymmetric"

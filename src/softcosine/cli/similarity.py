@@ -80,6 +80,14 @@ def build(
         str,
         typer.Option(help="Which words choose first: rare, frequent, idf or none (by spelling)."),
     ] = "rare",
+    balanced: Annotated[
+        bool | None,
+        typer.Option(
+            "--balanced/--as-given",
+            help="Keep many neighbours of a word from outweighing it [balanced, where a source is "
+            "named].",
+        ),
+    ] = None,
     definite: Annotated[
         bool,
         typer.Option(
@@ -144,12 +152,13 @@ def build(
     vectors:FILE and synonyms:FILE say which it is. With several sources the strongest similarity
     counts, unless --join says otherwise.
 
-    Scores of soft BM25 need nothing more. For soft cosines that never exceed 1, --definite makes
-    the matrix positive semidefinite, and says what it costs; where that is much, a higher
-    --exponent, --min-similarity or --strategy dominant may cost less.
+    Similarities are balanced: divided by the roots of both words' sums of similarities, where
+    these exceed 1, so that a word's many neighbours do not outweigh it and no soft cosine exceeds
+    1. --as-given leaves them as the sources say, and --definite multiplies all by one factor
+    instead. Pinned pairs keep their value.
 
     JSON: matrix, terms, neighbors, mean_neighbors, max_neighbors, mean_similarity, symmetric,
-    dominant, shrunk, sources, bytes, seconds and note.
+    dominant, balanced, shrunk, sources, bytes, seconds and note.
     """
     from softcosine.cli.building import Plan, built_matrix
     from softcosine.cli.matrices import show_built
@@ -166,7 +175,8 @@ def build(
         sources=tuple(sources or ()), output=output, vocabulary=tuple(vocabulary or ()),
         words=words, join=join, calibrate=calibrate, decisions=decisions,
         max_neighbors=max_neighbors, min_similarity=min_similarity, threshold=threshold,
-        exponent=exponent, strategy=strategy, order=order, definite=definite, guard=guard,
+        exponent=exponent, strategy=strategy, order=order, balanced=balanced, definite=definite,
+        guard=guard,
         keep_source=keep_source, resume=resume, stemmer=stemmer, min_df=min_df,
         text_fields=tuple(text_fields or ()), format=format, encoding=encoding, pattern=pattern,
         overwrite=overwrite,
@@ -375,10 +385,12 @@ def _neighbors(
                     else ", and its sources do not know it."
                 )
             )
-        indices, similarities = source.neighbors([asked], S.representatives, max_neighbors=k).of(0)
-        factor = float(S.settings.get("shrunk", 1.0))
-        pairs = zip(indices.tolist(), similarities.tolist(), strict=True)
-        found = [(S.representatives[i], similarity * factor) for i, similarity in pairs]
+        limit = max(k, int(S.settings.get("max_neighbors", 100)))
+        neighbors = source.neighbors([asked], S.representatives, max_neighbors=limit)
+        terms, similarities = neighbors.of(0)
+        row, _ = S.row_outside(asked, terms, similarities, source)
+        pairs = zip((S.representatives[i] for i in terms), row.tolist(), strict=True)
+        found = sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:k]
     record: dict[str, Any] = {"word": word, "indexed": term is not None}
     record["neighbors"] = [{"word": other, "similarity": value} for other, value in found]
     if not origins or source is None:

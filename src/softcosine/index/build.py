@@ -81,6 +81,7 @@ def build(
     elif plain:
         S, note = TermSimilarityMatrix.identity(vocabulary), "Ordinary cosine: S = I."
     else:
+        given = source is not None
         if source is None:
             tell("learning from the texts", 0, None)
             chosen = default_source(
@@ -93,7 +94,8 @@ def build(
             source = guarded(source)
         tell("finding similar terms", 0, None)
         S = TermSimilarityMatrix.from_source(
-            source, vocabulary, max_neighbors=max_neighbors, definite=True,
+            source, vocabulary, max_neighbors=max_neighbors,
+            balanced=given, definite=not given, warn=False,
             progress=lambda done, total: tell("finding similar terms", done, total),
         )  # fmt: skip
     tell("inverting", 0, None)

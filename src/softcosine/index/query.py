@@ -27,6 +27,7 @@ class OutsideWord:
     frequency: int
     terms: NDArray[np.int32]
     similarities: NDArray[np.float64]
+    scale: float  # of its similarities; see TermSimilarityMatrix.row_outside
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +119,12 @@ def query_vector(
     )
     # x'Sx over the outside words and between them and the others, by the source's similarities.
     words = [word.word for word in parsed.outside]
-    inner = _similarities(source, words, words, S)
+    scales = np.array([word.scale for word in parsed.outside])
+    inner = _similarities(source, words, words) * np.outer(scales, scales / _factor(S))
     np.fill_diagonal(inner, 1.0)
     representatives = [S.representatives[term] for term in parsed.terms]
-    cross = _similarities(source, words, representatives, S)
+    inside = 1.0 if S.scales is None else S.scales[parsed.terms]
+    cross = _similarities(source, words, representatives) * scales[:, np.newaxis] * inside
     norm = float(absent @ inner @ absent + 2.0 * (absent @ cross @ weights))
     return QueryVector(parsed.terms, weights, extra_terms, extra_values, norm)
 
@@ -163,22 +166,21 @@ def _ask(
     frequency = {word: counts[term] for word, term in zip(words, absent, strict=True)}
     outside = []
     for i, word in enumerate(asked):
-        terms, similarities = neighbors.of(i)
-        outside.append(
-            OutsideWord(word, frequency[word], terms, similarities.astype(np.float64) * _factor(S))
-        )
+        terms, found = neighbors.of(i)
+        similarities, scale = S.row_outside(word, terms, found, source)
+        outside.append(OutsideWord(word, frequency[word], terms, similarities, scale))
     unknown = [word for word, there in zip(words, known, strict=True) if not there]
     return tuple(outside), tuple(unknown)
 
 
 def _similarities(
-    source: TermSimilaritySource, rows: list[str], columns: list[str], S: TermSimilarityMatrix
+    source: TermSimilaritySource, rows: list[str], columns: list[str]
 ) -> NDArray[np.float64]:
     if not columns:
         return np.zeros((len(rows), 0))
     left = [row for row in rows for _ in columns]
     flat = similarities_by(source, left, columns * len(rows)).astype(np.float64)
-    return flat.reshape(len(rows), len(columns)) * _factor(S)
+    return flat.reshape(len(rows), len(columns))
 
 
 def _factor(S: TermSimilarityMatrix) -> float:

@@ -98,8 +98,9 @@ class SoftIndex:
         metadata : iterable of mappings or None, optional
             Anything that JSON can hold; given back with every hit.
         source : TermSimilaritySource, optional
-            Who is similar to whom. By default the bundled English vectors, if the text is
-            English, joined with what the texts themselves teach; `note` says which.
+            Who is similar to whom; S is balanced (`TermSimilarityMatrix.from_source`). By default
+            the bundled English vectors, if the text is English, joined with what the texts
+            themselves teach; `note` says which.
         S : TermSimilarityMatrix, optional
             A ready matrix instead; its vocabulary becomes the index's.
         plain : bool
@@ -305,7 +306,8 @@ class SoftIndex:
             pairs = [
                 (words[j], float(s)) for j, s in zip(found.terms, found.similarities, strict=True)
             ]
-            return pairs[:k]
+            # Balancing may have changed their order.
+            return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:k]
         if not len(parsed.terms):
             return []
         term = self.vocabulary.terms[int(parsed.terms[0])]

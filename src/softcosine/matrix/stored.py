@@ -39,6 +39,7 @@ def matrix_state(
     entries: tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]],
     vocabulary: Vocabulary,
     words: tuple[str, ...] | None,
+    scales: NDArray[np.float32] | None,
 ) -> dict[str, NDArray[Any]]:
     """Return S as named arrays.
 
@@ -49,6 +50,8 @@ def matrix_state(
     vocabulary : Vocabulary
     words : tuple of str or None
         The words that stand for the terms, if not the terms themselves.
+    scales : ndarray of shape (n_terms,), float32, or None
+        See `TermSimilarityMatrix`.
     """
     names = ("matrix/indptr", "matrix/indices", "matrix/data")
     arrays: dict[str, NDArray[Any]] = dict(zip(names, entries, strict=True))
@@ -58,13 +61,15 @@ def matrix_state(
         blob, offsets = pack_strings(words)
         arrays["matrix/representatives"] = blob
         arrays["matrix/representatives_offsets"] = offsets
+    if scales is not None:
+        arrays["matrix/scales"] = scales
     return arrays
 
 
 def read_matrix_state(
     folder: Folder, prefix: str
-) -> tuple[csr_array, Vocabulary, list[str] | None]:
-    """Return S, its vocabulary and the words that stand for its terms, from an opened folder."""
+) -> tuple[csr_array, Vocabulary, list[str] | None, NDArray[np.float32] | None]:
+    """Return S, its vocabulary, the words that stand for its terms and its terms' scales."""
     arrays = folder.arrays(prefix)
     try:
         vocabulary = Vocabulary.from_arrays(folder.arrays("vocabulary"))
@@ -79,7 +84,10 @@ def read_matrix_state(
         raise CorruptIndexError(f"{folder.path} holds {len(words)} words for its {n} terms.")
     S = csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(n, n))
     S.has_sorted_indices = True
-    return S, vocabulary, words
+    scales = arrays.get("scales")
+    if scales is not None and (scales.shape != (n,) or not ((scales > 0) & (scales <= 1)).all()):
+        raise CorruptIndexError(f"{folder.path} holds impossible scales of its {n} terms.")
+    return S, vocabulary, words, scales
 
 
 def write_matrix(

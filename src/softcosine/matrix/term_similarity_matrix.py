@@ -19,6 +19,7 @@ from softcosine.errors import (
 )
 from softcosine.matrix import definiteness
 from softcosine.matrix.answers import Progress, checked_source
+from softcosine.matrix.balance import balancing_scales, rescaled, row_outside, with_pins
 from softcosine.matrix.building import build, extend, guarded
 from softcosine.matrix.difference import MatrixDifference, difference
 from softcosine.matrix.picture import MatrixPicture, picture_of
@@ -27,6 +28,7 @@ from softcosine.matrix.restriction import restricted
 from softcosine.matrix.rules import Order, Rules, Strategy, is_count
 from softcosine.matrix.statistics import MatrixStatistics, matrix_statistics
 from softcosine.matrix.stored import matrix_state, read_matrix_state, stored_source, write_matrix
+from softcosine.sources.decisions import DecidedSimilarity
 from softcosine.sources.source import TermSimilaritySource, usual_neighbors
 from softcosine.storage import Folder, open_folder
 from softcosine.text.vocabulary import Vocabulary, checked_vocabulary
@@ -49,6 +51,8 @@ class TermSimilarityMatrix:
         frequent form that the source knows. The terms themselves by default.
     settings : mapping, optional
         How S was made, for the record.
+    scales : ndarray of shape (n_terms,), float32, optional
+        What each term's similarities were multiplied by to balance S.
     """
 
     def __init__(
@@ -58,6 +62,7 @@ class TermSimilarityMatrix:
         *,
         representatives: Sequence[str] | None = None,
         settings: Mapping[str, Any] | None = None,
+        scales: NDArray[np.float32] | None = None,
     ) -> None:
         self._S = S
         self.vocabulary = checked_vocabulary(vocabulary)
@@ -65,6 +70,7 @@ class TermSimilarityMatrix:
             vocabulary.terms if representatives is None else tuple(representatives)
         )
         self.settings = dict(settings or {})
+        self.scales = scales
 
     @classmethod
     def identity(cls, vocabulary: Vocabulary) -> Self:
@@ -84,6 +90,7 @@ class TermSimilarityMatrix:
         min_similarity: float = 0.0,
         strategy: Strategy = "symmetric",
         order: Order | ArrayLike = "rare_first",
+        balanced: bool = False,
         definite: bool = False,
         guard: bool = True,
         warn: bool = True,
@@ -105,6 +112,11 @@ class TermSimilarityMatrix:
             Similarities below it are left out.
         strategy, order
             See `softcosine.matrix.assembly.assemble`.
+        balanced : bool
+            Whether to divide s_ij by the roots of both terms' sums of similarities, where these
+            exceed 1, so that no term's many neighbours outweigh it. S is then positive
+            semidefinite, and terms with few neighbours keep theirs as they are. Pairs that a
+            person pinned stay as they are too, which can undo the first.
         definite : bool
             Whether to shrink the off-diagonals by the least factor that makes S positive
             semidefinite, so that no soft cosine exceeds 1.
@@ -136,6 +148,8 @@ class TermSimilarityMatrix:
             resume=resume,
         )
         matrix = cls(made.S, vocabulary, representatives=made.words, settings=made.settings)
+        if balanced:
+            matrix = matrix._balanced(source)
         if definite:
             return matrix.shrunk()
         if warn:
@@ -285,7 +299,13 @@ class TermSimilarityMatrix:
         """
         checked_vocabulary(vocabulary)
         over = restricted(self._S, self.vocabulary, self.representatives, vocabulary)
-        return type(self)(over.S, vocabulary, representatives=over.words, settings=self.settings)
+        return type(self)(
+            over.S,
+            vocabulary,
+            representatives=over.words,
+            settings=self.settings,
+            scales=self._scales_over(vocabulary),
+        )
 
     def extend(
         self,
@@ -301,7 +321,8 @@ class TermSimilarityMatrix:
 
         Every entry stays. New terms choose, the rarest first, among all terms whose column has
         room; columns that are full stay as they are. If S was shrunk, new entries are multiplied
-        by the same factor. Where S was given ready, `from_source`'s defaults are its rules.
+        by the same factor; if it was balanced, by the scales of the old terms and those that come
+        out for the new ones. Where S was given ready, `from_source`'s defaults are its rules.
 
         Parameters
         ----------
@@ -337,7 +358,16 @@ class TermSimilarityMatrix:
             self.settings,
             progress=progress,
         )
-        matrix = type(self)(made.S, vocabulary, representatives=made.words, settings=made.settings)
+        scales = self._scales_over(vocabulary)
+        S = made.S
+        if scales is not None:
+            new = self.vocabulary.indices(vocabulary.terms) < 0
+            own = balancing_scales(S, unit=float(self.settings.get("shrunk", 1.0)))
+            scales[new] = own[new]
+            S = with_pins(rescaled(S, scales, only=new), made.words, source)
+        matrix = type(self)(
+            S, vocabulary, representatives=made.words, settings=made.settings, scales=scales
+        )
         if definite:
             return matrix.shrunk()
         if warn:
@@ -352,11 +382,64 @@ class TermSimilarityMatrix:
         if lowest < -1e-6:
             warnings.warn(
                 f"S is not positive semidefinite (an eigenvalue is {lowest:.3g}), so soft cosines "
-                "above 1 can occur. S.shrunk() repairs it and keeps every neighbour; "
-                'strategy="dominant" keeps the strongest ones only.',
+                "above 1 can occur. S.shrunk() repairs it and keeps every neighbour, as does "
+                'balanced=True; strategy="dominant" keeps the strongest ones only.',
                 IndefiniteMatrixWarning,
                 stacklevel=3,
             )
+
+    def _balanced(self, source: TermSimilaritySource) -> Self:
+        self.require_symmetric("balancing")
+        scales = balancing_scales(self._S)
+        return type(self)(
+            with_pins(rescaled(self._S, scales), self.representatives, source),
+            self.vocabulary,
+            representatives=self.representatives,
+            settings={**self.settings, "balanced": True},
+            scales=scales,
+        )
+
+    def _scales_over(self, vocabulary: Vocabulary) -> NDArray[np.float32] | None:
+        """Return the scales of another vocabulary's terms, 1 for those that S does not have."""
+        if self.scales is None:
+            return None
+        numbers = self.vocabulary.indices(vocabulary.terms)
+        return np.where(numbers < 0, np.float32(1.0), self.scales[numbers])
+
+    def row_outside(
+        self,
+        word: str,
+        terms: NDArray[np.int32],
+        similarities: NDArray[np.float32],
+        source: TermSimilaritySource,
+    ) -> tuple[NDArray[np.float64], float]:
+        """Return the row that a word which is no term would have, shrunk and balanced as S is.
+
+        Parameters
+        ----------
+        word : str
+        terms : ndarray of shape (n_neighbors,), int32
+            Its neighbours.
+        similarities : ndarray of shape (n_neighbors,), float32
+            What the source says of them.
+        source : TermSimilaritySource
+
+        Returns
+        -------
+        similarities : ndarray of shape (n_neighbors,), float64
+        scale : float
+            What the word's similarities were multiplied by, but for the neighbours' scales.
+        """
+        factor = float(self.settings.get("shrunk", 1.0))
+        if self.scales is None:
+            return similarities.astype(np.float64) * factor, factor
+        pinned = np.zeros(len(terms), np.bool_)
+        if isinstance(source, DecidedSimilarity):
+            words = [self.representatives[i] for i in terms.tolist()]
+            verdicts = source.verdicts([word] * len(words), words)
+            pinned[:] = [verdict == "pinned" for verdict, _ in verdicts]
+        row, scale = row_outside(similarities, self.scales[terms], pinned)
+        return row * factor, scale * factor
 
     def shrunk(self) -> Self:
         """Return S with its off-diagonals multiplied by the largest factor that makes it definite.
@@ -377,6 +460,7 @@ class TermSimilarityMatrix:
             representatives=self.representatives,
             # A source's answers are multiplied by it too, so repeated shrinking adds up.
             settings={**self.settings, "shrunk": factor * self.settings.get("shrunk", 1.0)},
+            scales=self.scales,
         )
 
     def require_symmetric(self, purpose: str) -> None:
@@ -438,14 +522,16 @@ class TermSimilarityMatrix:
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return settings and named arrays from which `from_folder` makes S again."""
         words = None if self.representatives is self.vocabulary.terms else self.representatives
-        arrays = matrix_state(self.arrays, self.vocabulary, words)
+        arrays = matrix_state(self.arrays, self.vocabulary, words, self.scales)
         return {"matrix": self.settings, "symmetric": self.symmetric}, arrays
 
     @classmethod
     def from_folder(cls, folder: Folder, settings: Mapping[str, Any], prefix: str) -> Self:
         """Make S from an opened folder that holds what `state` gave."""
-        S, vocabulary, words = read_matrix_state(folder, prefix)
-        matrix = cls(S, vocabulary, representatives=words, settings=settings["matrix"])
+        S, vocabulary, words, scales = read_matrix_state(folder, prefix)
+        matrix = cls(
+            S, vocabulary, representatives=words, settings=settings["matrix"], scales=scales
+        )
         matrix.__dict__["symmetric"] = bool(settings["symmetric"])
         return matrix
 

@@ -230,6 +230,14 @@ class Decisions:
         """Return the text of a file that `read_decisions` reads as equal decisions."""
         return "".join(f"{line}\n" for line in self.lines)
 
+    def pins(self) -> dict[tuple[str, str], float]:
+        """Return the pairs that are pinned to a similarity above 0, by casefolded words."""
+        return {
+            (line.word.casefold(), line.other.casefold()): line.verdict[1]
+            for line in self.lines
+            if line.other is not None and line.verdict[0] == "pinned" and line.verdict[1] > 0.0
+        }
+
     def for_vocabulary(self, vocabulary: Vocabulary) -> Decisions:
         """Return the decisions carried over to all forms of the words, under stemming.
 

@@ -110,7 +110,7 @@ def roots(
         raise IndefiniteMatrixError(
             f"x'Sx is {squares[negative[0]]:.3g} for document {first_row + int(negative[0])} "
             f"({negative.size} of {squares.shape[0]} are negative): S is not positive "
-            "semidefinite. Use S.shrunk(), or build S with strategy='dominant'."
+            "semidefinite. Use S.shrunk(), or build S with balanced=True or strategy='dominant'."
         )
     return np.sqrt(np.where(squares <= _ROUNDING * sizes, 0.0, squares))
 

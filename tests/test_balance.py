@@ -1,0 +1,113 @@
+"""S balanced: positive semidefinite, and no term outweighed by its neighbours (theory T6)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from softcosine.errors import CorruptIndexError, InvalidInputError
+from softcosine.index.soft_index import SoftIndex
+from softcosine.matrix.balance import balancing_scales, rescaled
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.decisions import pinned
+from softcosine.space.measures import soft_cosine_similarity
+from softcosine.text.vocabulary import Vocabulary
+from toys import ToySource
+
+
+@st.composite
+def symmetric_matrices(draw):
+    n = draw(st.integers(1, 12))
+    random = np.random.default_rng(draw(st.integers(0, 2**20)))
+    A = np.triu(random.random((n, n)) * (random.random((n, n)) < draw(st.floats(0, 1))), 1)
+    return np.float32(A + A.T + np.eye(n))
+
+
+@given(symmetric_matrices())
+def test_balanced_is_the_formula_and_positive_semidefinite(S):
+    got = rescaled(csr_array(S), balancing_scales(csr_array(S))).toarray()
+    A = S.astype(np.float64) - np.eye(len(S))
+    d = np.maximum(1.0, A.sum(axis=1))
+    expected = np.eye(len(S)) + A / np.sqrt(np.outer(d, d))
+    np.testing.assert_allclose(got, expected, atol=1e-6)
+    assert (got == got.T).all()
+    assert np.linalg.eigvalsh(got.astype(np.float64))[0] > -1e-5
+    light = d == 1.0
+    assert (got[np.ix_(light, light)] == S[np.ix_(light, light)]).all()
+
+
+HUB = {("hub", f"w{letter}"): 0.5 for letter in "abcdefghi"} | {("a", "b"): 0.75}
+VOCABULARY = Vocabulary(sorted({word for pair in HUB for word in pair}))
+
+
+def test_only_what_weighs_too_much_is_changed():
+    S = TermSimilarityMatrix.from_source(ToySource(HUB), VOCABULARY, balanced=True)
+    assert S.similarity("a", "b") == 0.75
+    assert S.similarity("hub", "wd") == pytest.approx(0.5 / np.sqrt(4.5))
+    assert S.settings["balanced"]
+    with pytest.raises(InvalidInputError, match="balancing needs a symmetric one"):
+        TermSimilarityMatrix.from_source(
+            ToySource(HUB), VOCABULARY, balanced=True, strategy="rows", max_neighbors=3
+        )
+
+
+def test_what_a_person_pinned_stays():
+    source = pinned(ToySource(HUB), {("Hub", "wd"): 0.9, ("we", "WF"): 0.25})
+    S = TermSimilarityMatrix.from_source(source, VOCABULARY, balanced=True, warn=False)
+    assert S.similarity("hub", "wd") == S.similarity("wd", "hub") == np.float32(0.9)
+    assert S.similarity("we", "wf") == 0.25
+    assert S.similarity("hub", "wb") < 0.25
+    outside = Vocabulary([term for term in VOCABULARY.terms if term != "wd"])
+    S = TermSimilarityMatrix.from_source(source, outside, balanced=True, warn=False)
+    asked = source.neighbors(["wd"], S.representatives, max_neighbors=5)
+    row, scale = S.row_outside("wd", asked.indices, asked.similarities, source)
+    assert row.tolist() == [np.float32(0.9)]
+    assert scale == 1.0
+
+
+@pytest.mark.parametrize("definite", [False, True])
+def test_new_terms_are_balanced_as_the_old_ones_were(definite, tmp_path):
+    source = ToySource(HUB)
+    old = Vocabulary([term for term in VOCABULARY.terms if term not in ("hub", "b")])
+    S = TermSimilarityMatrix.from_source(source, old, balanced=True, definite=definite)
+    S.save(tmp_path / "S")
+    S = TermSimilarityMatrix.load(tmp_path / "S")
+    wider = S.extend(VOCABULARY, source, warn=False)
+    whole = TermSimilarityMatrix.from_source(source, VOCABULARY, balanced=True)
+    np.testing.assert_allclose(wider.to_scipy().toarray(), whole.to_scipy().toarray(), rtol=1e-3)
+    again = wider.restricted(old)
+    assert (again.to_scipy() != S.to_scipy()).nnz == 0
+    assert again.scales.tolist() == S.scales.tolist()
+
+
+def test_impossible_scales_are_found(tmp_path):
+    S = TermSimilarityMatrix.from_source(ToySource(HUB), VOCABULARY, balanced=True)
+    S.save(tmp_path / "S")
+    file = tmp_path / "S" / "matrix" / "scales.npy"
+    np.save(file, np.zeros(len(VOCABULARY), np.float32))
+    with pytest.raises(CorruptIndexError, match="impossible scales"):
+        TermSimilarityMatrix.load(tmp_path / "S")
+
+
+def test_an_index_balances_a_source_and_outside_words_like_its_own():
+    texts = [f"w{letter} is here" for letter in "abcdefghi"]
+    index = SoftIndex.from_texts(texts, source=ToySource(HUB))
+    inside = SoftIndex.from_texts([*texts, "hub"], source=ToySource(HUB))
+    for one in (index, inside):
+        assert one.neighbors("hub")[0] == ("wa", pytest.approx(0.5 / np.sqrt(4.5)))
+    # The norm of a query of an outside word is that of the word itself.
+    hits = index.search("hub", ranking="soft_cosine", k=9)
+    assert [hit.id for hit in hits] == [str(i) for i in range(9)]
+    assert 0.0 < hits[0].score < 1.0
+
+
+def test_balanced_soft_cosines_do_not_exceed_one():
+    terms = ("a", "b", "c")
+    S = TermSimilarityMatrix.from_source(
+        ToySource({("a", "b"): 0.9, ("b", "c"): 0.9}), Vocabulary(terms), balanced=True
+    )
+    x, y = np.array([[1.0, 0.0, 1.0]]), np.array([[0.0, 1.0, 0.0]])
+    assert soft_cosine_similarity(x, y, S)[0, 0] <= 1.0 + 1e-6
