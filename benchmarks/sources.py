@@ -263,8 +263,8 @@ def main() -> None:
                 "nDCG@10 times 100; for SemEval 2016 (dev) mean average precision of ten "
                 "candidates. MAP elsewhere looks at 1,000 ranks.",
                 "All rank by soft BM25 (k1 = 1.6, b = 0.75) over English stems, with antonyms kept "
-                "apart and S balanced (docs/theory.md, T6). Beside it stand the gains with S shrunk "
-                "until it is definite, which the default does, and with S as its source says.",
+                "apart and S balanced (docs/theory.md, T6). Beside it stand the gains with S "
+                "shrunk until it is definite, which the default does, and as its source says.",
                 "Gains are means over the five collections against S = I, with their 95 % paired "
                 "bootstrap intervals.",
                 'Sources "texts" learned from the collection that is searched.',

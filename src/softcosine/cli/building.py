@@ -223,7 +223,7 @@ def _saying_how_to_go_on(folder: Path | None) -> Iterator[None]:
 
 def _indefinite(S: TermSimilarityMatrix) -> str:
     """Say where soft cosines above 1 can occur, or what it has cost that they cannot."""
-    from softcosine.matrix.definiteness import smallest_eigenvalue
+    from softcosine.matrix.definiteness import ROUNDING, smallest_eigenvalue
 
     shrunk = float(S.settings.get("shrunk", 1.0))
     if shrunk < 1.0:
@@ -231,7 +231,7 @@ def _indefinite(S: TermSimilarityMatrix) -> str:
     if not S.symmetric or S.dominant:
         return ""
     lowest = smallest_eigenvalue(S.to_scipy(), tolerance=1e-2)
-    if lowest >= -1e-6:
+    if lowest >= -ROUNDING:
         return ""
     return (
         f"It is not positive semidefinite (an eigenvalue is {lowest:.3g}), so that soft cosines "

@@ -275,7 +275,7 @@ def check(matrix: Matrix, as_json: Json = False) -> None:
     from softcosine.cli.matrices import definiteness_told
     from softcosine.cli.showing import console, duration, print_json, size
     from softcosine.cli.vocabularies import stored_kind
-    from softcosine.matrix.definiteness import shrinking_factor, smallest_eigenvalue
+    from softcosine.matrix.definiteness import ROUNDING, shrinking_factor, smallest_eigenvalue
     from softcosine.storage import open_folder
 
     started = time.perf_counter()
@@ -283,7 +283,7 @@ def check(matrix: Matrix, as_json: Json = False) -> None:
     folder.verify()
     S = _open(matrix)
     lowest = smallest_eigenvalue(S.to_scipy()) if S.symmetric else None
-    definite = S.symmetric and (S.dominant or (lowest is not None and lowest >= 0))
+    definite = S.symmetric and (S.dominant or (lowest is not None and lowest >= -ROUNDING))
     factor = shrinking_factor(S.to_scipy()) if S.symmetric and not definite else 1.0
     facts = {
         "matrix": str(matrix),

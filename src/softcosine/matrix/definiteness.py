@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
 __all__ = [
+    "ROUNDING",
     "LowestEigenvalue",
     "is_dominant",
     "is_symmetric",
@@ -17,6 +18,9 @@ __all__ = [
     "shrinking_factor",
     "smallest_eigenvalue",
 ]
+
+# How far below 0 rounding to float32 takes an eigenvalue that is 0.
+ROUNDING = 1e-6
 
 # Below this order, LAPACK's dense answer is as quick and needs no convergence.
 _DENSE_ORDER = 200

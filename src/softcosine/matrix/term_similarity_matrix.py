@@ -379,7 +379,7 @@ class TermSimilarityMatrix:
         if not self.symmetric or self.dominant:
             return
         lowest = definiteness.smallest_eigenvalue(self._S, tolerance=1e-2)
-        if lowest < -1e-6:
+        if lowest < -definiteness.ROUNDING:
             warnings.warn(
                 f"S is not positive semidefinite (an eigenvalue is {lowest:.3g}), so soft cosines "
                 "above 1 can occur. S.shrunk() repairs it and keeps every neighbour, as does "
