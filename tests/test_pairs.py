@@ -153,3 +153,11 @@ def test_words_and_rows_that_do_not_fit_the_matrix_are_refused() -> None:
         PairSimilarity.of_matrix(["a", "b"], matrix(), rows=np.array([0, 3], np.int32))
     with pytest.raises(InvalidInputError, match=r"shape \(2, 3\); needed is a square matrix"):
         PairSimilarity.of_matrix(["a", "b"], csr_array(np.zeros((2, 3), np.float32)))
+
+
+def test_pairs_may_be_a_mapping() -> None:
+    source = PairSimilarity({("tyre", "tire"): 0.75})
+    assert source.similarities(["tire"], ["tyre"]).tolist() == [0.75]
+    for wrong in ([("tyre", "tire")], [0.5], {"tyre": 0.5}):
+        with pytest.raises(InvalidInputError, match=r"give \(term, term, similarity\)"):
+            PairSimilarity(wrong)  # type: ignore[arg-type]

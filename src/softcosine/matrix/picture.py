@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Histogram", "MatrixPicture", "picture_of"]
 
+_WIDE = 50  # times the shortest bar
 _BARS = 12
 _WIDTH = 40  # of the longest bar in a text, in characters
 _EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -133,6 +134,8 @@ class MatrixPicture:
             axes.set_xticks(list(places), histogram.labels(), rotation=45, ha="right")
             axes.set_xlabel(histogram.title)
             axes.set_ylabel(histogram.unit)
+            if max(histogram.counts) > _WIDE * min(filter(None, histogram.counts), default=1):
+                axes.set_yscale("log")  # the few would not show beside the many
             axes.spines[["top", "right"]].set_visible(False)
         # Without date and random names, equal matrices give equal files.
         metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)

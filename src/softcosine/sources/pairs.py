@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -41,7 +41,7 @@ class PairSimilarity:
 
     Parameters
     ----------
-    pairs : iterable of (str, str, float)
+    pairs : iterable of (str, str, float), or mapping of (str, str) to float
         Two terms and their similarity in (0, 1], kept as float32. Of a pair that is given several
         times, in either order, the greatest counts. A term with itself is ignored.
     known : iterable of str, optional
@@ -64,13 +64,16 @@ class PairSimilarity:
     words: tuple[str, ...]
 
     def __init__(
-        self, pairs: Iterable[tuple[str, str, float]], *, known: Iterable[str] = ()
+        self,
+        pairs: Iterable[tuple[str, str, float]] | Mapping[tuple[str, str], float],
+        *,
+        known: Iterable[str] = (),
     ) -> None:
         numbers: dict[str, int] = {}
         left: list[int] = []
         right: list[int] = []
         weights: list[float] = []
-        for a, b, weight in pairs:
+        for a, b, weight in _triples(pairs):
             _check_pair(a, b, weight)
             left.append(numbers.setdefault(a, len(numbers)))
             right.append(numbers.setdefault(b, len(numbers)))
@@ -291,6 +294,22 @@ class PairSimilarity:
         source = cls.__new__(cls)
         source._set(dict(zip(words, rows.tolist(), strict=True)), S)
         return source
+
+
+def _triples(
+    pairs: Iterable[tuple[str, str, float]] | Mapping[tuple[str, str], float],
+) -> Iterator[tuple[str, str, float]]:
+    given: Iterable[Any] = pairs
+    if isinstance(pairs, Mapping):
+        given = ((*pair, weight) for pair, weight in pairs.items())
+    for pair in given:
+        try:
+            a, b, weight = pair
+        except (TypeError, ValueError):
+            raise InvalidInputError(
+                f"{pair!r} is no pair with its similarity; give (term, term, similarity)."
+            ) from None
+        yield a, b, weight
 
 
 def _check_pair(left: object, right: object, weight: Any) -> None:
