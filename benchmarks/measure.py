@@ -130,6 +130,7 @@ def write_report(
     *,
     notes: Sequence[str] = (),
     folder: Path = REPORTS,
+    script: str | None = None,
 ) -> str:
     """Write ``NAME.json`` and a table in ``NAME.md``, and return the table.
 
@@ -147,6 +148,8 @@ def write_report(
         What was checked first, and what the numbers do not say.
     folder : Path, optional
         By default ``docs/benchmarks``.
+    script : str, optional
+        What made it, if it is not called like the report.
 
     Returns
     -------
@@ -158,7 +161,7 @@ def write_report(
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps({**report, "notes": list(notes), **setting}, indent=2, ensure_ascii=False)
     (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
-    page = "\n".join(_page(name, title, rows, parameters, notes)) + "\n"
+    page = "\n".join(_page(name, title, rows, parameters, notes, script or name)) + "\n"
     (folder / f"{name}.md").write_text(page, encoding="utf-8")
     return page
 
@@ -212,6 +215,7 @@ def _page(
     rows: Sequence[Mapping[str, object]],
     parameters: Mapping[str, object],
     notes: Sequence[str],
+    script: str,
 ) -> Iterator[str]:
     columns = list(dict.fromkeys(key for row in rows for key in row))
     yield from (f"# {title}", "")
@@ -227,7 +231,7 @@ def _page(
     yield "- versions: " + ", ".join(f"{key} {value}" for key, value in versions().items())
     yield from (
         "",
-        f"Made by `python benchmarks/{name}.py`; raw numbers in [{name}.json]({name}.json).",
+        f"Made by `python benchmarks/{script}.py`; raw numbers in [{name}.json]({name}.json).",
     )
 
 

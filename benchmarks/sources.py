@@ -246,6 +246,7 @@ def main() -> None:
                 "Calibrations were fitted on these very judgements, so the calibrated join is not "
                 "judged fairly here; docs/similarity.md has the figure of two halves.",
             ),
+            script="sources",
         )
     )
     contestants: dict[str, Maker | None] = {IDENTITY: None, **makers(all_pairs=False)}
