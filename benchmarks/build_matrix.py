@@ -21,8 +21,8 @@ from scipy.sparse import csr_array
 from measure import Timing, interleave, peak_memory, write_report
 from softcosine.matrix.assembly import assemble
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.embedding import EmbeddingSimilarity
 from softcosine.sources.neighbors import Neighbors
+from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 from softcosine.text.vocabulary import Vocabulary
 
 N_WORDS, LIMIT, N_LARGE = 20_000, 100, 400_000

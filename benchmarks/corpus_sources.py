@@ -14,10 +14,10 @@ from functools import partial
 
 from measure import interleave, peak_memory, write_report
 from newsgroups import newsgroups
-from softcosine.sources.association import AssociationSimilarity
-from softcosine.sources.cooccurrence import CooccurrenceSimilarity
-from softcosine.sources.regression import RegressionSimilarity
-from softcosine.sources.second_order import SecondOrderSimilarity
+from softcosine.sources.corpus.association import AssociationSimilarity
+from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
+from softcosine.sources.corpus.regression import RegressionSimilarity
+from softcosine.sources.corpus.second_order import SecondOrderSimilarity
 from softcosine.sources.source import TermSimilaritySource, state_of
 from softcosine.text.corpus import AnalyzedTexts, analyze
 from softcosine.text.stream import TextStream

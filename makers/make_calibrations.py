@@ -1,4 +1,4 @@
-"""Fit the calibrations of `softcosine.sources.calibration` on word similarity sets.
+"""Fit the calibrations of `softcosine.sources.joins.calibration` on word similarity sets.
 
 Writes ``src/softcosine/sources/data/calibrations.json``: for each kind of source the knots of an
 increasing map from its similarities to what people say, nothing of the sets themselves. The data
@@ -18,15 +18,15 @@ from typing import Literal
 
 import numpy as np
 
-from softcosine.sources.association import AssociationSimilarity
-from softcosine.sources.calibration import Calibration
-from softcosine.sources.cooccurrence import CooccurrenceSimilarity
-from softcosine.sources.embedding import EmbeddingSimilarity
+from softcosine.sources.corpus.association import AssociationSimilarity
+from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
+from softcosine.sources.corpus.regression import RegressionSimilarity
+from softcosine.sources.corpus.second_order import SecondOrderSimilarity
+from softcosine.sources.joins.calibration import Calibration
 from softcosine.sources.naming import name_of
-from softcosine.sources.regression import RegressionSimilarity
-from softcosine.sources.second_order import SecondOrderSimilarity
 from softcosine.sources.source import TermSimilaritySource
-from softcosine.sources.thesaurus import ThesaurusSimilarity
+from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
+from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
 

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError, MissingDependencyError
-from softcosine.sources.approximate import ApproximateSimilarity
-from softcosine.sources.embedding import EmbeddingSimilarity
-from softcosine.sources.encoder import EncoderSimilarity
-from softcosine.sources.proposers import (
+from softcosine.sources.source import source_from_state
+from softcosine.sources.vectors.approximate import ApproximateSimilarity
+from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.sources.vectors.encoder import EncoderSimilarity
+from softcosine.sources.vectors.proposers import (
     FaissProposer,
     Proposer,
     TorchProposer,
     UsearchProposer,
 )
-from softcosine.sources.source import source_from_state
 
 PACKAGES = {"faiss": "faiss", "usearch": "usearch.index", "torch": "torch"}
 
@@ -85,7 +85,7 @@ def test_scored_proposals_are_the_exact_neighbors(
 
 
 def test_blocks_of_rows_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
-    from softcosine.sources import approximate
+    from softcosine.sources.vectors import approximate
 
     monkeypatch.setattr(approximate, "_BLOCK_ROWS", 7)
     inner = cloud(40)
@@ -98,7 +98,7 @@ def test_most_neighbors_are_found_and_recall_is_measured(
 ) -> None:
     inner = cloud(3000)
     source = ApproximateSimilarity(inner, engine)
-    with caplog.at_level("INFO", "softcosine.sources.approximate"):
+    with caplog.at_level("INFO", "softcosine.sources.vectors.approximate"):
         found = source.neighbors(inner.words, inner.words, max_neighbors=10)
     exact = inner.neighbors(inner.words, inner.words, max_neighbors=10)
     share = np.mean(

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources import company, pair_counts, threads
-from softcosine.sources.association import MEASURES, AssociationSimilarity
-from softcosine.sources.learned import LearnedPairs
+from softcosine.sources import threads
+from softcosine.sources.corpus import company, pair_counts
+from softcosine.sources.corpus.association import MEASURES, AssociationSimilarity
+from softcosine.sources.corpus.learned import LearnedPairs
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
 

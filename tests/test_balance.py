@@ -12,7 +12,7 @@ from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.index.soft_index import SoftIndex
 from softcosine.matrix.balance import balancing_scales, rescaled
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.decisions import pinned
+from softcosine.sources.constraints.decisions import pinned
 from softcosine.space.measures import soft_cosine_similarity
 from softcosine.text.vocabulary import Vocabulary
 from toys import ToySource

@@ -355,8 +355,8 @@ def test_without_options_similarities_come_from_the_vectors_and_the_texts(run, t
 @pytest.fixture(scope="module")
 def decided_folder(tmp_path_factory) -> Path:
     from softcosine.index.soft_index import SoftIndex
-    from softcosine.sources.decisions import Decisions, decided
-    from softcosine.sources.embedding import EmbeddingSimilarity
+    from softcosine.sources.constraints.decisions import Decisions, decided
+    from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 
     decisions = Decisions.of(
         pinned={("bicycle", "tea"): 0.4}, forbidden=[("bicycle", "car")], weighed={"tyre": 0.5}

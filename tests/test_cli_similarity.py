@@ -17,7 +17,7 @@ from softcosine.cli import showing
 from softcosine.cli.app import main
 from softcosine.matrix import answers
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.embedding import EmbeddingSimilarity
+from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 
 TEXTS = {
     "bike": "A puncture in the tyre of a bicycle",
@@ -516,7 +516,7 @@ def test_a_build_that_is_stopped_from_outside_goes_on(folder):
     # Slow enough to be met in the middle: every question waits.
     code = (
         "import time\nfrom softcosine.cli.app import main\nfrom softcosine.matrix import answers\n"
-        "from softcosine.sources.thesaurus import ThesaurusSimilarity as T\n"
+        "from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity as T\n"
         "answers.CHUNK_TERMS = 2\nask = T.neighbors\n"
         "def slow(*a, **k):\n    time.sleep(0.2)\n    return ask(*a, **k)\n"
         "T.neighbors = slow\n"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources.combine import first, mean, scaled, strongest
+from softcosine.sources.joins.combine import first, mean, scaled, strongest
 from tables import TERMS, Table, check_neighbors, drawn, several, square
 from toys import ToySource
 

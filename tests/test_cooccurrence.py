@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.cooccurrence import diagonalize
-from softcosine.sources import company, factors, information, threads
-from softcosine.sources.cooccurrence import CooccurrenceSimilarity
-from softcosine.sources.factors import SparseRows, leading_factors
+from softcosine.sources import threads
+from softcosine.sources.corpus import company, factors, information
+from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
+from softcosine.sources.corpus.factors import SparseRows, leading_factors
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.sources.decisions import (
+from softcosine.sources.constraints.decisions import (
     DecidedSimilarity,
     Decision,
     Decisions,

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources import nearest, threads
-from softcosine.sources.embedding import EmbeddingSimilarity
-from softcosine.sources.english import english_share, english_table
+from softcosine.sources import threads
 from softcosine.sources.source import source_from_state
-from softcosine.sources.word_vectors import WordVectors
+from softcosine.sources.vectors import nearest
+from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.sources.vectors.english import english_share, english_table
+from softcosine.sources.vectors.word_vectors import WordVectors
 from softcosine.text.vocabulary import Vocabulary
 
 # Few distinct components, so that cosines tie and vectors repeat; the empty and the tiny occur.
@@ -256,7 +257,7 @@ def test_centring_knows_scales_weights_and_shared_vectors() -> None:
 def test_centring_is_the_same_with_any_number_of_threads() -> None:
     script = (
         "import sys, numpy as np\n"
-        "from softcosine.sources.components import without_components\n"
+        "from softcosine.sources.vectors.components import without_components\n"
         "vectors = np.random.default_rng(0).standard_normal((40_000, 64)).astype(np.float32)\n"
         "sys.stdout.buffer.write(without_components(vectors, 2).tobytes())\n"
     )

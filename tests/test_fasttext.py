@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.sources.composed_vectors import ComposedVectors
-from softcosine.sources.embedding import EmbeddingSimilarity
 from softcosine.sources.source import source_from_state
-from softcosine.sources.subwords import Subwords
-from softcosine.sources.vector_files import read_vectors
+from softcosine.sources.vectors.composed_vectors import ComposedVectors
+from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.sources.vectors.subwords import Subwords
+from softcosine.sources.vectors.vector_files import read_vectors
 
 WORDS = ["</s>", "the", "tyre", "Straße", "łódź", "日本語"]
 ASKED = [*WORDS, "tyres", "puncture", "straße", "ó", "🙂🙂", "a", "日本", "x y"]

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.sources.antonyms import Antonyms
-from softcosine.sources.decisions import pinned
-from softcosine.sources.embedding import EmbeddingSimilarity
-from softcosine.sources.guard import Guarded, guarded
+from softcosine.sources.constraints.antonyms import Antonyms
+from softcosine.sources.constraints.decisions import pinned
+from softcosine.sources.constraints.guard import Guarded, guarded
+from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 
 ALIKE = ["hot", "cold", "COLD", "Cold", "cool", "warm", "E1042", "٣", "mild"]
 

@@ -30,10 +30,10 @@ from softcosine.matrix.definiteness import (
     smallest_eigenvalue,
 )
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.combine import strongest
-from softcosine.sources.cooccurrence import CooccurrenceSimilarity
-from softcosine.sources.embedding import EmbeddingSimilarity
+from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
+from softcosine.sources.joins.combine import strongest
 from softcosine.sources.source import usual_neighbors
+from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 from softcosine.text.corpus import analyze
 from softcosine.text.vocabulary import Vocabulary
 from toys import SavableToySource, ToySource, similarity_matrix

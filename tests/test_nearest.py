@@ -13,11 +13,12 @@ from conftest import JIT
 from softcosine.kernels import lanes
 from softcosine.kernels.jit import kernel
 from softcosine.kernels.selection import pair_similarities, unit_rows
-from softcosine.sources import nearest, threads
-from softcosine.sources.embedding import EmbeddingSimilarity
-from softcosine.sources.nearest import Nearest, UnitVectors
+from softcosine.sources import threads
 from softcosine.sources.neighbors import Neighbors
 from softcosine.sources.progress import reporting
+from softcosine.sources.vectors import nearest
+from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.sources.vectors.nearest import Nearest, UnitVectors
 
 
 def unit_vectors(vectors, strings=None):

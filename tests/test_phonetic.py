@@ -14,8 +14,8 @@ from softcosine.sources.source import source_from_state
 
 jellyfish = pytest.importorskip("jellyfish")
 
-import softcosine.sources.phonetic as module  # noqa: E402
-from softcosine.sources.phonetic import ALGORITHMS, PhoneticSimilarity  # noqa: E402
+import softcosine.sources.spelling.phonetic as module  # noqa: E402
+from softcosine.sources.spelling.phonetic import ALGORITHMS, PhoneticSimilarity  # noqa: E402
 
 WORDS = (
     *("night", "knight", "Knight", "nite", "nights", "write", "right", "rite", "wright", "Wright"),

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources.antonyms import Antonyms
-from softcosine.sources.calibration import CalibratedSimilarity, Calibration, calibrated
-from softcosine.sources.combine import first, mean, scaled, strongest
-from softcosine.sources.decisions import Decisions, decided, pinned, without
-from softcosine.sources.embedding import EmbeddingSimilarity
-from softcosine.sources.guard import Guarded
+from softcosine.sources.constraints.antonyms import Antonyms
+from softcosine.sources.constraints.decisions import Decisions, decided, pinned, without
+from softcosine.sources.constraints.guard import Guarded
+from softcosine.sources.joins.calibration import CalibratedSimilarity, Calibration, calibrated
+from softcosine.sources.joins.combine import first, mean, scaled, strongest
+from softcosine.sources.joins.noisy_or import noisy_or
 from softcosine.sources.naming import name_of
-from softcosine.sources.noisy_or import noisy_or
 from softcosine.sources.provenance import Origin, origins, overruled
 from softcosine.sources.source import TermSimilaritySource
-from softcosine.sources.thesaurus import ThesaurusSimilarity
+from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
+from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 from tables import TERMS, Table, several
 from toys import ToySource
 

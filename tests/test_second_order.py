@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources import company, information, second_order, threads
-from softcosine.sources.second_order import SecondOrderSimilarity
+from softcosine.sources import threads
+from softcosine.sources.corpus import company, information, second_order
+from softcosine.sources.corpus.second_order import SecondOrderSimilarity
 from softcosine.text.corpus import analyze
 from test_association import corpus
 from test_cooccurrence import dense_information

@@ -10,23 +10,17 @@ import pytest
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources.antonyms import Antonyms
-from softcosine.sources.association import AssociationSimilarity
-from softcosine.sources.calibration import CalibratedSimilarity, Calibration
-from softcosine.sources.character_ngrams import CharacterNgramSimilarity
-from softcosine.sources.combine import first, mean, scaled, strongest
-from softcosine.sources.composed_vectors import ComposedVectors
-from softcosine.sources.cooccurrence import CooccurrenceSimilarity
-from softcosine.sources.decisions import Decisions, decided
-from softcosine.sources.edit_distance import EditDistanceSimilarity
-from softcosine.sources.embedding import EmbeddingSimilarity
-from softcosine.sources.encoder import EncoderSimilarity
-from softcosine.sources.guard import Guarded, guarded
-from softcosine.sources.noisy_or import noisy_or
+from softcosine.sources.constraints.antonyms import Antonyms
+from softcosine.sources.constraints.decisions import Decisions, decided
+from softcosine.sources.constraints.guard import Guarded, guarded
+from softcosine.sources.corpus.association import AssociationSimilarity
+from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
+from softcosine.sources.corpus.regression import RegressionSimilarity
+from softcosine.sources.corpus.second_order import SecondOrderSimilarity
+from softcosine.sources.joins.calibration import CalibratedSimilarity, Calibration
+from softcosine.sources.joins.combine import first, mean, scaled, strongest
+from softcosine.sources.joins.noisy_or import noisy_or
 from softcosine.sources.pairs import PairSimilarity
-from softcosine.sources.phonetic import PhoneticSimilarity
-from softcosine.sources.regression import RegressionSimilarity
-from softcosine.sources.second_order import SecondOrderSimilarity
 from softcosine.sources.source import (
     Neighbors,
     SourceState,
@@ -35,10 +29,16 @@ from softcosine.sources.source import (
     source_from_state,
     state_of,
 )
-from softcosine.sources.subwords import Subwords
-from softcosine.sources.synonyms import concepts_of_groups
-from softcosine.sources.syntactic import SyntacticSimilarity
-from softcosine.sources.thesaurus import ThesaurusSimilarity
+from softcosine.sources.spelling.character_ngrams import CharacterNgramSimilarity
+from softcosine.sources.spelling.edit_distance import EditDistanceSimilarity
+from softcosine.sources.spelling.phonetic import PhoneticSimilarity
+from softcosine.sources.syntax.syntactic import SyntacticSimilarity
+from softcosine.sources.thesauri.synonyms import concepts_of_groups
+from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
+from softcosine.sources.vectors.composed_vectors import ComposedVectors
+from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.sources.vectors.encoder import EncoderSimilarity
+from softcosine.sources.vectors.subwords import Subwords
 from softcosine.text.corpus import AnalyzedTexts, analyze
 from toys import ToySource
 

@@ -17,12 +17,12 @@ from scipy.sparse import csr_array
 
 from conftest import JIT
 from softcosine.errors import InvalidInputError
-from softcosine.sources import pair_counts
-from softcosine.sources.association import AssociationSimilarity
-from softcosine.sources.company import Nearness, company
-from softcosine.sources.cooccurrence import CooccurrenceSimilarity
-from softcosine.sources.regression import RegressionSimilarity
-from softcosine.sources.second_order import SecondOrderSimilarity
+from softcosine.sources.corpus import pair_counts
+from softcosine.sources.corpus.association import AssociationSimilarity
+from softcosine.sources.corpus.company import Nearness, company
+from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
+from softcosine.sources.corpus.regression import RegressionSimilarity
+from softcosine.sources.corpus.second_order import SecondOrderSimilarity
 from softcosine.sources.source import TermSimilaritySource, state_of
 from softcosine.text import stream as stream_module
 from softcosine.text import tally as tally_module

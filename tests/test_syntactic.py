@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources import syntactic, threads
-from softcosine.sources.embedding import EmbeddingSimilarity
+from softcosine.sources import threads
 from softcosine.sources.source import TermSimilaritySource, source_from_state
-from softcosine.sources.syntactic import SyntacticSimilarity
+from softcosine.sources.syntax import syntactic
+from softcosine.sources.syntax.syntactic import SyntacticSimilarity
+from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 from softcosine.text.dependency import join_path, split_path
 from test_sources_contract import as_lists, bits, brute_force, stored
 

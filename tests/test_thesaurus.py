@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources import members, threads
-from softcosine.sources.concepts import Concepts
+from softcosine.sources import threads
 from softcosine.sources.source import source_from_state
-from softcosine.sources.synonyms import concepts_of_groups, written_terms
-from softcosine.sources.thesaurus import ThesaurusSimilarity
+from softcosine.sources.thesauri import members
+from softcosine.sources.thesauri.concepts import Concepts
+from softcosine.sources.thesauri.synonyms import concepts_of_groups, written_terms
+from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
 from test_sources_contract import as_lists, bits, brute_force, stored

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.kernels.decimal import parse_rows
-from softcosine.sources import threads, vector_files, vector_text
-from softcosine.sources.embedding import EmbeddingSimilarity
-from softcosine.sources.vector_files import read_vectors
-from softcosine.sources.word_vectors import WordVectors
+from softcosine.sources import threads
+from softcosine.sources.vectors import vector_files, vector_text
+from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.sources.vectors.vector_files import read_vectors
+from softcosine.sources.vectors.word_vectors import WordVectors
 
 WORDS = ["the", "Straße", "日本", "l'été", "7"]
 VECTORS = np.array(

@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.sources import wordnet_files
-from softcosine.sources.antonyms import Antonyms
-from softcosine.sources.thesaurus import ThesaurusSimilarity
-from softcosine.sources.wordnet import KINDS, WordNet
-from softcosine.sources.wordnet_files import find_wordnet, read_wordnet
-from softcosine.sources.wordnet_measures import concepts_of_wordnet
+from softcosine.sources.constraints.antonyms import Antonyms
+from softcosine.sources.thesauri import wordnet_files
+from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
+from softcosine.sources.thesauri.wordnet import KINDS, WordNet
+from softcosine.sources.thesauri.wordnet_files import find_wordnet, read_wordnet
+from softcosine.sources.thesauri.wordnet_measures import concepts_of_wordnet
 from softcosine.text.vocabulary import Vocabulary
 from test_sources_contract import as_lists, brute_force
 

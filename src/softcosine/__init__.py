@@ -15,52 +15,52 @@ from softcosine.version import __version__
 
 _HOMES = {
     "Analyzer": "softcosine.text.analyzer",
-    "Antonyms": "softcosine.sources.antonyms",
-    "ApproximateSimilarity": "softcosine.sources.approximate",
-    "AssociationSimilarity": "softcosine.sources.association",
-    "CharacterNgramSimilarity": "softcosine.sources.character_ngrams",
-    "CooccurrenceSimilarity": "softcosine.sources.cooccurrence",
-    "Decisions": "softcosine.sources.decisions",
-    "EditDistanceSimilarity": "softcosine.sources.edit_distance",
-    "EmbeddingSimilarity": "softcosine.sources.embedding",
-    "EncoderSimilarity": "softcosine.sources.encoder",
+    "Antonyms": "softcosine.sources.constraints.antonyms",
+    "ApproximateSimilarity": "softcosine.sources.vectors.approximate",
+    "AssociationSimilarity": "softcosine.sources.corpus.association",
+    "CharacterNgramSimilarity": "softcosine.sources.spelling.character_ngrams",
+    "CooccurrenceSimilarity": "softcosine.sources.corpus.cooccurrence",
+    "Decisions": "softcosine.sources.constraints.decisions",
+    "EditDistanceSimilarity": "softcosine.sources.spelling.edit_distance",
+    "EmbeddingSimilarity": "softcosine.sources.vectors.embedding",
+    "EncoderSimilarity": "softcosine.sources.vectors.encoder",
     "Matches": "softcosine.index.soft_neighbors",
     "Neighbors": "softcosine.sources.source",
     "PairSimilarity": "softcosine.sources.pairs",
-    "PhoneticSimilarity": "softcosine.sources.phonetic",
-    "RegressionSimilarity": "softcosine.sources.regression",
-    "SecondOrderSimilarity": "softcosine.sources.second_order",
+    "PhoneticSimilarity": "softcosine.sources.spelling.phonetic",
+    "RegressionSimilarity": "softcosine.sources.corpus.regression",
+    "SecondOrderSimilarity": "softcosine.sources.corpus.second_order",
     "SoftIndex": "softcosine.index.soft_index",
     "SoftNeighbors": "softcosine.index.soft_neighbors",
-    "SyntacticSimilarity": "softcosine.sources.syntactic",
+    "SyntacticSimilarity": "softcosine.sources.syntax.syntactic",
     "TermSimilarityMatrix": "softcosine.matrix.term_similarity_matrix",
     "TermSimilaritySource": "softcosine.sources.source",
     "TextStream": "softcosine.text.stream",
-    "ThesaurusSimilarity": "softcosine.sources.thesaurus",
+    "ThesaurusSimilarity": "softcosine.sources.thesauri.thesaurus",
     "Vocabulary": "softcosine.text.vocabulary",
     "Weighting": "softcosine.text.weighting",
     "analyze": "softcosine.text.corpus",
-    "calibrated": "softcosine.sources.calibration",
+    "calibrated": "softcosine.sources.joins.calibration",
     "cosine_documents": "softcosine.space.transforms",
     "cosine_queries": "softcosine.space.transforms",
-    "decided": "softcosine.sources.decisions",
+    "decided": "softcosine.sources.constraints.decisions",
     "expand_queries": "softcosine.space.transforms",
-    "first": "softcosine.sources.combine",
-    "mean": "softcosine.sources.combine",
-    "noisy_or": "softcosine.sources.noisy_or",
+    "first": "softcosine.sources.joins.combine",
+    "mean": "softcosine.sources.joins.combine",
+    "noisy_or": "softcosine.sources.joins.noisy_or",
     "origins": "softcosine.sources.provenance",
     "paired_soft_cosine_similarity": "softcosine.space.measures",
     "paired_soft_inner_product": "softcosine.space.measures",
-    "pinned": "softcosine.sources.decisions",
-    "read_decisions": "softcosine.sources.decisions",
-    "scaled": "softcosine.sources.combine",
+    "pinned": "softcosine.sources.constraints.decisions",
+    "read_decisions": "softcosine.sources.constraints.decisions",
+    "scaled": "softcosine.sources.joins.combine",
     "soft_cosine_similarity": "softcosine.space.measures",
     "soft_inner_product": "softcosine.space.measures",
     "soft_norm": "softcosine.space.measures",
     "sparse_soft_cosine_similarity": "softcosine.space.measures",
-    "strongest": "softcosine.sources.combine",
+    "strongest": "softcosine.sources.joins.combine",
     "unit_documents": "softcosine.space.transforms",
-    "without": "softcosine.sources.decisions",
+    "without": "softcosine.sources.constraints.decisions",
 }
 
 __all__ = ["__version__", "errors", *_HOMES]
@@ -73,36 +73,44 @@ if TYPE_CHECKING:
     from softcosine.matrix.term_similarity_matrix import (
         TermSimilarityMatrix as TermSimilarityMatrix,
     )
-    from softcosine.sources.antonyms import Antonyms as Antonyms
-    from softcosine.sources.approximate import ApproximateSimilarity as ApproximateSimilarity
-    from softcosine.sources.association import AssociationSimilarity as AssociationSimilarity
-    from softcosine.sources.calibration import calibrated as calibrated
-    from softcosine.sources.character_ngrams import (
-        CharacterNgramSimilarity as CharacterNgramSimilarity,
+    from softcosine.sources.constraints.antonyms import Antonyms as Antonyms
+    from softcosine.sources.constraints.decisions import Decisions as Decisions
+    from softcosine.sources.constraints.decisions import decided as decided
+    from softcosine.sources.constraints.decisions import pinned as pinned
+    from softcosine.sources.constraints.decisions import read_decisions as read_decisions
+    from softcosine.sources.constraints.decisions import without as without
+    from softcosine.sources.corpus.association import AssociationSimilarity as AssociationSimilarity
+    from softcosine.sources.corpus.cooccurrence import (
+        CooccurrenceSimilarity as CooccurrenceSimilarity,
     )
-    from softcosine.sources.combine import first as first
-    from softcosine.sources.combine import mean as mean
-    from softcosine.sources.combine import scaled as scaled
-    from softcosine.sources.combine import strongest as strongest
-    from softcosine.sources.cooccurrence import CooccurrenceSimilarity as CooccurrenceSimilarity
-    from softcosine.sources.decisions import Decisions as Decisions
-    from softcosine.sources.decisions import decided as decided
-    from softcosine.sources.decisions import pinned as pinned
-    from softcosine.sources.decisions import read_decisions as read_decisions
-    from softcosine.sources.decisions import without as without
-    from softcosine.sources.edit_distance import EditDistanceSimilarity as EditDistanceSimilarity
-    from softcosine.sources.embedding import EmbeddingSimilarity as EmbeddingSimilarity
-    from softcosine.sources.encoder import EncoderSimilarity as EncoderSimilarity
-    from softcosine.sources.noisy_or import noisy_or as noisy_or
+    from softcosine.sources.corpus.regression import RegressionSimilarity as RegressionSimilarity
+    from softcosine.sources.corpus.second_order import (
+        SecondOrderSimilarity as SecondOrderSimilarity,
+    )
+    from softcosine.sources.joins.calibration import calibrated as calibrated
+    from softcosine.sources.joins.combine import first as first
+    from softcosine.sources.joins.combine import mean as mean
+    from softcosine.sources.joins.combine import scaled as scaled
+    from softcosine.sources.joins.combine import strongest as strongest
+    from softcosine.sources.joins.noisy_or import noisy_or as noisy_or
     from softcosine.sources.pairs import PairSimilarity as PairSimilarity
-    from softcosine.sources.phonetic import PhoneticSimilarity as PhoneticSimilarity
     from softcosine.sources.provenance import origins as origins
-    from softcosine.sources.regression import RegressionSimilarity as RegressionSimilarity
-    from softcosine.sources.second_order import SecondOrderSimilarity as SecondOrderSimilarity
     from softcosine.sources.source import Neighbors as Neighbors
     from softcosine.sources.source import TermSimilaritySource as TermSimilaritySource
-    from softcosine.sources.syntactic import SyntacticSimilarity as SyntacticSimilarity
-    from softcosine.sources.thesaurus import ThesaurusSimilarity as ThesaurusSimilarity
+    from softcosine.sources.spelling.character_ngrams import (
+        CharacterNgramSimilarity as CharacterNgramSimilarity,
+    )
+    from softcosine.sources.spelling.edit_distance import (
+        EditDistanceSimilarity as EditDistanceSimilarity,
+    )
+    from softcosine.sources.spelling.phonetic import PhoneticSimilarity as PhoneticSimilarity
+    from softcosine.sources.syntax.syntactic import SyntacticSimilarity as SyntacticSimilarity
+    from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity as ThesaurusSimilarity
+    from softcosine.sources.vectors.approximate import (
+        ApproximateSimilarity as ApproximateSimilarity,
+    )
+    from softcosine.sources.vectors.embedding import EmbeddingSimilarity as EmbeddingSimilarity
+    from softcosine.sources.vectors.encoder import EncoderSimilarity as EncoderSimilarity
     from softcosine.space.measures import (
         paired_soft_cosine_similarity as paired_soft_cosine_similarity,
     )

@@ -13,7 +13,7 @@ from softcosine.errors import AlreadyExistsError, InvalidInputError
 if TYPE_CHECKING:
     from softcosine.cli.reading import ReadDocuments
     from softcosine.cli.showing import Reporter
-    from softcosine.sources.decision_list import Decisions
+    from softcosine.sources.constraints.decision_list import Decisions
 
 __all__ = ["index"]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from softcosine.errors import InvalidInputError, MalformedFileError
 
 if TYPE_CHECKING:
-    from softcosine.sources.decision_list import Decisions
+    from softcosine.sources.constraints.decision_list import Decisions
     from softcosine.sources.source import TermSimilaritySource
     from softcosine.text.corpus import AnalyzedTexts
     from softcosine.text.vocabulary import Vocabulary
@@ -115,7 +115,7 @@ def decisions_in(path: Path | None) -> Decisions | None:
     """Read a file of a person's decisions, if there is one."""
     if path is None:
         return None
-    from softcosine.sources.decisions import read_decisions
+    from softcosine.sources.constraints.decisions import read_decisions
 
     return read_decisions(path)
 
@@ -128,12 +128,12 @@ def finished_source(
     guard: bool = True,
 ) -> TermSimilaritySource:
     """Put the guard above a source, and a person's decisions above the guard."""
-    from softcosine.sources.guard import guarded
+    from softcosine.sources.constraints.guard import guarded
 
     whole: TermSimilaritySource = guarded(source) if guard else source
     if decisions is None:
         return whole
-    from softcosine.sources.decisions import decided
+    from softcosine.sources.constraints.decisions import decided
 
     return decided(whole, decisions.for_vocabulary(vocabulary))
 
@@ -142,7 +142,7 @@ def _calibrated(
     sources: Sequence[TermSimilaritySource], names: Sequence[str]
 ) -> tuple[list[TermSimilaritySource], list[str]]:
     """Return sources on one scale, and the names of those that have no calibration."""
-    from softcosine.sources.calibration import calibrated
+    from softcosine.sources.joins.calibration import calibrated
 
     made: list[TermSimilaritySource] = []
     left = []
@@ -156,13 +156,13 @@ def _calibrated(
 
 
 def _english(argument: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.sources.embedding import EmbeddingSimilarity
+    from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 
     return EmbeddingSimilarity.english(**_settings(settings))
 
 
 def _vectors(path: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.sources.embedding import EmbeddingSimilarity
+    from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 
     return EmbeddingSimilarity.load(
         path,
@@ -173,14 +173,14 @@ def _vectors(path: str, settings: SourceSettings) -> TermSimilaritySource:
 
 
 def _model(name: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.sources.embedding import EmbeddingSimilarity
+    from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 
     settings.report(f"loading {name}", 0, None)
     return EmbeddingSimilarity.from_pretrained(name, words=settings.words, **_settings(settings))
 
 
 def _encoder(name: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.sources.encoder import EncoderSimilarity
+    from softcosine.sources.vectors.encoder import EncoderSimilarity
 
     return EncoderSimilarity(
         name, progress=settings.progress(f"encoding by {name}"), **settings.of_cosines()
@@ -188,7 +188,7 @@ def _encoder(name: str, settings: SourceSettings) -> TermSimilaritySource:
 
 
 def _synonyms(path: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.sources.thesaurus import ThesaurusSimilarity
+    from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
 
     source = ThesaurusSimilarity.load(
         path, progress=settings.progress(f"reading {Path(path).name}")
@@ -203,7 +203,7 @@ def _synonyms(path: str, settings: SourceSettings) -> TermSimilaritySource:
 
 
 def _wordnet(path: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.sources.thesaurus import ThesaurusSimilarity
+    from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
 
     return ThesaurusSimilarity.from_wordnet(
         path or None, progress=settings.progress("reading WordNet")
@@ -211,25 +211,25 @@ def _wordnet(path: str, settings: SourceSettings) -> TermSimilaritySource:
 
 
 def _edit_distance(argument: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.sources.edit_distance import EditDistanceSimilarity
+    from softcosine.sources.spelling.edit_distance import EditDistanceSimilarity
 
     return EditDistanceSimilarity()
 
 
 def _character_ngrams(argument: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.sources.character_ngrams import CharacterNgramSimilarity
+    from softcosine.sources.spelling.character_ngrams import CharacterNgramSimilarity
 
     return CharacterNgramSimilarity()
 
 
 def _phonetic(argument: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.sources.phonetic import PhoneticSimilarity
+    from softcosine.sources.spelling.phonetic import PhoneticSimilarity
 
     return PhoneticSimilarity()
 
 
 def _texts(argument: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.sources.cooccurrence import CooccurrenceSimilarity
+    from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
 
     return CooccurrenceSimilarity.fit(
         _learned_from("texts", settings),
@@ -239,7 +239,7 @@ def _texts(argument: str, settings: SourceSettings) -> TermSimilaritySource:
 
 
 def _association(argument: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.sources.association import AssociationSimilarity
+    from softcosine.sources.corpus.association import AssociationSimilarity
 
     return AssociationSimilarity.fit(
         _learned_from("association", settings),
@@ -248,7 +248,7 @@ def _association(argument: str, settings: SourceSettings) -> TermSimilaritySourc
 
 
 def _second_order(argument: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.sources.second_order import SecondOrderSimilarity
+    from softcosine.sources.corpus.second_order import SecondOrderSimilarity
 
     return SecondOrderSimilarity.fit(
         _learned_from("second-order", settings),
@@ -257,7 +257,7 @@ def _second_order(argument: str, settings: SourceSettings) -> TermSimilaritySour
 
 
 def _regression(argument: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.sources.regression import RegressionSimilarity
+    from softcosine.sources.corpus.regression import RegressionSimilarity
 
     return RegressionSimilarity.fit(
         _learned_from("regression", settings), progress=settings.progress("regression")

@@ -109,7 +109,7 @@ def analyzed_texts(
 ) -> tuple[AnalyzedTexts, Analyzer]:
     """Analyse texts by an analyzer or a stemmer, or as their language asks for."""
     from softcosine.index.defaults import MIN_ENGLISH
-    from softcosine.sources.english import english_share
+    from softcosine.sources.vectors.english import english_share
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.corpus import analyze
 

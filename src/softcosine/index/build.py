@@ -19,9 +19,9 @@ from softcosine.matrix.term_similarity_matrix import (
     checked_similarity,
     checked_source,
 )
-from softcosine.sources.english import english_share
-from softcosine.sources.guard import guarded
+from softcosine.sources.constraints.guard import guarded
 from softcosine.sources.source import TermSimilaritySource
+from softcosine.sources.vectors.english import english_share
 from softcosine.text.analyzer import Analyzer, checked_analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
 from softcosine.text.vocabulary import Vocabulary

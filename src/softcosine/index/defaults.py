@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from softcosine.sources.combine import first
-from softcosine.sources.cooccurrence import CooccurrenceSimilarity
-from softcosine.sources.embedding import EmbeddingSimilarity
-from softcosine.sources.english import english_share
-from softcosine.sources.guard import Guarded
+from softcosine.sources.constraints.guard import Guarded
+from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
+from softcosine.sources.joins.combine import first
 from softcosine.sources.source import TermSimilaritySource
+from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.sources.vectors.english import english_share
 from softcosine.text.corpus import AnalyzedTexts
 from softcosine.text.weighting import Weighting
 

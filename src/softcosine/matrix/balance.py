@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from softcosine.sources.decisions import DecidedSimilarity
+from softcosine.sources.constraints.decisions import DecidedSimilarity
 from softcosine.sources.source import TermSimilaritySource
 
 __all__ = ["balancing_scales", "rescaled", "row_outside", "with_pins"]

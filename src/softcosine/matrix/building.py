@@ -19,7 +19,7 @@ from softcosine.matrix.kept import KeptAnswers
 from softcosine.matrix.representatives import representatives
 from softcosine.matrix.restriction import Restricted
 from softcosine.matrix.rules import Order, Rules, column_order
-from softcosine.sources.guard import guarded as with_guard
+from softcosine.sources.constraints.guard import guarded as with_guard
 from softcosine.sources.source import Neighbors, TermSimilaritySource
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.version import __version__

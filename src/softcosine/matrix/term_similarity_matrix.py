@@ -28,7 +28,7 @@ from softcosine.matrix.restriction import restricted
 from softcosine.matrix.rules import Order, Rules, Strategy, is_count
 from softcosine.matrix.statistics import MatrixStatistics, matrix_statistics
 from softcosine.matrix.stored import matrix_state, read_matrix_state, stored_source, write_matrix
-from softcosine.sources.decisions import DecidedSimilarity
+from softcosine.sources.constraints.decisions import DecidedSimilarity
 from softcosine.sources.source import TermSimilaritySource, usual_neighbors
 from softcosine.storage import Folder, open_folder
 from softcosine.text.vocabulary import Vocabulary, checked_vocabulary
@@ -122,7 +122,7 @@ class TermSimilarityMatrix:
             semidefinite, so that no soft cosine exceeds 1.
         guard : bool
             Whether to keep antonyms apart and give terms with digits no neighbours; see
-            `softcosine.sources.guard.Guarded`.
+            `softcosine.sources.constraints.guard.Guarded`.
         warn : bool
             Whether to warn where S is not positive semidefinite.
         progress : callable, optional

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from softcosine.sources.embedding import EmbeddingSimilarity
-from softcosine.sources.english import english_table
 from softcosine.sources.source import TermSimilaritySource
+from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.sources.vectors.english import english_table
 
 __all__ = ["name_of"]
 

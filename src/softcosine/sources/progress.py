@@ -25,7 +25,7 @@ def reporting(progress: Progress | None) -> Iterator[None]:
 
     Examples
     --------
-    >>> from softcosine.sources.embedding import EmbeddingSimilarity
+    >>> from softcosine.sources.vectors.embedding import EmbeddingSimilarity
     >>> source = EmbeddingSimilarity(["tyre", "tire"], [[3, 4], [4, 3]])
     >>> with reporting(lambda done, total: print(f"{done} of {total}")):
     ...     _ = source.neighbors(source.words, source.words, max_neighbors=1)

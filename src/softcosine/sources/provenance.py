@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.sources.calibration import CalibratedSimilarity
-from softcosine.sources.combine import (
+from softcosine.sources.constraints.decisions import DecidedSimilarity
+from softcosine.sources.constraints.guard import Guarded
+from softcosine.sources.joins.calibration import CalibratedSimilarity
+from softcosine.sources.joins.combine import (
     FirstSimilarity,
     MeanSimilarity,
     ScaledSimilarity,
     StrongestSimilarity,
 )
-from softcosine.sources.decisions import DecidedSimilarity
-from softcosine.sources.guard import Guarded
+from softcosine.sources.joins.noisy_or import NoisyOrSimilarity
 from softcosine.sources.naming import name_of
-from softcosine.sources.noisy_or import NoisyOrSimilarity
 from softcosine.sources.source import TermSimilaritySource, check_pairs, equal_strings
 
 __all__ = ["Origin", "origins", "overruled"]
@@ -116,9 +116,9 @@ def origins(source: TermSimilaritySource, left: Terms, right: Terms) -> list[Ori
 
     Examples
     --------
-    >>> from softcosine.sources.combine import strongest
-    >>> from softcosine.sources.decisions import pinned
-    >>> from softcosine.sources.embedding import EmbeddingSimilarity
+    >>> from softcosine.sources.joins.combine import strongest
+    >>> from softcosine.sources.constraints.decisions import pinned
+    >>> from softcosine.sources.vectors.embedding import EmbeddingSimilarity
     >>> vectors = EmbeddingSimilarity(["tyre", "tire", "hoop"], [[3, 4], [4, 3], [4, 3]])
     >>> source = pinned(strongest(vectors), {("tyre", "tire"): 0.95})
     >>> for origin in origins(source, ["tyre", "tyre"], ["tire", "hoop"]):

@@ -1,0 +1,1 @@
+"""What holds whatever sources say: decisions of people, antonyms, codes."""

@@ -1,0 +1,1 @@
+"""What a corpus teaches about its words."""

@@ -1,0 +1,1 @@
+"""Words that are spelt or sound alike."""

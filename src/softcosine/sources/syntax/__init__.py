@@ -1,0 +1,1 @@
+"""Syntactic n-grams."""

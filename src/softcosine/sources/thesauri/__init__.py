@@ -1,0 +1,1 @@
+"""Synonyms, WordNet and lists of pairs."""

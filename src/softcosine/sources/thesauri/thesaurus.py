@@ -1,0 +1,388 @@
+"""Terms are similar when a thesaurus says so: synonym lists, and WordNet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.kernels.thesaurus import members_by_concepts, similarities_by_concepts
+from softcosine.sources.neighbors import Neighbors, StringOrder
+from softcosine.sources.settings import is_number, is_whole
+from softcosine.sources.source import SourceState, check_limit, check_pairs, equal_strings
+from softcosine.sources.thesauri.concepts import Concepts
+from softcosine.sources.thesauri.members import Asked, Searched
+from softcosine.sources.threads import for_each_chunk
+
+if TYPE_CHECKING:
+    pass
+
+if TYPE_CHECKING:
+    from softcosine.sources.thesauri.wordnet_measures import Counts, Measure
+
+__all__ = ["ThesaurusSimilarity"]
+
+_CHUNK_TERMS = 256
+_THRESHOLDS = {"path": 0.3, "wu_palmer": 0.85, "lin": 0.7}
+
+
+class ThesaurusSimilarity:
+    r"""Similarity of terms by a thesaurus that people wrote.
+
+    Build it by `load`, from a file of synonyms, or by `from_wordnet`. Both come down to concepts
+    that terms stand under: s_ij is the greatest over the common concepts, where it reaches the
+    threshold, raised to the exponent (see `softcosine.sources.thesauri.concepts.Concepts`).
+
+    A term is looked up as it stands, then casefolded; a term of several words is written with
+    single spaces between them, as the analyzer writes n-grams.
+
+    Parameters
+    ----------
+    concepts : Concepts
+    name : str
+        What the source is called by `repr`.
+    threshold : float, default 0.0
+        Least similarity that counts, before the exponent, in [0, 1].
+    exponent : float, default 1.0
+        Above 0; the larger, the less near terms count beside equal ones.
+    """
+
+    __slots__ = ("_concepts", "_exponent", "_found", "_name", "_order", "_searched", "_threshold")
+
+    def __init__(
+        self, concepts: Concepts, *, name: str, threshold: float = 0.0, exponent: float = 1.0
+    ) -> None:
+        if not (is_number(threshold) and 0.0 <= threshold <= 1.0):
+            raise InvalidInputError(f"threshold is {threshold}; needed is a number in [0, 1].")
+        if not 0.0 < exponent < np.inf:
+            raise InvalidInputError(f"exponent is {exponent}; needed is a number above 0.")
+        self._concepts = concepts
+        self._name = name
+        self._threshold = float(threshold)
+        self._exponent = float(exponent)
+        self._found = {word: row for row, word in enumerate(concepts.words)}
+        self._order = StringOrder()
+        self._searched: Searched | None = None  # the last tuple
+
+    @classmethod
+    def load(
+        cls,
+        path: str | PathLike[str],
+        *,
+        weight: float = 0.8,
+        format: str | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> ThesaurusSimilarity:
+        r"""Read a file of synonyms; see `softcosine.sources.thesauri.synonym_files.read_groups`.
+
+        Terms are normalised as the analyzer normalises texts.
+
+        Parameters
+        ----------
+        path : path
+            Solr's and Elasticsearch's rules, tables (CSV, TSV, JSON lines) with or without
+            weights, PPDB, or lists of paraphrases; each also gzipped.
+        weight : float, default 0.8
+            Similarity of the pairs that the file gives no weight, in (0, 1].
+        format : str, optional
+            ``"solr"``, ``"csv"``, ``"tsv"``, ``"jsonl"``, ``"ppdb"`` or ``"lists"``. By default
+            told from the name's ending and the first line.
+        progress : callable, optional
+            Called as ``progress(done, total)``, in bytes of the file.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        MalformedFileError
+            If a line breaks the format; names the line.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "synonyms.txt")
+        >>> _ = path.write_text("# wheels\ntyre, tire\ncar => motor vehicle\n")
+        >>> source = ThesaurusSimilarity.load(path, weight=0.75)
+        >>> source.similarities(["tyre", "car"], ["Tire", "motor vehicle"]).tolist()
+        [0.75, 0.75]
+        """
+        from softcosine.sources.thesauri.synonym_files import read_groups
+        from softcosine.sources.thesauri.synonyms import concepts_of_groups
+
+        groups = read_groups(path, weight=weight, format=format, progress=progress)
+        return cls(concepts_of_groups(groups), name=Path(path).name)
+
+    @classmethod
+    def from_wordnet(
+        cls,
+        path: str | PathLike[str] | None = None,
+        *,
+        measure: Measure = "path",
+        relations: Sequence[str] | None = None,
+        threshold: float | None = None,
+        exponent: float = 1.0,
+        max_senses: int | None = None,
+        counts: Counts | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> ThesaurusSimilarity:
+        r"""Similarity by WordNet: of two words, that of their most similar synsets.
+
+        Two synsets are compared by a common ancestor c, themselves included, the one that makes
+        them most similar; the ways up to it are d and d' steps long:
+
+        ``"path"``
+            1 / (1 + d + d'), Rada et al. (1989); its logarithm is Leacock & Chodorow's (1998).
+        ``"wu_palmer"``
+            2 n / (d + d' + 2 n), Wu & Palmer (1994), with n the number of synsets from the root
+            down to c, on the longest way.
+        ``"lin"``
+            2 I(c) / (I(a) + I(b)), Lin (1998). I(c) is minus the logarithm of the share of c in
+            the occurrences of its part of speech (Resnik 1995): every synset occurs once, and for
+            its share of the `counts` of each of its words, and wherever something below it does.
+            Without counts it is the intrinsic information of Seco et al. (2004).
+
+        Words of one synset have similarity 1. Ancestors are found along hypernyms and instance
+        hypernyms, within a part of speech; verbs, which have many roots, get one above them all.
+
+        Parameters
+        ----------
+        path : path, optional
+            Folder, or zip file, of Princeton's files ``data.noun``, ..., as Debian's package
+            ``wordnet-base`` and nltk have them, a file in XML (WN-LMF), such as the Open English
+            WordNet, or a folder of two tables; see
+            `softcosine.sources.thesauri.wordnet_files.read_wordnet`. By default the usual places.
+        measure : "path", "wu_palmer" or "lin", default "path"
+        relations : sequence of str, optional
+            What counts as a step. By default ``"hypernym"`` and ``"instance_hypernym"``, and for
+            paths ``"similar"`` (adjectives) too. A path may begin and end with one step along a
+            further relation, in either direction, into another part of speech as well: also_see,
+            attribute, cause, derivation, domain, entailment, holonym, participle, pertainym,
+            verb_group.
+        threshold : float, optional
+            Least similarity that counts, before the exponent. The lower, the longer the walks. By
+            default 0.25 for paths, 0.8 for Wu & Palmer, 0.5 for Lin.
+        exponent : float, default 1.0
+            Power that similarities are raised to.
+        max_senses : int, optional
+            How many of a word's synsets count for each part of speech, the most frequent first;
+            of Princeton's files this needs ``index.noun``, ..., too. By default all.
+        counts : Vocabulary or mapping of str to float, optional
+            How often words occur, for Lin's measure; of a vocabulary, in how many documents.
+        progress : callable, optional
+            Called as ``progress(done, total)`` while the files are read, in synsets.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no WordNet; says where it looked.
+        MalformedFileError
+            If a file breaks its format, points to a synset that is not there, or its hypernyms go
+            round in a circle; names the place.
+        InvalidInputError
+            If a setting is not one of the above.
+
+        Notes
+        -----
+        WordNet 3.0 takes some 4 seconds to read. Words are looked up as they are written, so
+        inflected ones are not found; a vocabulary of stems is asked by the forms that are.
+
+        Examples
+        --------
+        >>> source = ThesaurusSimilarity.from_wordnet()  # doctest: +SKIP
+        >>> source.similarities(["car", "car"], ["automobile", "ambulance"])  # doctest: +SKIP
+        array([1. , 0.5], dtype=float32)
+        """
+        from softcosine.sources.thesauri.wordnet_files import read_wordnet
+        from softcosine.sources.thesauri.wordnet_measures import concepts_of_wordnet, defaults
+
+        steps, least = defaults(measure, relations, threshold)
+        if not (is_number(least) and 0.0 <= least <= 1.0):
+            raise InvalidInputError(f"threshold is {least}; needed is a number in [0, 1].")
+        if max_senses is not None and not (is_whole(max_senses) and max_senses >= 1):
+            raise InvalidInputError(
+                f"max_senses is {max_senses!r}; needed is a whole number of 1 or more."
+            )
+        wordnet = read_wordnet(path, max_senses=max_senses, progress=progress)
+        concepts = concepts_of_wordnet(
+            wordnet, measure=measure, relations=steps, threshold=least, counts=counts
+        )
+        name = f"WordNet by {measure} from {least:g}"
+        return cls(concepts, name=name, threshold=least, exponent=exponent)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The terms that are known."""
+        return self._concepts.words
+
+    @property
+    def threshold(self) -> float:
+        """Least similarity that counts."""
+        return self._threshold
+
+    @property
+    def exponent(self) -> float:
+        """Power that similarities are raised to."""
+        return self._exponent
+
+    def __len__(self) -> int:
+        """Return the number of words."""
+        return len(self._concepts.words)
+
+    def __repr__(self) -> str:
+        return f"ThesaurusSimilarity({self._name}, {len(self)} words)"
+
+    def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether each term is in the thesaurus, shape (n_terms,)."""
+        return self._find(terms) >= 0
+
+    def _find(self, terms: Sequence[str]) -> NDArray[np.int32]:
+        """Row of each term, or -1."""
+        found = self._found
+        rows = np.fromiter((found.get(term, -1) for term in terms), np.int32, len(terms))
+        for i in np.flatnonzero(rows < 0).tolist():
+            rows[i] = found.get(terms[i].casefold(), -1)
+        return rows
+
+    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
+        """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,).
+
+        Raises
+        ------
+        InvalidInputError
+            If the two sequences differ in length.
+        """
+        n_pairs = check_pairs(left, right)
+        i, j = self._find(left), self._find(right)
+        both = np.flatnonzero((i >= 0) & (j >= 0))
+        i, j = i[both], j[both]
+        known = np.zeros(len(both), np.float32)
+        table = self._concepts
+
+        def work(start: int, stop: int) -> None:
+            similarities_by_concepts(
+                table.starts,
+                table.concepts,
+                table.costs,
+                table.weights,
+                i[start:stop],
+                j[start:stop],
+                np.float32(self._threshold),
+                self._exponent,
+                known[start:stop],
+            )
+
+        for_each_chunk(work, len(both), chunk=65_536)
+        known[i == j] = 1.0
+        answer = np.zeros(n_pairs, np.float32)
+        answer[both] = known
+        answer[equal_strings(left, right)] = 1.0
+        return answer
+
+    def neighbors(
+        self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
+    ) -> Neighbors:
+        """Return the most similar strings of `among` of every term, exactly.
+
+        Each concept above a term is asked for its members, the nearest first, as far as the
+        threshold allows. What is prepared for a tuple is kept for the next call with it.
+
+        Raises
+        ------
+        InvalidInputError
+            If `max_neighbors` is negative.
+        """
+        check_limit(max_neighbors)
+        rows = self._find(terms)
+        known = np.flatnonzero(rows >= 0)
+        if len(known) == 0 or len(among) == 0 or max_neighbors == 0:
+            return Neighbors.none(len(terms))
+        searched = self._search(among)
+        asked = Asked.of(self._concepts, rows[known], searched, self._threshold)
+        found = [
+            self._of_block([terms[i] for i in known[block].tolist()], asked, block, max_neighbors)
+            for block in asked.blocks()
+        ]
+        counts = np.zeros(len(terms), np.int64)
+        counts[known] = np.concatenate([np.diff(part.indptr) for part in found])
+        indptr = np.zeros(len(terms) + 1, np.int64)
+        np.cumsum(counts, out=indptr[1:])
+        return Neighbors(
+            indptr,
+            np.concatenate([part.indices for part in found]),
+            np.concatenate([part.similarities for part in found]),
+        )
+
+    def _of_block(
+        self, terms: Sequence[str], asked: Asked, block: slice, max_neighbors: int
+    ) -> Neighbors:
+        """Neighbours of some of the known terms."""
+        searched = asked.searched
+        room = asked.room[block]
+        places = np.zeros(len(room) + 1, np.int64)
+        np.cumsum(room, out=places[1:])
+        columns = np.empty(places[-1], np.int32)
+        similarities = np.empty(places[-1], np.float32)
+        counts = np.zeros(len(room), np.int64)
+        rows = np.ascontiguousarray(asked.rows[block])
+        starts = asked.starts[block.start : block.stop + 1]
+
+        def work(first: int, last: int) -> None:
+            members_by_concepts(
+                starts,
+                asked.firsts,
+                asked.lasts,
+                asked.costs,
+                asked.weights,
+                searched.members,
+                searched.costs,
+                rows,
+                searched.rows,
+                places,
+                np.float32(self._threshold),
+                self._exponent,
+                first,
+                last,
+                columns,
+                similarities,
+                counts,
+            )
+
+        for_each_chunk(work, len(rows), chunk=_CHUNK_TERMS)
+        filled = np.arange(places[-1]) - np.repeat(places[:-1], room) < np.repeat(counts, room)
+        also_of, also = searched.other_names(terms, rows)
+        return Neighbors.from_pairs(
+            np.concatenate((np.repeat(np.arange(len(rows)), counts), also_of)),
+            np.concatenate((columns[filled], also)),
+            np.concatenate((similarities[filled], np.ones(len(also), np.float32))),
+            n_terms=len(terms),
+            among=searched.strings,
+            max_neighbors=max_neighbors,
+            order=self._order,
+        )
+
+    def _search(self, among: Sequence[str]) -> Searched:
+        if self._searched is not None and self._searched.strings is among:
+            return self._searched
+        searched = Searched.of(self._concepts, among, self._find(among))
+        if isinstance(among, tuple):
+            self._searched = searched
+        return searched
+
+    def state(self) -> SourceState:
+        """Everything that is needed to build an equal source."""
+        settings = {
+            "name": self._name,
+            "threshold": self._threshold,
+            "exponent": self._exponent,
+        }
+        return SourceState("thesaurus", settings, self._concepts.arrays())
+
+    @classmethod
+    def from_state(cls, state: SourceState) -> ThesaurusSimilarity:
+        """Source that `state` was taken from."""
+        return cls(Concepts.from_arrays(state.arrays), **state.settings)

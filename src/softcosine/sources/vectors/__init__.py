@@ -1,0 +1,1 @@
+"""Vectors of words: from files and models to nearest neighbours."""
