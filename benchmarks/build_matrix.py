@@ -116,7 +116,7 @@ def candidates(n: int, k: int, *, seed: int = 0) -> Neighbors:
     columns = np.sort(columns, axis=1)  # to leave out what was drawn twice, and the row itself
     fresh = columns != np.arange(n)[:, None]
     fresh[:, 1:] &= columns[:, 1:] != columns[:, :-1]
-    similarities = generator.random((n, k), dtype=np.float32)
+    similarities = 1.0 - generator.random((n, k), dtype=np.float32)  # above 0
     similarities[~fresh] = -1.0
     best = np.argsort(-similarities, axis=1)
     counts = fresh.sum(axis=1)
