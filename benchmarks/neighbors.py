@@ -190,9 +190,9 @@ def main(arguments: Sequence[str]) -> None:
         f"Of tables of more than {SAMPLE:,} words the product, search without symmetry and Faiss "
         f"take {SAMPLE:,} rows; their times are multiplied up to all rows. The product is of "
         f"{PANEL:,} rows at a time with all others.",
-        "The drawn vectors have a mean, topics, groups of near words and a falling spectrum. GloVe's "
-        "table is small: computing 100 neighbours of each word anew, which costs the same in a table "
-        "of any size, is a good part of its time.",
+        "The drawn vectors have a mean, topics, groups of near words and a falling spectrum. "
+        "GloVe's table is small: computing 100 neighbours of each word anew, which costs the same "
+        "in a table of any size, is a good part of its time.",
         "Memory is the rise of the peak during one call, for all words at once with the candidates "
         "of all words: 8 bytes each, 1.5 k of them a word.",
     ]
