@@ -106,6 +106,7 @@ def test_documents_begin_at_newdoc(tmp_path: Path) -> None:
         ("1\ta\t_\t_\t_\t_\t-1\t_\t_\t_\n", 1, "the head of 'a' is '-1'"),
         ("1\ta\t_\t_\t_\t_\t2\t_\t_\t_\n", 1, "is 2, but the sentence has 1 words"),
         ("1\ta\t_\t_\t_\t_\t1\t_\t_\t_\n", 1, "'a' hangs on itself"),
+        (f"1\ta\t_\t_\t_\t_\t{'9' * 5000}\t_\t_\t_\n", 1, "needed is a number"),
         ("x-2\ta\t_\t_\t_\t_\t1\t_\t_\t_\n", 1, "'x-2' is no number"),
         (
             conllu([("r", "_", 0, "_")])
@@ -133,6 +134,16 @@ def test_other_encodings_are_named(tmp_path: Path) -> None:
     path.write_bytes(conllu([("für", "_", 0, "_")]).encode("latin-1"))
     with pytest.raises(MalformedFileError, match="is not UTF-8"):
         list(read_trees(path))
+
+
+def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
+    packed = bytearray(gzip.compress(conllu(ROWS * 200).encode()))
+    packed[len(packed) // 2] ^= 0xFF
+    path = tmp_path / "trees.conllu.gz"
+    for content in (packed, packed[:40], b"no archive"):
+        path.write_bytes(content)
+        with pytest.raises(MalformedFileError, match="trees.conllu.gz"):
+            list(read_trees(path))
 
 
 def tree_of(heads: list[int], tags: list[str] | None = None) -> DependencyTree:
@@ -207,6 +218,7 @@ def test_terms_go_through_the_text_entry_points(tmp_path: Path) -> None:
     [
         ({"max_length": 1}, "min_length is 2 and max_length 1"),
         ({"min_length": 0}, "min_length is 0"),
+        ({"max_length": "3"}, "max_length is '3'"),
         ({"parts": "letters"}, "parts is 'letters'"),
         ({"leave_out": "PUNCT"}, "leave_out is one string"),
     ],

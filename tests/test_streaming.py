@@ -85,6 +85,18 @@ def test_a_stream_teaches_what_the_texts_in_memory_teach(
     assert parts(fit(TextStream(texts, analyzer, memory=SMALL))) == parts(expected)
 
 
+@pytest.mark.usefixtures("tiny_chunks")
+def test_tokens_that_hold_spaces_are_forms_of_their_ngrams() -> None:
+    documents = [["new york", "cities"], ["in", "new york", "city"], ["york", "cities"]] * 4
+    analyzer = Analyzer("english", max_ngram=3)
+    expected = analyze(documents, analyzer).vocabulary
+    found, _ = TextStream(documents, analyzer, memory=SMALL).frequent_terms(
+        min_count=1, max_terms=99, by_documents=False
+    )
+    assert found.terms == expected.terms
+    assert found.forms == expected.forms
+
+
 @pytest.mark.parametrize("name", FITS)
 @pytest.mark.usefixtures("tiny_chunks")
 def test_with_a_vocabulary_a_generator_is_read_once(name: str) -> None:
@@ -222,8 +234,15 @@ def test_bad_input_is_named() -> None:
         TextStream(text for text in ["a"])
     with pytest.raises(InvalidInputError, match="single string"):
         TextStream("a b")
-    with pytest.raises(InvalidInputError, match="memory is 1 bytes"):
-        TextStream(["a"], memory=1)
+    for memory in (1, "1 GB"):
+        with pytest.raises(InvalidInputError, match=f"memory is {memory!r} bytes"):
+            TextStream(["a"], memory=memory)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="texts is of type int"):
+        TextStream(3)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="the analyzer is 'english'"):
+        TextStream(["a"], "english")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="vocabulary"):
+        TextStream(["a"], vocabulary=["a"])  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match=r"of type list; call fit\(softcosine\.analyze"):
         CooccurrenceSimilarity.fit(["a b"])  # type: ignore[arg-type]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from os import PathLike
@@ -24,6 +25,7 @@ __all__ = [
 _SEPARATOR = ">"
 _RELATION = ":"
 _COLUMNS = 10
+_DIGITS = 9  # no sentence has more words
 _PARTS = ("word", "lemma", "tag")
 
 
@@ -94,7 +96,7 @@ def read_trees(path: str | PathLike[str]) -> Iterator[DependencyTree]:
             raise MalformedFileError(
                 name, f"is not UTF-8 ({error.reason}); convert it.", line=number + 1
             ) from error
-        except (EOFError, gzip.BadGzipFile) as error:
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise MalformedFileError(name, f"cannot be unpacked: {error}.") from error
         if sentence.words:
             yield sentence.tree(name)
@@ -150,7 +152,7 @@ class _Sentence:
         number, head = columns[0], columns[6]
         if "-" in number or "." in number:
             kind = "-" if "-" in number else "."
-            if not all(part.isdecimal() for part in number.split(kind, 1)):
+            if not all(map(_is_number, number.split(kind, 1))):
                 raise MalformedFileError(
                     path,
                     f"{number!r} is no number of a word, of words or of an empty node.",
@@ -162,7 +164,7 @@ class _Sentence:
             raise MalformedFileError(
                 path, f"the word's number is {number!r} where {due} is due.", line=line
             )
-        if not head.isdecimal():
+        if not _is_number(head):
             raise MalformedFileError(
                 path, f"the head of {columns[1]!r} is {head!r}; needed is a number.", line=line
             )
@@ -194,6 +196,11 @@ class _Sentence:
         return DependencyTree(
             forms, lemmas, tags, tuple(self.heads), relations, tuple(self.comments)
         )
+
+
+def _is_number(text: str) -> bool:
+    """Whether a text is a whole number that a word can have."""
+    return text.isdecimal() and len(text) <= _DIGITS
 
 
 def _find_circle(heads: list[int]) -> int | None:
@@ -265,6 +272,10 @@ class SyntacticNgrams:
     leave_out: Collection[str] = ("PUNCT",)
 
     def __post_init__(self) -> None:
+        for name in ("min_length", "max_length"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise InvalidInputError(f"{name} is {value!r}; needed is a whole number.")
         if not 1 <= self.min_length <= self.max_length:
             raise InvalidInputError(
                 f"min_length is {self.min_length} and max_length {self.max_length}; needed is "

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.text.analyzer import Analyzer
+from softcosine.text.analyzer import Analyzer, checked_analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
 from softcosine.text.tally import TermTally
-from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.vocabulary import Vocabulary, checked_vocabulary
 
 __all__ = ["TextStream"]
 
@@ -76,16 +75,21 @@ class TextStream:
     ) -> None:
         if isinstance(texts, str):
             raise InvalidInputError("texts is a single string; wrap it in a list: [text].")
+        if not isinstance(texts, Iterable):
+            raise InvalidInputError(
+                f"texts is of type {type(texts).__name__}; pass an iterable of strings or of "
+                "token lists."
+            )
         if vocabulary is None and isinstance(texts, Iterator):
             raise InvalidInputError(
                 f"texts is a {type(texts).__name__}, which can be read only once, but it is read "
                 "twice; pass a list or an object whose __iter__ begins anew, or a vocabulary."
             )
-        if memory < 1 << 16:
-            raise InvalidInputError(f"memory is {memory} bytes; needed are {1 << 16} or more.")
+        if not isinstance(memory, int | np.integer) or memory < 1 << 16:
+            raise InvalidInputError(f"memory is {memory!r} bytes; needed are {1 << 16} or more.")
         self._texts = texts
-        self._analyzer = Analyzer() if analyzer is None else analyzer
-        self._vocabulary = vocabulary
+        self._analyzer = Analyzer() if analyzer is None else checked_analyzer(analyzer)
+        self._vocabulary = None if vocabulary is None else checked_vocabulary(vocabulary)
         self._memory = int(memory)
         self._progress = progress
 
@@ -194,7 +198,7 @@ class TextStream:
 
     def _forms(self, terms: Sequence[str], words: TermTally) -> list[list[str]]:
         """Forms of each term by frequency; of an n-gram the n-gram of the most frequent forms."""
-        needed = set(terms) if self._analyzer.max_ngram == 1 else {*_parts(terms), *terms}
+        needed = set(terms) if self._analyzer.max_ngram == 1 else set(_parts(terms))
         forms: dict[str, list[tuple[int, str]]] = {}
         for batch in words.batches():
             stems = self._analyzer.stem([word for word, _, _ in batch])
@@ -203,13 +207,32 @@ class TextStream:
                     forms.setdefault(stem, []).append((-count, word))
         ordered = {stem: [word for _, word in sorted(found)] for stem, found in forms.items()}
         return [
-            ordered.get(term) or [" ".join(ordered[part][0] for part in term.split(" "))]
+            ordered.get(term) or [" ".join(ordered[stem][0] for stem in _stems(term, ordered))]
             for term in terms
         ]
 
 
 def _parts(terms: Sequence[str]) -> Iterator[str]:
-    return chain.from_iterable(term.split(" ") for term in terms)
+    """Give every run of words in each term: tokens that were given may hold spaces."""
+    for term in terms:
+        words = term.split(" ")
+        for start in range(len(words)):
+            for end in range(start + 1, len(words) + 1):
+                yield " ".join(words[start:end])
+
+
+def _stems(ngram: str, known: Collection[str]) -> list[str]:
+    """Cut an n-gram into the stems that it consists of, the longest first where it is unclear."""
+    words = ngram.split(" ")
+    cuts: list[list[str] | None] = [None] * len(words) + [[]]  # of the words from each place on
+    for start in reversed(range(len(words))):
+        for end in range(len(words), start, -1):
+            stem, rest = " ".join(words[start:end]), cuts[end]
+            if rest is not None and stem in known:
+                cuts[start] = [stem, *rest]
+                break
+    assert cuts[0] is not None  # it was made of stems
+    return cuts[0]
 
 
 def _length(document: object) -> int:
