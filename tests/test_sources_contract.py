@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -263,6 +265,25 @@ class TestSourceContract:
         expected = bits(source.neighbors(ASKED, AMONG, max_neighbors=4))
         for among in (AMONG, list(AMONG), (*AMONG[:3], *AMONG[3:]), AMONG):
             assert bits(source.neighbors(ASKED, among, max_neighbors=4)) == expected
+
+    def test_threads_that_search_different_tuples_do_not_meet(
+        self, source: TermSimilaritySource
+    ) -> None:
+        searched = (AMONG, tuple(reversed(AMONG)), AMONG[::2])
+        expected = [bits(source.neighbors(ASKED, among, max_neighbors=4)) for among in searched]
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        try:
+            with ThreadPoolExecutor(3) as pool:
+                answers = list(
+                    pool.map(
+                        lambda i: bits(source.neighbors(ASKED, searched[i % 3], max_neighbors=4)),
+                        range(24),
+                    )
+                )
+        finally:
+            sys.setswitchinterval(interval)
+        assert answers == expected * 8
 
     def test_a_list_may_change_between_calls(self, source: TermSimilaritySource) -> None:
         among = list(AMONG)

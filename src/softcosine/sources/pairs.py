@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
 from softcosine.errors import InvalidInputError
+from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.ragged import slices
 from softcosine.sources.source import SourceState, check_limit, check_pairs, equal_strings
@@ -96,7 +97,7 @@ class PairSimilarity:
         self._rows = np.fromiter(self._found.values(), np.int32, len(self._found))
         self._S = S
         self._order = StringOrder()
-        self._searched: _Searched | None = None  # the last tuple
+        self._searched = LastTuple[_Searched]()
 
     @classmethod
     def of_matrix(
@@ -199,7 +200,7 @@ class PairSimilarity:
         known = np.flatnonzero(rows >= 0)
         if len(known) == 0 or len(among) == 0 or max_neighbors == 0:
             return Neighbors.none(len(terms))
-        searched = self._search(among)
+        searched = self._searched.get(among, lambda: self._search(among))
         before = np.cumsum(searched.n_similar[rows[known]])
         cuts = np.searchsorted(before, np.arange(_BLOCK_PAIRS, before[-1], _BLOCK_PAIRS))
         found = [
@@ -248,8 +249,6 @@ class PairSimilarity:
         )
 
     def _search(self, among: Sequence[str]) -> _Searched:
-        if self._searched is not None and self._searched.strings is among:
-            return self._searched
         rows = self._find(among)
         n_names = np.bincount(rows[rows >= 0], minlength=self._S.shape[0])
         starts = np.zeros(len(n_names) + 1, np.int64)
@@ -258,10 +257,7 @@ class PairSimilarity:
         before = np.zeros(self._S.nnz + 1, np.int64)
         np.cumsum(n_names[self._S.indices], out=before[1:])
         n_similar = n_names + np.diff(before[self._S.indptr])
-        searched = _Searched(among, starts, positions.astype(np.int32), n_similar)
-        if isinstance(among, tuple):
-            self._searched = searched
-        return searched
+        return _Searched(among, starts, positions.astype(np.int32), n_similar)
 
     def state(self) -> SourceState:
         """Everything that is needed to build an equal source."""

@@ -13,6 +13,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.sources.asking import known_by, neighbors_by, similarities_by
 from softcosine.sources.constraints.decision_files import read_decisions
 from softcosine.sources.constraints.decision_list import Decision, Decisions, Sign
+from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.parts import check_source
 from softcosine.sources.source import (
@@ -96,7 +97,7 @@ class DecidedSimilarity:
         self._decisions = decisions
         self._table = _Table.of(decisions)
         self._order = StringOrder()
-        self._searched: _Searched | None = None  # the last tuple
+        self._searched = LastTuple[_Searched]()
 
     @property
     def source(self) -> TermSimilaritySource:
@@ -159,7 +160,7 @@ class DecidedSimilarity:
         if max_neighbors == 0 or len(among) == 0:
             return Neighbors.none(len(terms))
         words = self._table.find(terms)
-        searched = self._search(among)
+        searched = self._searched.get(among, lambda: self._search(among))
         free = self._table.weights[words] > 0.0
         # A term that something was decided about may lose as many neighbours as were decided on.
         plain = (self._table.n_pairs[words] == 0) & (self._table.weights[words] == 1.0)
@@ -241,8 +242,6 @@ class DecidedSimilarity:
         return best, settled
 
     def _search(self, among: Sequence[str]) -> _Searched:
-        if self._searched is not None and self._searched.strings is among:
-            return self._searched
         words = self._table.find(among)
         positions = np.flatnonzero(self._table.weights[words] > 0.0)
         free = among
@@ -250,10 +249,7 @@ class DecidedSimilarity:
             free = tuple(among[i] for i in positions.tolist())
         by_word = np.argsort(words, kind="stable")
         starts = np.searchsorted(words[by_word], np.arange(self._table.n_words + 1))
-        searched = _Searched(among, words, free, positions, by_word, starts)
-        if isinstance(among, tuple):
-            self._searched = searched
-        return searched
+        return _Searched(among, words, free, positions, by_word, starts)
 
     def state(self) -> SourceState:
         """Everything that is needed to build an equal source."""

@@ -13,6 +13,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.sources.asking import known_by, neighbors_by, similarities_by
 from softcosine.sources.constraints.antonyms import Antonyms
 from softcosine.sources.constraints.decisions import DecidedSimilarity
+from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors
 from softcosine.sources.parts import check_source
 from softcosine.sources.source import (
@@ -86,8 +87,7 @@ class Guarded:
         self._source = source
         self._antonyms = Antonyms(()) if antonyms is None else antonyms
         self._isolate_digits = isolate_digits
-        # The last tuple searched, its strings without digits, and their positions in it.
-        self._free: tuple[Sequence[str], tuple[str, ...], NDArray[np.int32]] | None = None
+        self._free = LastTuple[tuple[Sequence[str], NDArray[np.int32]]]()
 
     @property
     def source(self) -> TermSimilaritySource:
@@ -138,7 +138,7 @@ class Guarded:
     ) -> Neighbors:
         """Return the most similar strings of `among` of every term, without those kept apart."""
         check_limit(max_neighbors)
-        free, positions = self._digit_free(among)
+        free, positions = self._free.get(among, lambda: self._digit_free(among))
         asked = np.arange(len(terms))
         if self._isolate_digits:
             asked = np.flatnonzero(~_have_digits(terms))
@@ -194,17 +194,12 @@ class Guarded:
 
     def _digit_free(self, among: Sequence[str]) -> tuple[Sequence[str], NDArray[np.int32]]:
         """Strings of `among` that may be neighbours, and their positions."""
-        if self._free is not None and self._free[0] is among:
-            return self._free[1:]
         positions = np.arange(len(among), dtype=np.int32)
         if self._isolate_digits:
             positions = positions[~_have_digits(among)]
         if len(positions) == len(among):
             return among, positions
-        free = tuple(among[i] for i in positions.tolist())
-        if isinstance(among, tuple):
-            self._free = (among, free, positions)
-        return free, positions
+        return tuple(among[i] for i in positions.tolist()), positions
 
     def state(self) -> SourceState:
         """Everything that is needed to build an equal source, the antonyms included."""

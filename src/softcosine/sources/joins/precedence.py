@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.sources.asking import known_by, neighbors_by, similarities_by
+from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.parts import SourceOfSources
 from softcosine.sources.source import (
@@ -63,7 +64,7 @@ class FirstSimilarity(SourceOfSources):
         super().__init__(sources)
         if len(self.sources) > 32:
             raise InvalidInputError(f"there are {len(self.sources)} sources; at most 32 can be.")
-        self._searched: _Searched | None = None  # the last tuple
+        self._searched = LastTuple[_Searched]()
         self._order = StringOrder()
 
     def __repr__(self) -> str:
@@ -91,7 +92,7 @@ class FirstSimilarity(SourceOfSources):
         """Return the most similar strings of `among` of every term."""
         check_limit(max_neighbors)
         knowing = self._knowing(terms)
-        searched = self._search(among)
+        searched = self._searched.get(among, lambda: _Searched(among, self._knowing(among)))
         rows: list[NDArray[Any]] = [np.empty(0, np.int64)]
         columns: list[NDArray[Any]] = [np.empty(0, np.int64)]
         values: list[NDArray[Any]] = [np.empty(0, np.float32)]
@@ -129,14 +130,6 @@ class FirstSimilarity(SourceOfSources):
         for number, source in enumerate(self.sources):
             bits |= known_by(source, terms).astype(np.int64) << number
         return bits
-
-    def _search(self, among: Sequence[str]) -> _Searched:
-        if self._searched is not None and self._searched.strings is among:
-            return self._searched
-        searched = _Searched(among, self._knowing(among))
-        if isinstance(among, tuple):
-            self._searched = searched
-        return searched
 
     def state(self) -> SourceState:
         """Everything that is needed to build an equal source."""

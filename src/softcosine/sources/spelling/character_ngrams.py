@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.character_ngrams import find_alike, invert, measure_cosines, write_ngrams
 from softcosine.sources.found import Found, best_of_chunks
+from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.source import SourceState, check_limit, check_pairs, equal_strings
 from softcosine.sources.spelling.nearby_strings import CodePoints
@@ -126,7 +127,7 @@ class CharacterNgramSimilarity:
         self._min_n, self._max_n = int(min_n), int(max_n)
         self._threshold, self._exponent = float(threshold), float(exponent)
         self._weights = np.ones(1, np.uint8)
-        self._inverted: _Inverted | None = None  # the last tuple searched
+        self._inverted = LastTuple[_Inverted]()
         self._order = StringOrder()
 
     @classmethod
@@ -267,7 +268,7 @@ class CharacterNgramSimilarity:
         check_limit(max_neighbors)
         if max_neighbors == 0 or len(terms) == 0 or len(among) == 0:
             return Neighbors.none(len(terms))
-        inverted = self._invert(among)
+        inverted = self._inverted.get(among, lambda: self._invert(among))
         asked = self._ngrams(terms)
         return best_of_chunks(
             lambda first, last: self._find(terms, asked, inverted, first, last),
@@ -304,9 +305,7 @@ class CharacterNgramSimilarity:
             first = stop
 
     def _invert(self, among: Sequence[str]) -> _Inverted:
-        """Inverted index of the n-grams of `among`, the last tuple's remembered."""
-        if self._inverted is not None and self._inverted.strings is among:
-            return self._inverted
+        """Inverted index of the n-grams of `among`."""
         strings = tuple(among)
         ngrams = self._ngrams(strings)
         n_ngrams = int((ngrams.ends - ngrams.places[:-1]).sum())
@@ -323,8 +322,6 @@ class CharacterNgramSimilarity:
             ngrams.places, ngrams.ends, ngrams.hashes, ngrams.values, n_buckets - 1,
             *inverted.arrays,
         )  # fmt: skip
-        if isinstance(among, tuple):
-            self._inverted = inverted
         return inverted
 
     def state(self) -> SourceState:

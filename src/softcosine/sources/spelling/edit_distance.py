@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.sources.found import best_of_chunks
+from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.source import SourceState, check_limit, check_pairs
 from softcosine.sources.spelling.nearby_strings import (
@@ -23,6 +24,7 @@ __all__ = ["EditDistanceSimilarity"]
 
 _CHUNK_TERMS = 1024
 _NEVER = 2**62  # a length that no string has
+_Prepared = tuple[tuple[str, ...], NearbyStrings]
 
 
 class EditDistanceSimilarity:
@@ -105,8 +107,7 @@ class EditDistanceSimilarity:
         self._threshold, self._cap = float(threshold), float(cap)
         self._max_distance = int(max_distance)
         self._least = self._least_lengths()
-        # The last tuple searched, and its strings prepared.
-        self._prepared: tuple[Sequence[str], NearbyStrings] | None = None
+        self._prepared = LastTuple[_Prepared]()
         self._order = StringOrder()
 
     @property
@@ -218,27 +219,20 @@ class EditDistanceSimilarity:
         check_limit(max_neighbors)
         if len(self._least) == 1 or max_neighbors == 0 or len(terms) == 0 or len(among) == 0:
             return Neighbors.none(len(terms))
-        searched = among if isinstance(among, tuple) else tuple(among)
-        prepared = self._prepare(searched, keep=searched is among)
+        strings, nearby = self._prepared.get(among, lambda: self._prepare(tuple(among)))
         asked = CodePoints.of(terms)
         scores = self._scores(asked)
         return best_of_chunks(
-            lambda first, last: prepared.find(asked, scores, first, last, max_found=max_neighbors),
+            lambda first, last: nearby.find(asked, scores, first, last, max_found=max_neighbors),
             n_terms=len(terms),
             chunk=_CHUNK_TERMS,
-            among=searched,
+            among=strings,
             max_neighbors=max_neighbors,
             order=self._order,
         )
 
-    def _prepare(self, among: tuple[str, ...], *, keep: bool) -> NearbyStrings:
-        """Hashes of the strings of `among`, the last tuple's remembered."""
-        if self._prepared is not None and self._prepared[0] is among:
-            return self._prepared[1]
-        prepared = NearbyStrings(among, self._order.keys(among), self._least)
-        if keep:
-            self._prepared = (among, prepared)
-        return prepared
+    def _prepare(self, strings: tuple[str, ...]) -> _Prepared:
+        return strings, NearbyStrings(strings, self._order.keys(strings), self._least)
 
     def state(self) -> SourceState:
         """Everything that is needed to build an equal source."""

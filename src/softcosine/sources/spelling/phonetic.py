@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError, MissingDependencyError
 from softcosine.sources.found import Found, best_of_chunks
+from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.source import SourceState, check_limit, check_pairs, equal_strings
 from softcosine.sources.spelling.nearby_strings import CodePoints, Scores, similarities_of_pairs
@@ -115,7 +116,7 @@ class PhoneticSimilarity:
         self._similarity = float(similarity)
         self._tempered = bool(tempered)
         self._min_key_length = int(min_key_length)
-        self._grouped: _Grouped | None = None  # the last tuple searched
+        self._grouped = LastTuple[_Grouped]()
         self._order = StringOrder()
 
     @property
@@ -214,7 +215,7 @@ class PhoneticSimilarity:
         check_limit(max_neighbors)
         if max_neighbors == 0 or len(terms) == 0 or len(among) == 0:
             return Neighbors.none(len(terms))
-        grouped = self._group(among)
+        grouped = self._grouped.get(among, lambda: self._group(among))
         return best_of_chunks(
             lambda first, last: self._find(terms, grouped, max_neighbors, first, last),
             n_terms=len(terms),
@@ -268,9 +269,7 @@ class PhoneticSimilarity:
         return columns, values
 
     def _group(self, among: Sequence[str]) -> _Grouped:
-        """Strings of `among` by key, the last tuple's remembered."""
-        if self._grouped is not None and self._grouped.strings is among:
-            return self._grouped
+        """Strings of `among` by key."""
         strings = tuple(among)
         ranks = self._order.keys(strings) >> 32
         groups: dict[str, int] = {}
@@ -282,10 +281,7 @@ class PhoneticSimilarity:
         starts = np.zeros(len(groups) + 2, np.int64)
         np.cumsum(np.bincount(numbers[numbers >= 0], minlength=len(groups) + 1), out=starts[1:])
         rank_of = dict(zip(strings, ranks.tolist(), strict=True))
-        grouped = _Grouped(strings, groups, starts, members, ranks, rank_of, np.bincount(ranks))
-        if isinstance(among, tuple):
-            self._grouped = grouped
-        return grouped
+        return _Grouped(strings, groups, starts, members, ranks, rank_of, np.bincount(ranks))
 
     def state(self) -> SourceState:
         """Everything that is needed to build an equal source."""

@@ -12,6 +12,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.kernels.paths import path_distances
 from softcosine.sources.corpus.pair_counts import row_blocks
 from softcosine.sources.neighbors import Neighbors, StringOrder
+from softcosine.sources.settings import is_number
 from softcosine.sources.source import (
     SourceState,
     TermSimilaritySource,
@@ -95,11 +96,11 @@ class SyntacticSimilarity:
                 f"{parts!r} is not a term similarity source; needed are the methods knows, "
                 "neighbors and similarities."
             )
-        if not 0.0 < threshold <= 1.0:
-            raise InvalidInputError(f"threshold is {threshold}; needed is a number in (0, 1].")
+        if not (is_number(threshold) and 0.0 < threshold <= 1.0):
+            raise InvalidInputError(f"threshold is {threshold!r}; needed is a number in (0, 1].")
         for name, value in (("alpha", alpha), ("beta", beta)):
-            if not 0.0 < value < np.inf:
-                raise InvalidInputError(f"{name} is {value}; needed is a number above 0.")
+            if not (is_number(value) and 0.0 < value < np.inf):
+                raise InvalidInputError(f"{name} is {value!r}; needed is a number above 0.")
         self._parts = parts
         self._threshold = float(threshold)
         self._alpha = float(alpha)
@@ -262,8 +263,9 @@ class SyntacticSimilarity:
         return similar
 
     def _search(self, among: Sequence[str]) -> Searched:
-        if self._searched is not None and self._searched.strings is among:
-            return self._searched
+        last = self._searched  # read once: another thread may replace it
+        if last is not None and last.strings is among:
+            return last
         searched = Searched.of(among)
         if isinstance(among, tuple):
             self._searched = searched

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.thesaurus import members_by_concepts, similarities_by_concepts
+from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.settings import is_number, is_whole
 from softcosine.sources.source import SourceState, check_limit, check_pairs, equal_strings
@@ -67,7 +68,7 @@ class ThesaurusSimilarity:
         self._exponent = float(exponent)
         self._found = {word: row for row, word in enumerate(concepts.words)}
         self._order = StringOrder()
-        self._searched: Searched | None = None  # the last tuple
+        self._searched = LastTuple[Searched]()
 
     @classmethod
     def load(
@@ -301,7 +302,9 @@ class ThesaurusSimilarity:
         known = np.flatnonzero(rows >= 0)
         if len(known) == 0 or len(among) == 0 or max_neighbors == 0:
             return Neighbors.none(len(terms))
-        searched = self._search(among)
+        searched = self._searched.get(
+            among, lambda: Searched.of(self._concepts, among, self._find(among))
+        )
         asked = Asked.of(self._concepts, rows[known], searched, self._threshold)
         found = [
             self._of_block([terms[i] for i in known[block].tolist()], asked, block, max_neighbors)
@@ -364,14 +367,6 @@ class ThesaurusSimilarity:
             max_neighbors=max_neighbors,
             order=self._order,
         )
-
-    def _search(self, among: Sequence[str]) -> Searched:
-        if self._searched is not None and self._searched.strings is among:
-            return self._searched
-        searched = Searched.of(self._concepts, among, self._find(among))
-        if isinstance(among, tuple):
-            self._searched = searched
-        return searched
 
     def state(self) -> SourceState:
         """Everything that is needed to build an equal source."""
