@@ -202,6 +202,8 @@ def test_progress_reaches_its_total() -> None:
         {"threshold": 2.0},
         {"exponent": 0.0},
         {"max_neighbors": 0},
+        {"evidence": "5"},
+        {"window": 2.5},
     ],
 )
 def test_settings_out_of_range_are_refused(setting: dict[str, float]) -> None:

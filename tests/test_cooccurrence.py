@@ -206,6 +206,8 @@ def test_progress_counts_to_its_total() -> None:
         {"evidence": -1.0},
         {"threshold": 2.0},
         {"exponent": -1.0},
+        {"dimensions": "128"},
+        {"dimensions": 2.5},
     ],
 )
 def test_settings_out_of_range_are_refused(setting: dict[str, float]) -> None:

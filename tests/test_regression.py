@@ -176,6 +176,7 @@ def test_progress_counts_to_its_total() -> None:
         {"threshold": 2.0},
         {"exponent": -1.0},
         {"max_neighbors": 0},
+        {"penalty": "2"},
     ],
 )
 def test_settings_out_of_range_are_refused(setting: dict[str, float]) -> None:

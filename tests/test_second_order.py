@@ -93,6 +93,14 @@ def test_corpora_without_evidence_teach_nothing(documents: list[str]) -> None:
     assert not (lenient.neighbors(terms, terms, max_neighbors=3).similarities > 0.3).any()
 
 
+def test_equal_rows_reach_a_threshold_of_one() -> None:
+    documents = [[word, context] for word in "abcd" for context in ("x", "y", "z")] * 3
+    fitted = SecondOrderSimilarity.fit(
+        analyze(documents), min_count=1, shift=1, evidence=0, threshold=1.0
+    )
+    assert fitted.similarities(["a", "b", "c"], ["b", "c", "d"]).tolist() == [1.0] * 3
+
+
 def test_progress_reaches_its_total() -> None:
     calls: list[tuple[int, int]] = []
     SecondOrderSimilarity.fit(analyze(corpus(10)), progress=lambda *call: calls.append(call))
@@ -111,6 +119,8 @@ def test_progress_reaches_its_total() -> None:
         {"threshold": 2.0},
         {"exponent": -1.0},
         {"max_neighbors": 0},
+        {"shift": "1"},
+        {"window": 2.5},
     ],
 )
 def test_settings_out_of_range_are_refused(setting: dict[str, float]) -> None:

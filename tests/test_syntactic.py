@@ -131,6 +131,7 @@ def test_saved_then_built_anew_it_gives_the_same(parts: TermSimilaritySource | N
     [
         ({"threshold": 0.0}, r"threshold is 0.0; needed is a number in \(0, 1\]"),
         ({"threshold": 1.5}, "threshold is 1.5"),
+        ({"threshold": "high"}, "threshold is 'high'"),
         ({"alpha": 0.0}, "alpha is 0.0"),
         ({"beta": float("inf")}, "beta is inf"),
         ({"parts": "words"}, "'words' is not a term similarity source"),

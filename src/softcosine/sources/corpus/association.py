@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
 from softcosine.sources.corpus.company import Company, Nearness, company
-from softcosine.sources.corpus.learned import LearnedPairs, best_pairs, check_scale
+from softcosine.sources.corpus.learned import LearnedPairs, best_pairs, check_evidence, check_scale
 
 if TYPE_CHECKING:
     from softcosine.text.corpus import AnalyzedTexts
@@ -158,8 +158,7 @@ class AssociationSimilarity(LearnedPairs):
             raise InvalidInputError(
                 f"there is no measure {measure!r}; choose one of {', '.join(MEASURES)}."
             )
-        if not 0.0 <= evidence < np.inf:
-            raise InvalidInputError(f"evidence is {evidence}; needed is 0 or more.")
+        check_evidence(evidence)
         check_scale(threshold=threshold, exponent=exponent, max_neighbors=max_neighbors)
         nearness = Nearness(window, fading=False, min_count=min_count, max_terms=max_terms)
         with company(corpus, nearness) as known:
@@ -177,7 +176,7 @@ class AssociationSimilarity(LearnedPairs):
                 exponent=exponent,
                 max_neighbors=max_neighbors,
             )
-        learned = {"measure": measure, "window": window, "exponent": float(exponent)}
+        learned = {"measure": measure, "window": nearness.window, "exponent": float(exponent)}
         return cls._of(known.names, known.rows, S, learned)
 
 

@@ -65,6 +65,7 @@ class Nearness:
                 raise InvalidInputError(
                     f"{name} is {value!r}; needed is a whole number of {least} or more."
                 )
+            object.__setattr__(self, name, int(value))
 
     def frequent(self, frequencies: NDArray[np.int64], vocabulary: Vocabulary) -> NDArray[np.int64]:
         """Numbers of the terms that are frequent enough, rising."""

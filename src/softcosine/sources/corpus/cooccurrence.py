@@ -12,7 +12,9 @@ from softcosine.errors import InvalidInputError
 from softcosine.sources.corpus.company import Nearness, company
 from softcosine.sources.corpus.factors import leading_factors
 from softcosine.sources.corpus.information import check_information, information
+from softcosine.sources.corpus.learned import check_scale
 from softcosine.sources.neighbors import Neighbors
+from softcosine.sources.settings import is_whole
 from softcosine.sources.source import SourceState
 from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 from softcosine.sources.vectors.word_vectors import WordVectors
@@ -110,8 +112,11 @@ class CooccurrenceSimilarity:
         -----
         20 Newsgroups (2.8 million running terms, 30,000 of them taken) takes some seconds.
         """
-        if dimensions < 1:
-            raise InvalidInputError(f"dimensions is {dimensions}; needed is 1 or more.")
+        if not is_whole(dimensions) or dimensions < 1:
+            raise InvalidInputError(
+                f"dimensions is {dimensions!r}; needed is a whole number of 1 or more."
+            )
+        check_scale(threshold=threshold, exponent=exponent)
         check_information(shift=shift, smoothing=smoothing, evidence=evidence)
         nearness = Nearness(window, fading=True, min_count=min_count, max_terms=max_terms)
         with company(corpus, nearness) as known:

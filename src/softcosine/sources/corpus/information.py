@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.cooccurrence import positive_information
 from softcosine.sources.corpus.factors import SparseRows
+from softcosine.sources.corpus.learned import check_evidence
 from softcosine.sources.corpus.pair_counts import PairCounts
 from softcosine.sources.settings import is_number
 from softcosine.sources.threads import for_each_chunk
@@ -21,11 +22,10 @@ _CHUNK_TERMS = 256
 def check_information(*, shift: float, smoothing: float, evidence: float) -> None:
     """Raise InvalidInputError if a setting is out of range."""
     if not (is_number(shift) and 1.0 <= shift < np.inf):
-        raise InvalidInputError(f"shift is {shift}; needed is 1 or more.")
+        raise InvalidInputError(f"shift is {shift!r}; needed is 1 or more.")
     if not (is_number(smoothing) and 0.0 < smoothing <= 1.0):
-        raise InvalidInputError(f"smoothing is {smoothing}; needed is a power in (0, 1].")
-    if not (is_number(evidence) and 0.0 <= evidence < np.inf):
-        raise InvalidInputError(f"evidence is {evidence}; needed is 0 or more.")
+        raise InvalidInputError(f"smoothing is {smoothing!r}; needed is a power in (0, 1].")
+    check_evidence(evidence)
 
 
 def information(pairs: PairCounts, *, shift: float, smoothing: float) -> SparseRows:

@@ -13,6 +13,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.sources.corpus.company import Company, Nearness, company
 from softcosine.sources.corpus.inverse import BLOCK, invert_in_place
 from softcosine.sources.corpus.learned import LearnedPairs, best_pairs, check_scale
+from softcosine.sources.settings import is_number
 
 if TYPE_CHECKING:
     from softcosine.text.corpus import AnalyzedTexts
@@ -112,8 +113,8 @@ class RegressionSimilarity(LearnedPairs):
         -----
         O(max_terms³).
         """
-        if not 0.0 < penalty < np.inf:
-            raise InvalidInputError(f"penalty is {penalty}; needed is a number above 0.")
+        if not (is_number(penalty) and 0.0 < penalty < np.inf):
+            raise InvalidInputError(f"penalty is {penalty!r}; needed is a number above 0.")
         if precision not in _PRECISIONS:
             raise InvalidInputError(
                 f"precision is {precision!r}; needed is one of {', '.join(_PRECISIONS)}."
@@ -132,7 +133,7 @@ class RegressionSimilarity(LearnedPairs):
             max_neighbors=max_neighbors,
         )
         return cls._of(
-            known.names, known.rows, S, {"penalty": penalty, "exponent": float(exponent)}
+            known.names, known.rows, S, {"penalty": float(penalty), "exponent": float(exponent)}
         )
 
 

@@ -129,7 +129,8 @@ class SecondOrderSimilarity(LearnedPairs):
             exponent=exponent,
             max_neighbors=max_neighbors,
         )
-        return cls._of(known.names, known.rows, S, {"window": window, "exponent": float(exponent)})
+        learned = {"window": nearness.window, "exponent": float(exponent)}
+        return cls._of(known.names, known.rows, S, learned)
 
 
 def _cosines(
@@ -138,11 +139,12 @@ def _cosines(
     threshold: float,
     progress: Callable[[int, int], None] | None,
 ) -> Iterator[tuple[int, csr_array]]:
-    """Weighted cosines of each row with all others that reach the threshold, block by block."""
+    """Weighted cosines of each row with all others, but for some too low, block by block."""
     n = len(matrix)
     lengths = np.zeros(n)
     row_lengths(matrix.starts, matrix.values, lengths)
     factors = np.divide(weights, lengths, out=np.zeros(n), where=lengths > 0.0)
+    least = np.nextafter(np.float32(threshold), np.float32(0.0))
     for first in range(0, n, _BLOCK_ROWS):
         last = min(first + _BLOCK_ROWS, n)
         dense = np.zeros((last - first, n), np.float64)
@@ -155,7 +157,8 @@ def _cosines(
             )
 
         for_each_chunk(work, last - first, chunk=_CHUNK_ROWS)
-        dense[dense < threshold] = 0.0
+        # The rest is compared in float32, to which a cosine just below may be rounded up.
+        dense[dense < least] = 0.0
         yield first, csr_array(dense)
         if progress is not None:
             progress(last, n)
