@@ -12,13 +12,14 @@ from hypothesis import given
 from softcosine.errors import InvalidInputError
 from softcosine.sources.constraints.antonyms import Antonyms
 from softcosine.sources.constraints.decisions import Decisions, decided, pinned, without
-from softcosine.sources.constraints.guard import Guarded
+from softcosine.sources.constraints.guard import Guarded, guarded
 from softcosine.sources.joins.calibration import CalibratedSimilarity, Calibration, calibrated
 from softcosine.sources.joins.combine import first, mean, scaled, strongest
 from softcosine.sources.joins.noisy_or import noisy_or
 from softcosine.sources.naming import name_of
 from softcosine.sources.provenance import Origin, origins, overruled
 from softcosine.sources.source import TermSimilaritySource
+from softcosine.sources.spelling.edit_distance import EditDistanceSimilarity
 from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
 from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 from tables import TERMS, Table, several
@@ -109,6 +110,9 @@ def test_names_are_short_and_known_after_a_copy() -> None:
     assert name_of(english) == "english"
     assert name_of(EmbeddingSimilarity.from_state(english.state())) == "english"
     assert name_of(strongest(english)) == "strongest"
+    assert name_of(noisy_or(english)) == "noisy or"
+    assert name_of(guarded(english)) == "guarded"
+    assert name_of(EditDistanceSimilarity()) == "spelling"
     assert name_of(GLOVE) == "glove"
     assert name_of(ToySource({})) == "toy source"
 

@@ -116,7 +116,12 @@ def test_blocks_and_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> No
 def test_saved_then_built_anew_it_gives_the_same_bits() -> None:
     source, words = large()
     again = source_from_state(stored(source.state()))
-    assert repr(again) == repr(source) == "ThesaurusSimilarity(large, 700 words)"
+    assert again.name == source.name == "large"
+    assert (
+        repr(again)
+        == repr(source)
+        == "ThesaurusSimilarity('large', 700 words, threshold=0.4, exponent=1.5)"
+    )
     left, right = list(words), list(reversed(words))
     assert again.similarities(left, right).tobytes() == source.similarities(left, right).tobytes()
     expected = bits(source.neighbors(words, words, max_neighbors=9))
@@ -138,6 +143,19 @@ def test_the_strongest_of_several_groups_counts() -> None:
     left, right = ["a", "b", "a", "a", "e"], ["b", "c", "d", "e", "e"]
     assert source.similarities(left, right).tolist() == [0.75, 0.5, 0.0, 0.0, 1.0]
     assert source.knows(["d", "e", "f"]).tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("weight", [0.0, 1e-50, np.nan])
+def test_weights_that_come_to_nothing_make_nothing_similar(weight: float) -> None:
+    words = ("a", "b", "c")
+    groups = concepts_of_groups([(words, weight)] * 50)
+    rows, concepts = np.repeat(np.arange(3), 50), np.tile(np.arange(50), 3)
+    damaged = Concepts.of_entries(words, rows, concepts, np.ones(150), np.full(50, weight))
+    for table in (groups, damaged):
+        source = ThesaurusSimilarity(table, name="x")
+        assert source.knows(words).all()
+        assert not source.similarities(["a"], ["b"]).any()
+        assert not len(source.neighbors(words, words, max_neighbors=3).indices)
 
 
 def test_terms_of_several_words_are_found_as_the_analyzer_writes_them(tmp_path: Path) -> None:

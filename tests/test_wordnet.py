@@ -494,6 +494,18 @@ def test_cycles_are_refused_by_their_synsets(folder: Path) -> None:
     assert "Titanic" not in str(caught.value)
 
 
+def test_a_cycle_of_synsets_without_words_is_named_too(tmp_path: Path) -> None:
+    circle = "".join(
+        f'<Synset id="toy-{own}-n" partOfSpeech="n">'
+        f'<SynsetRelation relType="hypernym" target="toy-{other}-n"/></Synset>\n'
+        for own, other in ((50, 60), (60, 50))
+    )
+    path = tmp_path / "toy.xml"
+    path.write_text(LMF.replace("</Lexicon>", f"{circle}</Lexicon>"))
+    with pytest.raises(MalformedFileError, match=r"toy-50-n \(no words\) > toy-60-n \(no words\)"):
+        ThesaurusSimilarity.from_wordnet(path)
+
+
 def test_wrong_settings_are_refused(folder: Path) -> None:
     load = ThesaurusSimilarity.from_wordnet
     with pytest.raises(InvalidInputError, match="no measure 'jcn'; choose one of path, wu_palmer"):

@@ -74,6 +74,8 @@ def members_by_concepts(
                 if member_rows[column] == rows[asked]:
                     continue
                 shared = _shared(weights[entry], costs[entry], member_costs[i])
+                if not shared > 0.0:
+                    continue  # else it would be met anew each time, and find no room
                 if greatest[column] == 0.0:
                     columns[size] = column
                     size += 1

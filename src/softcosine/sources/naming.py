@@ -10,42 +10,29 @@ from softcosine.sources.vectors.english import english_table
 
 __all__ = ["name_of"]
 
-# By the name of the class, so that no optional module is imported for it.
+# Where the class is called otherwise than people would call it; by its name, so that no optional
+# module is imported for it.
 _NAMES = {
     "EmbeddingSimilarity": "vectors",
-    "EncoderSimilarity": "encoder",
     "CooccurrenceSimilarity": "texts",
-    "AssociationSimilarity": "association",
-    "SecondOrderSimilarity": "second order",
-    "RegressionSimilarity": "regression",
     "EditDistanceSimilarity": "spelling",
     "CharacterNgramSimilarity": "n-grams",
     "PhoneticSimilarity": "sound",
     "PairSimilarity": "pairs",
-    "ThesaurusSimilarity": "thesaurus",
     "SyntacticSimilarity": "syntax",
-    "StrongestSimilarity": "strongest",
-    "MeanSimilarity": "mean",
-    "NoisyOrSimilarity": "noisy or",
-    "FirstSimilarity": "first",
-    "ScaledSimilarity": "scaled",
-    "CalibratedSimilarity": "calibrated",
-    "DecidedSimilarity": "decided",
-    "Guarded": "guarded",
 }
 
 
 def name_of(source: TermSimilaritySource) -> str:
     """Return a source's short name, such as "english", "texts" or "vectors".
 
-    A source of any class may carry its own in an attribute `name`; otherwise the class tells.
+    A source of any class may carry its own in an attribute `name`, as thesauri do (that of the
+    file, or "wordnet by path"); otherwise the class tells.
 
     Examples
     --------
     >>> name_of(EmbeddingSimilarity(["tyre", "tire"], [[3, 4], [4, 3]]))
     'vectors'
-
-    A thesaurus has that of its file, or what WordNet is measured by: "wordnet by path".
     """
     own = getattr(source, "name", None)
     if isinstance(own, str) and own:
@@ -53,9 +40,6 @@ def name_of(source: TermSimilaritySource) -> str:
     if isinstance(source, EmbeddingSimilarity) and _is_english(source):
         return "english"
     kind = type(source).__name__
-    if kind == "ThesaurusSimilarity":  # it says in its repr which one it is
-        told = re.match(r"ThesaurusSimilarity\((.+?)( from [\d.]+)?, \d+ words\)$", repr(source))
-        return told[1].replace("WordNet", "wordnet") if told else _NAMES[kind]
     plain = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind.removesuffix("Similarity") or kind).lower()
     return _NAMES.get(kind, plain)
 

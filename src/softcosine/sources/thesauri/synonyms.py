@@ -34,7 +34,8 @@ def concepts_of_groups(groups: Iterable[tuple[Sequence[str], float]]) -> Concept
     Parameters
     ----------
     groups : iterable of (sequence of str, float)
-        Terms, and their similarity to one another in [0, 1].
+        Terms, and their similarity to one another in [0, 1]. Terms of no other group are known,
+        but similar to nothing, where that is 0.
     """
     numbers: dict[str, int] = {}
     written: dict[str, tuple[int, ...]] = {}
@@ -49,7 +50,7 @@ def concepts_of_groups(groups: Iterable[tuple[Sequence[str], float]]) -> Concept
                 rows = tuple(numbers.setdefault(name, len(numbers)) for name in written_terms(term))
                 written[term] = rows
             of.extend(rows)
-        if weight > 0.0:
+        if np.float32(weight) > 0.0:
             lengths.append(len(of) - size)
             weights.append(weight)
         else:

@@ -21,15 +21,11 @@ from softcosine.sources.thesauri.members import Asked, Searched
 from softcosine.sources.threads import for_each_chunk
 
 if TYPE_CHECKING:
-    pass
-
-if TYPE_CHECKING:
     from softcosine.sources.thesauri.wordnet_measures import Counts, Measure
 
 __all__ = ["ThesaurusSimilarity"]
 
 _CHUNK_TERMS = 256
-_THRESHOLDS = {"path": 0.3, "wu_palmer": 0.85, "lin": 0.7}
 
 
 class ThesaurusSimilarity:
@@ -46,11 +42,16 @@ class ThesaurusSimilarity:
     ----------
     concepts : Concepts
     name : str
-        What the source is called by `repr`.
+        What the source is called where a similarity is explained.
     threshold : float, default 0.0
         Least similarity that counts, before the exponent, in [0, 1].
     exponent : float, default 1.0
         Above 0; the larger, the less near terms count beside equal ones.
+
+    Raises
+    ------
+    InvalidInputError
+        If a setting is out of range.
     """
 
     __slots__ = ("_concepts", "_exponent", "_found", "_name", "_order", "_searched", "_threshold")
@@ -60,7 +61,7 @@ class ThesaurusSimilarity:
     ) -> None:
         if not (is_number(threshold) and 0.0 <= threshold <= 1.0):
             raise InvalidInputError(f"threshold is {threshold}; needed is a number in [0, 1].")
-        if not 0.0 < exponent < np.inf:
+        if not (is_number(exponent) and 0.0 < exponent < np.inf):
             raise InvalidInputError(f"exponent is {exponent}; needed is a number above 0.")
         self._concepts = concepts
         self._name = name
@@ -212,8 +213,12 @@ class ThesaurusSimilarity:
         concepts = concepts_of_wordnet(
             wordnet, measure=measure, relations=steps, threshold=least, counts=counts
         )
-        name = f"WordNet by {measure} from {least:g}"
-        return cls(concepts, name=name, threshold=least, exponent=exponent)
+        return cls(concepts, name=f"wordnet by {measure}", threshold=least, exponent=exponent)
+
+    @property
+    def name(self) -> str:
+        """Name of the file, or what WordNet is measured by, such as "wordnet by path"."""
+        return self._name
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -235,7 +240,10 @@ class ThesaurusSimilarity:
         return len(self._concepts.words)
 
     def __repr__(self) -> str:
-        return f"ThesaurusSimilarity({self._name}, {len(self)} words)"
+        return (
+            f"ThesaurusSimilarity({self._name!r}, {len(self)} words, "
+            f"threshold={self._threshold:g}, exponent={self._exponent:g})"
+        )
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether each term is in the thesaurus, shape (n_terms,)."""

@@ -188,7 +188,8 @@ class WordNet:
             way.append(here)
             here = parent[here]
         cycle = [*way[way.index(here) :], here]
-        names = " > ".join(f"{self.synsets[s]} ({self.words[s][0]})" for s in cycle)
+        words = (next(filter(None, self.words[s]), "no words") for s in cycle)
+        names = " > ".join(f"{self.synsets[s]} ({w})" for s, w in zip(cycle, words, strict=True))
         raise MalformedFileError(
             self.path, f"the hypernyms go round in a circle: {names}; take one of them out."
         )
