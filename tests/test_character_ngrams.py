@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -190,10 +191,29 @@ def test_fit_of_nothing_weighs_all_alike() -> None:
     assert source.similarities(*pair).tolist() == plain.similarities(*pair).tolist()
 
 
+@pytest.mark.parametrize("weights", [[0], [1, 2, 3], []])
+def test_damaged_weights_are_refused(weights: list[int]) -> None:
+    state = CharacterNgramSimilarity().state()
+    damaged = replace(state, arrays={"weights": np.array(weights, np.uint8)})
+    with pytest.raises(InvalidInputError, match="weights of n-grams"):
+        source_from_state(damaged)
+
+
+def test_lengths_that_no_term_has_change_nothing_and_cost_nothing() -> None:
+    source = CharacterNgramSimilarity(max_n=10**15)
+    assert source.similarities(["abc"], ["abcd"]) == CharacterNgramSimilarity(max_n=6).similarities(
+        ["abc"], ["abcd"]
+    )
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"min_n": 0}, "min_n is 0 and max_n 5; needed are 1 or more"),
+        ({"min_n": 0}, "min_n is 0 and max_n 5; needed are whole numbers of 1 or more"),
+        ({"max_n": 4.5}, r"min_n is 3 and max_n 4\.5; needed are whole numbers"),
+        ({"min_n": "3"}, "min_n is 3 and max_n 5; needed are whole numbers"),
+        ({"threshold": "x"}, r"threshold is x; needed is a cosine in \[0, 1\]"),
+        ({"exponent": None}, "exponent is None; needed is a number above 0"),
         ({"min_n": 4, "max_n": 3}, "min_n is 4 and max_n 3; .* max_n not below min_n"),
         ({"threshold": -0.1}, r"threshold is -0\.1; needed is a cosine in \[0, 1\]"),
         ({"exponent": 0.0}, r"exponent is 0\.0; needed is a number above 0"),

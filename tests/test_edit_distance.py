@@ -272,6 +272,8 @@ def test_settings_are_kept() -> None:
         ("max_distance", 1.5, r"max_distance is 1\.5; needed is 1, 2 or 3"),
         ("threshold", 1.5, r"threshold is 1\.5; needed is a similarity in \[0, 1\]"),
         ("cap", 1.0, r"cap is 1\.0; needed is a number in \(0, 1\)"),
+        ("cap", 1 - 1e-12, r"cap is 0\.99.*; needed is a number in \(0, 1\)"),
+        ("alpha", "x", "alpha is x; needed is a number above 0"),
     ],
 )
 def test_bad_settings_are_refused(name: str, value: float, message: str) -> None:

@@ -249,8 +249,8 @@ def measure_pairs(
     """Similarities of the pairs `first` to `last` of strings.
 
     left, left_starts, right, right_starts read; scores, left_lengths read: as scores and
-    asked_lengths for find_within; similarities (n_pairs,) out: 1 for equal strings. O(length) a
-    pair.
+    asked_lengths for measure_found; similarities (n_pairs,) out: the score of distance 0 for equal
+    strings. O(length) a pair.
     """
     k = scores.shape[1] - 1
     reach = np.empty(2 * k + 3, np.int64)

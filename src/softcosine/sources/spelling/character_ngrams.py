@@ -14,6 +14,7 @@ from softcosine.kernels.character_ngrams import find_alike, invert, measure_cosi
 from softcosine.sources.found import Found, best_of_chunks
 from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors, StringOrder
+from softcosine.sources.settings import is_number, is_whole
 from softcosine.sources.source import SourceState, check_limit, check_pairs, equal_strings
 from softcosine.sources.spelling.nearby_strings import CodePoints
 from softcosine.sources.threads import for_each_chunk
@@ -115,14 +116,14 @@ class CharacterNgramSimilarity:
         threshold: float = 0.4,
         exponent: float = 2.0,
     ) -> None:
-        if not 1 <= min_n <= max_n:
+        if not (is_whole(min_n) and is_whole(max_n) and 1 <= min_n <= max_n):
             raise InvalidInputError(
-                f"min_n is {min_n} and max_n {max_n}; needed are 1 or more, and max_n not below "
-                "min_n."
+                f"min_n is {min_n} and max_n {max_n}; needed are whole numbers of 1 or more, and "
+                "max_n not below min_n."
             )
-        if not 0.0 <= threshold <= 1.0:
+        if not (is_number(threshold) and 0.0 <= threshold <= 1.0):
             raise InvalidInputError(f"threshold is {threshold}; needed is a cosine in [0, 1].")
-        if not 0.0 < exponent < np.inf:
+        if not (is_number(exponent) and 0.0 < exponent < np.inf):
             raise InvalidInputError(f"exponent is {exponent}; needed is a number above 0.")
         self._min_n, self._max_n = int(min_n), int(max_n)
         self._threshold, self._exponent = float(threshold), float(exponent)
@@ -201,7 +202,8 @@ class CharacterNgramSimilarity:
         """Distinct n-grams of strings; none of the empty one."""
         points = CodePoints.of(strings)
         sizes = np.zeros(len(strings), np.int64)
-        for n in range(self._min_n, self._max_n + 1):
+        longest = int(points.lengths.max(initial=0)) + 2
+        for n in range(self._min_n, min(self._max_n, longest) + 1):
             sizes += np.maximum(points.lengths + 2 - n + 1, 0)
         places = np.zeros(len(strings) + 1, np.int64)
         np.cumsum(sizes, out=places[1:])
@@ -339,4 +341,10 @@ class CharacterNgramSimilarity:
         """Source that `state` was taken from."""
         source = cls(**state.settings)
         source._weights = np.array(state.arrays["weights"], np.uint8)
+        # A damaged file must not lead kernels astray.
+        if len(source._weights) not in (1, _WEIGHTS) or source._weights.min() < 1:
+            raise InvalidInputError(
+                f"there are {len(source._weights)} weights of n-grams, the least of them "
+                f"{source._weights.min(initial=_MOST)}; needed are 1 or {_WEIGHTS} of 1 or more."
+            )
         return source

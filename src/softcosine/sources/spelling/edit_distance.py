@@ -12,6 +12,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.sources.found import best_of_chunks
 from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors, StringOrder
+from softcosine.sources.settings import is_number
 from softcosine.sources.source import SourceState, check_limit, check_pairs
 from softcosine.sources.spelling.nearby_strings import (
     CodePoints,
@@ -43,8 +44,8 @@ class EditDistanceSimilarity:
     Parameters
     ----------
     alpha : float, default 1.8
-        Above 0. With 1.8 and 5, words of 9 characters that differ by one reach 1 (Charlet &
-        Damnati 2017, who leave it there or above it), hence the cap.
+        Above 0. With 1.8 and 5, words of 10 characters that differ by one exceed 1 (Charlet &
+        Damnati 2017), hence the cap.
     beta : float, default 5.0
         Above 0; the larger, the fewer edits a short word stands.
     max_distance : int, default 2
@@ -52,7 +53,8 @@ class EditDistanceSimilarity:
     threshold : float, default 0.3
         Least similarity that counts, in [0, 1].
     cap : float, default 0.95
-        In (0, 1): the most that two different strings have, so that none is equal to another.
+        In (0, 1), as float32 too: the most that two different strings have, so that none is equal
+        to another.
 
     Raises
     ------
@@ -91,15 +93,15 @@ class EditDistanceSimilarity:
         threshold: float = 0.3,
         cap: float = 0.95,
     ) -> None:
-        if not 0.0 < alpha < np.inf:
+        if not (is_number(alpha) and 0.0 < alpha < np.inf):
             raise InvalidInputError(f"alpha is {alpha}; needed is a number above 0.")
-        if not 0.0 < beta < np.inf:
+        if not (is_number(beta) and 0.0 < beta < np.inf):
             raise InvalidInputError(f"beta is {beta}; needed is a number above 0.")
         if max_distance not in (1, 2, 3):
             raise InvalidInputError(f"max_distance is {max_distance!r}; needed is 1, 2 or 3.")
-        if not 0.0 <= threshold <= 1.0:
+        if not (is_number(threshold) and 0.0 <= threshold <= 1.0):
             raise InvalidInputError(f"threshold is {threshold}; needed is a similarity in [0, 1].")
-        if not 0.0 < cap < 1.0:
+        if not (is_number(cap) and 0.0 < np.float32(cap) < 1.0):
             raise InvalidInputError(
                 f"cap is {cap}; needed is a number in (0, 1): a different string is never equal."
             )

@@ -14,6 +14,7 @@ from softcosine.errors import InvalidInputError, MissingDependencyError
 from softcosine.sources.found import Found, best_of_chunks
 from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors, StringOrder
+from softcosine.sources.settings import is_number, is_whole
 from softcosine.sources.source import SourceState, check_limit, check_pairs, equal_strings
 from softcosine.sources.spelling.nearby_strings import CodePoints, Scores, similarities_of_pairs
 
@@ -26,7 +27,7 @@ ALGORITHMS = {
     "nysiis": "nysiis",
     "match_rating": "match_rating_codex",
 }
-_MAX_EDITS = 16  # words that sound alike are never further apart
+_MAX_EDITS = 16  # words with one key, but for the short ones of Soundex, are seldom further apart
 _CHUNK_TERMS = 1024
 _ROOM = 1 << 20  # pairs made before they are handed on
 
@@ -48,7 +49,8 @@ class PhoneticSimilarity:
     r"""Similarity of English terms that are pronounced alike, by phonetic keys.
 
     Two terms with one key have the fixed `similarity`, or with `tempered` as much less as they are
-    written differently, :math:`s (1 - \mathrm{lev}(i, j) / \max(|i|, |j|))`, letter case aside.
+    written differently, :math:`s (1 - \mathrm{lev}(i, j) / \max(|i|, |j|))`, letter case aside; 0
+    from 17 edits on.
     Keys are of letters from A to Z: case and accents are dropped, so are hyphens and apostrophes;
     a term with any other character is not known.
 
@@ -59,7 +61,7 @@ class PhoneticSimilarity:
     algorithm : {"metaphone", "soundex", "nysiis", "match_rating"}
         Soundex and NYSIIS were made for names; metaphone for English words.
     similarity : float, default 0.5
-        Of two different terms with one key, in (0, 1).
+        Of two different terms with one key, in (0, 1), as float32 too.
     tempered : bool, default False
         Whether edit distance lessens it.
     min_key_length : int, default 2
@@ -99,14 +101,16 @@ class PhoneticSimilarity:
         tempered: bool = False,
         min_key_length: int = 2,
     ) -> None:
-        if algorithm not in ALGORITHMS:
+        if not (isinstance(algorithm, str) and algorithm in ALGORITHMS):
             raise InvalidInputError(
                 f"algorithm is {algorithm!r}; choose one of {', '.join(ALGORITHMS)}."
             )
-        if not 0.0 < similarity < 1.0:
+        if not (is_number(similarity) and 0.0 < np.float32(similarity) < 1.0):
             raise InvalidInputError(f"similarity is {similarity}; needed is a number in (0, 1).")
-        if min_key_length < 1:
-            raise InvalidInputError(f"min_key_length is {min_key_length}; needed is 1 or more.")
+        if not (is_whole(min_key_length) and min_key_length >= 1):
+            raise InvalidInputError(
+                f"min_key_length is {min_key_length}; needed is a whole number of 1 or more."
+            )
         try:
             import jellyfish
         except ImportError:
