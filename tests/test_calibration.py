@@ -169,6 +169,16 @@ def test_the_english_vectors_have_a_calibration_for_every_exponent() -> None:
     assert default_calibration(vectors) != default_calibration(EmbeddingSimilarity.english())
 
 
+@pytest.mark.parametrize("exponent", [1e-6, 0.1, 3.0, 50.0, 300.0, 1e6])
+def test_calibrations_of_any_power_rise_without_end_or_gap(exponent: float) -> None:
+    fitted = Calibration((0.0, 0.01, 0.3, 1.0), (0.0, 0.2, 0.6, 0.95)).of_power(exponent)
+    values = fitted(np.linspace(0.0, 1.0, 1001, dtype=np.float32) ** np.float32(exponent))
+    assert fitted.judged[-1] == 0.95
+    assert values[0] == 0.0
+    assert values[-1] == np.float32(0.95)
+    assert (np.diff(values) >= 0.0).all()
+
+
 @pytest.mark.data
 def test_calibration_keeps_a_sources_order_and_helps_the_strongest_of_several(data: Path) -> None:
     with gzip.open(data / "wordsim" / "EN-WS-353-ALL.txt.gz", "rt", encoding="utf-8") as lines:
@@ -196,6 +206,8 @@ def test_wrong_calibrations_are_refused() -> None:
         calibrated(toy, [("a", "b", 0.5), ("a", "c", 7.5)])
     with pytest.raises(InvalidInputError, match=r"pair number 0 is \('a', 'b'\)"):
         calibrated(toy, [("a", "b")])  # type: ignore[list-item]
+    with pytest.raises(InvalidInputError, match="pair number 0 is"):
+        calibrated(toy, [("a", "b", 10**400)])
     with pytest.raises(InvalidInputError, match="there is no calibration for <toys"):
         calibrated(toy)
     with pytest.raises(InvalidInputError, match="is not a term similarity source"):
@@ -211,7 +223,7 @@ def test_wrong_calibrations_are_refused() -> None:
             Calibration.fit([0.5], [0.5], **wrong)
     for knots in (((0, 1), (0, 1)), ((0, 0.5), (0, 0.5)), ((0, 0.5, 0.5, 1), (0, 0.1, 0.2, 0.3)),
                   ((0, 0.5, 1), (0, 0.5, 0.5)), ((0, 1), (0.1, 0.5)), ((0,), (0,)),
-                  ((0, 0.5, 1), (0, 0.9))):  # fmt: skip
+                  ((0, 0.5, 1), (0, 0.9)), ((0, 1), (0, 1 - 1e-12))):  # fmt: skip
         with pytest.raises(InvalidInputError, match="the knots are"):
             Calibration(*knots)
 

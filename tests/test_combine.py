@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources.joins.combine import first, mean, scaled, strongest
+from softcosine.sources.joins.combine import (
+    StrongestSimilarity,
+    first,
+    mean,
+    scaled,
+    strongest,
+)
+from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 from tables import TERMS, Table, check_neighbors, drawn, several, square
 from toys import ToySource
 
@@ -71,15 +78,22 @@ def test_wrong_parts_are_refused() -> None:
         strongest()
     with pytest.raises(InvalidInputError, match="'glove' is not a term similarity source"):
         first(table, "glove")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="EmbeddingSimilarity'> is not a term similarity"):
+        strongest(table, EmbeddingSimilarity)  # type: ignore[arg-type]
+    assert StrongestSimilarity(part for part in (table,)).sources == (table,)  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="needed are 1 numbers above 0"):
         mean(table, weights=[1, 2])
     with pytest.raises(InvalidInputError, match="numbers above 0"):
         mean(table, weights=[0.0])
+    with pytest.raises(InvalidInputError, match="needed are 2 numbers above 0, one for each"):
+        mean(table, table, weights=["1", 2])  # type: ignore[list-item]
+    with pytest.raises(InvalidInputError, match="whose sum is finite"):
+        mean(table, table, weights=[1e308, 1e308])
     with pytest.raises(InvalidInputError, match="at most 32"):
         first(*[table] * 33)
-    for factor in (0.0, 1.5, float("nan")):
+    for factor in (0.0, 1.5, float("nan"), "x"):
         with pytest.raises(InvalidInputError, match="factor is"):
-            scaled(table, factor)
+            scaled(table, factor)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])

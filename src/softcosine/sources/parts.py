@@ -33,11 +33,11 @@ class SourceOfSources:
     __slots__ = ("_sources",)
 
     def __init__(self, sources: Sequence[TermSimilaritySource]) -> None:
-        for source in sources:
-            check_source(source)
-        if not sources:
-            raise InvalidInputError("there are no sources; give one or more.")
         self._sources = tuple(sources)
+        for source in self._sources:
+            check_source(source)
+        if not self._sources:
+            raise InvalidInputError("there are no sources; give one or more.")
 
     @property
     def sources(self) -> tuple[TermSimilaritySource, ...]:
@@ -54,7 +54,7 @@ class SourceOfSources:
 
 def check_source(source: object) -> None:
     """Raise InvalidInputError if something is no term similarity source."""
-    if not isinstance(source, TermSimilaritySource):
+    if isinstance(source, type) or not isinstance(source, TermSimilaritySource):
         raise InvalidInputError(
             f"{source!r} is not a term similarity source; needed are the methods knows, "
             "neighbors and similarities."

@@ -220,7 +220,7 @@ def _checked_pairs(
         try:
             a, b, value = pair
             value = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             a, b, value = None, None, np.nan
         if not (isinstance(a, str) and isinstance(b, str) and 0.0 <= value <= 1.0):
             raise InvalidInputError(

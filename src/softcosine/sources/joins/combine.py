@@ -13,6 +13,7 @@ from softcosine.sources.joins.joining import joined_neighbors
 from softcosine.sources.joins.precedence import FirstSimilarity
 from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.parts import SourceOfSources, check_source, mapped_neighbors
+from softcosine.sources.settings import is_number
 from softcosine.sources.source import (
     SourceState,
     TermSimilaritySource,
@@ -127,6 +128,11 @@ class MeanSimilarity(SourceOfSources):
         One or more.
     weights : sequence of float, optional
         One for each part, above 0; only their proportions matter. Default: equal.
+
+    Raises
+    ------
+    InvalidInputError
+        If a weight is no number above 0, or there is not one for each part.
     """
 
     __slots__ = ("_order", "_weights")
@@ -138,13 +144,14 @@ class MeanSimilarity(SourceOfSources):
         weights: Sequence[float] | None = None,
     ) -> None:
         super().__init__(sources)
-        given = [1.0] * len(self.sources) if weights is None else [float(w) for w in weights]
-        if len(given) != len(self.sources) or not all(0.0 < w < np.inf for w in given):
+        given = [1.0] * len(self.sources) if weights is None else list(weights)
+        numbers = all(is_number(w) and 0.0 < w < np.inf for w in given)
+        if len(given) != len(self.sources) or not numbers or not sum(map(float, given)) < np.inf:
             raise InvalidInputError(
                 f"weights are {given}; needed are {len(self.sources)} numbers above 0, one for "
-                "each source."
+                "each source, whose sum is finite."
             )
-        self._weights = tuple(given)
+        self._weights = tuple(map(float, given))
         self._order = StringOrder()
 
     @property
@@ -196,13 +203,18 @@ class ScaledSimilarity:
     source : TermSimilaritySource
     factor : float
         In (0, 1].
+
+    Raises
+    ------
+    InvalidInputError
+        If the factor is not.
     """
 
     __slots__ = ("_factor", "_order", "_source")
 
     def __init__(self, source: TermSimilaritySource, factor: float) -> None:
         check_source(source)
-        if not 0.0 < factor <= 1.0:
+        if not (is_number(factor) and 0.0 < factor <= 1.0):
             raise InvalidInputError(f"factor is {factor}; needed is a number in (0, 1].")
         self._source = source
         self._factor = float(factor)

@@ -30,7 +30,7 @@ class Calibration:
     raw : tuple of float
         Where the knots are: rising strictly from 0 to 1.
     judged : tuple of float
-        What they become: rising strictly from 0 to less than 1.
+        What they become: rising strictly from 0 to less than 1, as float32 too.
     fitted_on : str
         What the judgements were.
     n_pairs : int
@@ -54,7 +54,7 @@ class Calibration:
         object.__setattr__(self, "judged", y)
         rising = all(a < b for knots in (x, y) for a, b in pairwise(knots))
         ends = len(x) >= 2 and len(x) == len(y) and x[0] == y[0] == 0.0 and x[-1] == 1.0
-        if not (rising and ends and y[-1] < 1.0):
+        if not (rising and ends and np.float32(y[-1]) < 1.0):
             raise InvalidInputError(
                 f"the knots are {list(x)} and {list(y)}; needed are as many of both, rising "
                 "strictly, raw ones from 0 to 1 and judged ones from 0 to less than 1."
@@ -143,7 +143,9 @@ class Calibration:
         x = np.append(x, 1.0)
         y = np.interp(x, self.raw, self.judged)
         powers = x**exponent
-        stay = np.append(np.diff(powers) > 0.0, True)
+        # What powers bring together is one knot; so is 0 and what float32 cannot tell from it.
+        stay = (np.diff(powers, prepend=-1.0) > np.finfo(np.float32).tiny) & (powers < 1.0)
+        stay[-1] = True
         return Calibration(
             tuple(powers[stay].tolist()), tuple(y[stay].tolist()), self.fitted_on, self.n_pairs
         )
