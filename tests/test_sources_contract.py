@@ -425,6 +425,7 @@ WRAPPERS = {
     "noisy_or": lambda source: noisy_or(source, ToySource({})),
     "first": lambda source: first(source, ToySource({})),
     "scaled": lambda source: scaled(source, 0.5),
+    "calibrated": lambda source: CalibratedSimilarity(source, Calibration()),
     "decided": lambda source: decided(source, Decisions.of(pinned={("y", "z"): 0.5})),
 }
 
@@ -440,6 +441,9 @@ WRAPPERS = {
         (first_has(["b"], [0.5]), "indices are an array of shape .* a flat array of integers"),
         (first_has([[1]], [0.5]), r"indices are an array of shape \(1, 1\)"),
         (first_has([1], ["x"]), "a flat array of float32 is needed"),
+        (first_has([1], [1.5]), "gives a similarity of 1.5; similarities of neighbours lie above"),
+        (first_has([1], [np.nan]), "gives a similarity of nan"),
+        (first_has([1], [0.0]), "gives a similarity of 0.0"),
         (Neighbors([0, 1, 1], [1], [0.5]), "indptr are of type list"),
         (Neighbors(*[np.empty(0, np.int32)] * 2, np.empty(0, np.float32)), "of 0 terms"),
     ],

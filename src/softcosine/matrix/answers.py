@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources.asking import check_shape
+from softcosine.sources.asking import check_neighbors
 from softcosine.sources.progress import Progress, reporting
 from softcosine.sources.source import Neighbors, TermSimilaritySource
 
@@ -131,14 +131,8 @@ def checked_answer(
     first : int, optional
         Where the terms that were asked for begin among those searched, if they stand there.
     """
-    given = check_shape(answer, n_asked=n_asked, n_among=n_among)
+    given = check_neighbors(answer, n_asked=n_asked, n_among=n_among)
     indptr, indices, similarities = given.indptr, given.indices, given.similarities
-    bad = np.flatnonzero(~((similarities > 0.0) & (similarities <= 1.0)))
-    if bad.size:
-        raise InvalidInputError(
-            f"the source gives a similarity of {similarities[bad[0]]}; similarities of neighbours "
-            "lie above 0 and are at most 1."
-        )
     rising = np.flatnonzero(similarities[1:] > similarities[:-1])
     if not np.isin(rising + 1, indptr).all():
         raise InvalidInputError("the source does not give neighbours by decreasing similarity.")

@@ -1,4 +1,4 @@
-"""A source asked, and the shape of its answer checked: anyone can write one."""
+"""A source asked, and its answer checked: anyone can write one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.sources.neighbors import Neighbors
 from softcosine.sources.source import TermSimilaritySource
 
-__all__ = ["check_shape", "known_by", "neighbors_by", "similarities_by"]
+__all__ = ["check_neighbors", "known_by", "neighbors_by", "similarities_by"]
 
 
 def known_by(source: TermSimilaritySource, terms: Sequence[str]) -> NDArray[np.bool_]:
@@ -69,13 +69,13 @@ def neighbors_by(
     Raises
     ------
     InvalidInputError
-        If they do not, or are no `Neighbors`.
+        If they do not, are no `Neighbors`, or a similarity is not in (0, 1].
     """
     answer = source.neighbors(terms, among, max_neighbors=max_neighbors)
-    return check_shape(answer, n_asked=len(terms), n_among=len(among))
+    return check_neighbors(answer, n_asked=len(terms), n_among=len(among))
 
 
-def check_shape(answer: object, *, n_asked: int, n_among: int) -> Neighbors:
+def check_neighbors(answer: object, *, n_asked: int, n_among: int) -> Neighbors:
     """Return the answer; InvalidInputError says where it does not fit the question.
 
     Parameters
@@ -114,6 +114,12 @@ def check_shape(answer: object, *, n_asked: int, n_among: int) -> Neighbors:
         raise InvalidInputError(
             f"the source names neighbours {indices.min()} to {indices.max()}, and there are the "
             f"terms 0 to {n_among - 1}."
+        )
+    bad = np.flatnonzero(~((similarities > 0.0) & (similarities <= 1.0)))
+    if bad.size:
+        raise InvalidInputError(
+            f"the source gives a similarity of {similarities[bad[0]]}; similarities of neighbours "
+            "lie above 0 and are at most 1."
         )
     return answer
 
