@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from measure import Timing, interleave, peak_memory, write_report
+from neighbors import made
 from softcosine.matrix.assembly import assemble
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.neighbors import Neighbors
@@ -101,7 +102,7 @@ def check(words: Sequence[str], ours: TermSimilarityMatrix, theirs: csr_array) -
     return {
         "entries a column": round((mine.nnz - n) / n, 1),
         "entries a column, gensim": round((theirs.nnz - n) / n, 1),
-        "sum of similarities a column": round((mine.sum() - n) / n, 2),
+        "sum of similarities a column": round(float(mine.sum() - n) / n, 2),
         "sum of similarities a column, gensim": round(float(theirs.sum() - n) / n, 2),
         "largest difference": difference,
     }
@@ -128,23 +129,31 @@ def candidates(n: int, k: int, *, seed: int = 0) -> Neighbors:
     )
 
 
-def race(n_words: int, *, runs: int, slow_runs: int) -> tuple[list[dict[str, object]], object]:
-    words, vectors = english(n_words)
+def drawn(n: int, dimensions: int) -> tuple[tuple[str, ...], NDArray[np.float32]]:
+    """Return words for names, and vectors of unit length drawn as words have them."""
+    vectors = made(n, dimensions)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return tuple(f"w{i * 7919 % n:07d}" for i in range(n)), vectors
+
+
+def race(
+    words: tuple[str, ...], vectors: NDArray[np.float32], *, runs: int, what: str
+) -> tuple[list[dict[str, object]], dict[str, object]]:
+    """Time the builds side by side, and compare what they built."""
     build, gensim = ours(words, vectors), Gensim(words, vectors)
-    found: dict[str, object] = {}
-    slow: dict[str, Callable[[], object]] = {
+    found: dict[str, SparseTermSimilarityMatrix] = {}
+    racing: dict[str, Callable[[], object]] = {
+        "softcosine": build,
         "gensim, exact": lambda: found.__setitem__("exact", gensim.exact()),
     }
     if has_annoy():
-        slow[f"gensim with Annoy, {N_TREES} trees"] = gensim.with_annoy
+        racing[f"gensim with Annoy, {N_TREES} trees"] = gensim.with_annoy
     build()
-    memory: dict[str, float | None] = {"softcosine": peak_memory(build)}
-    timings = interleave({"softcosine": build}, runs=runs, warmups=0)
-    timings |= interleave(slow, runs=slow_runs, warmups=0)
-    exact: Any = found["exact"]
-    facts = check(words, build(), csr_array(exact.matrix, dtype=np.float32))
+    memory = {"softcosine": peak_memory(build)}
+    timings = interleave(racing, runs=runs, warmups=0)
+    facts = check(words, build(), csr_array(found["exact"].matrix, dtype=np.float32))
     first = timings["softcosine"]
-    rows = [row(timing, first, memory.get(name), n_words) for name, timing in timings.items()]
+    rows = [row(timing, first, memory.get(name), what) for name, timing in timings.items()]
     return rows, facts
 
 
@@ -158,32 +167,39 @@ def assembly(n: int, *, runs: int) -> list[dict[str, object]]:
         for strategy in ("symmetric", "dominant")
     }
     memory = {name: peak_memory(call) for name, call in racing.items()}
+    what = f"{n:,} words, {LIMIT} candidates each"
     return [
-        row(timing, None, memory[name], n) for name, timing in interleave(racing, runs=runs).items()
+        row(timing, None, memory[name], what)
+        for name, timing in interleave(racing, runs=runs).items()
     ]
 
 
-def row(timing: Timing, first: Timing | None, memory: float | None, n: int) -> dict[str, object]:
-    return {**timing.row(relative_to=first), "peak memory MiB": memory, "words": n}
+def row(timing: Timing, first: Timing | None, memory: float | None, what: str) -> dict[str, object]:
+    return {**timing.row(relative_to=first), "peak memory MiB": memory, "what": what}
 
 
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tiny", action="store_true", help="few words, nothing written")
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--slow-runs", type=int, default=2, help="of gensim")
+    parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args(arguments)
     if options.tiny:
-        race(200, runs=1, slow_runs=1)
+        race(*english(200), runs=1, what="tiny")
         assembly(500, runs=1)
         return
-    rows, facts = race(N_WORDS, runs=options.runs, slow_runs=options.slow_runs)
+    rows: list[dict[str, object]] = []
+    facts = {}
+    for what, (words, vectors) in {
+        f"{N_WORDS:,} words of the English table, 128 dimensions": english(N_WORDS),
+        f"{N_WORDS:,} drawn vectors, 300 dimensions": drawn(N_WORDS, 300),
+    }.items():
+        times, facts[f"S of {what}"] = race(words, vectors, runs=options.runs, what=what)
+        rows += times
     rows += assembly(N_LARGE, runs=options.runs)
     parameters = {
         "neighbours a word at most": LIMIT,
-        "vectors": "the bundled English table's, 128 dimensions",
-        "timed rounds": f"{options.runs}; {options.slow_runs} of gensim",
-        "S of the words": facts,
+        "timed rounds": options.runs,
+        **facts,
     }
     notes = [
         "Checked first: entries that both matrices have are equal.",

@@ -168,7 +168,7 @@ def test_neighbors(benchmark):
 
 def test_build_matrix(benchmark):
     script = benchmark("build_matrix")
-    rows, facts = script.race(200, runs=1, slow_runs=1)
+    rows, facts = script.race(*script.english(200), runs=1, what="tiny")
     assert len(rows) in (2, 3)
     assert facts["entries a column"] >= facts["entries a column, gensim"]
     assert len(script.assembly(500, runs=1)) == 2
