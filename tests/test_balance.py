@@ -11,8 +11,9 @@ from scipy.sparse import csr_array
 from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.index.soft_index import SoftIndex
 from softcosine.matrix.balance import balancing_scales, rescaled
+from softcosine.matrix.outside import outside_rows, outside_similarities
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.constraints.decisions import pinned
+from softcosine.sources.constraints.decisions import pinned, without
 from softcosine.space.measures import soft_cosine_similarity
 from softcosine.text.vocabulary import Vocabulary
 from toys import ToySource
@@ -62,10 +63,77 @@ def test_what_a_person_pinned_stays():
     assert S.similarity("hub", "wb") < 0.25
     outside = Vocabulary([term for term in VOCABULARY.terms if term != "wd"])
     S = TermSimilarityMatrix.from_source(source, outside, balanced=True, warn=False)
-    asked = source.neighbors(["wd"], S.representatives, max_neighbors=5)
-    row, scale = S.row_outside("wd", asked.indices, asked.similarities, source)
-    assert row.tolist() == [np.float32(0.9)]
-    assert scale == 1.0
+    (row,) = outside_rows(S, ["wd"], source)
+    assert row.similarities.tolist() == [np.float32(0.9)]
+    assert row.scale == 1.0
+
+
+def test_a_pair_stays_pinned_whatever_else_is_decided():
+    source = without(pinned(ToySource(HUB), {("hub", "wd"): 0.9}), [("hub", "we")])
+    S = TermSimilarityMatrix.from_source(source, VOCABULARY, balanced=True, warn=False)
+    assert S.similarity("hub", "wd") == np.float32(0.9)
+    assert S.similarity("hub", "we") == 0.0
+    assert S.similarity("hub", "wb") < 0.5
+
+
+def test_rows_are_refused_before_the_source_is_asked():
+    class Silent(ToySource):
+        def neighbors(self, terms, among, *, max_neighbors):
+            raise AssertionError("asked")
+
+    for purpose, options in (
+        ("balancing", {"balanced": True}),
+        ("making it definite", {"definite": True}),
+    ):
+        with pytest.raises(InvalidInputError, match=f"{purpose} needs a symmetric one"):
+            TermSimilarityMatrix.from_source(Silent(HUB), VOCABULARY, strategy="rows", **options)
+
+
+@pytest.mark.parametrize("definite", [False, True])
+@pytest.mark.parametrize("balanced", [False, True])
+def test_words_outside_are_as_similar_to_a_query_as_their_rows_say(balanced, definite):
+    pairs = {**HUB, ("out", "hub"): 0.75, ("out", "b"): 0.25, ("out", "far"): 0.5}
+    pairs |= {("out", f"w{letter}"): 0.5 for letter in "abc"} | {("far", "wa"): 0.5}
+    source = pinned(ToySource(pairs), {("out", "hub"): 0.9, ("out", "far"): 0.6, ("a", "b"): 1})
+    S = TermSimilarityMatrix.from_source(
+        source, VOCABULARY, balanced=balanced, definite=definite, min_similarity=0.3, warn=False
+    )
+    factor = S.settings.get("shrunk", 1.0)
+    assert (factor < 1.0) == definite
+    rows = outside_rows(S, ["out", "far"], source)
+    inner, cross = outside_similarities(S, rows, np.arange(len(S), dtype=np.int32), source)
+    for row, values in zip(rows, cross, strict=True):
+        assert sorted(row.terms.tolist()) == np.flatnonzero(values).tolist()
+        np.testing.assert_allclose(values[row.terms], row.similarities, rtol=1e-15)
+    hub = VOCABULARY.index("hub")
+    assert cross[0, hub] == pytest.approx(0.9 * factor)
+    assert inner[0, 1] == inner[1, 0] == pytest.approx(0.6 * factor)
+    assert cross[0, VOCABULARY.index("b")] == 0.0
+    # Asked about as if it were none, a term has its own row.
+    (row,) = outside_rows(S, ["hub"], source)
+    own = S.to_scipy()[[hub]].toarray()[0]
+    np.testing.assert_allclose(row.similarities, own[row.terms], rtol=1e-6)
+
+
+@pytest.mark.parametrize("definite", [False, True])
+def test_pins_stay_when_terms_are_added(definite):
+    source = pinned(ToySource(HUB), {("hub", "wd"): 0.9, ("hub", "we"): 0.8})
+    old = Vocabulary([term for term in VOCABULARY.terms if term != "we"])
+    S = TermSimilarityMatrix.from_source(source, old, balanced=True, definite=definite, warn=False)
+    factor = np.float32(S.settings.get("shrunk", 1.0))
+    assert (factor < 1.0) == definite
+    wider = S.extend(VOCABULARY, source, warn=False)
+    assert (wider.restricted(old).to_scipy() != S.to_scipy()).nnz == 0
+    assert wider.similarity("hub", "wd") == pytest.approx(0.9 * factor)
+    assert wider.similarity("hub", "we") == pytest.approx(0.8 * factor)
+
+
+def test_a_balanced_matrix_without_terms_can_be_extended():
+    empty = TermSimilarityMatrix.from_source(ToySource(HUB), Vocabulary([]), balanced=True)
+    assert empty.restricted(VOCABULARY).scales.tolist() == [1.0] * len(VOCABULARY)
+    wider = empty.extend(VOCABULARY, ToySource(HUB))
+    whole = TermSimilarityMatrix.from_source(ToySource(HUB), VOCABULARY, balanced=True)
+    assert (wider.to_scipy() != whole.to_scipy()).nnz == 0
 
 
 @pytest.mark.parametrize("definite", [False, True])

@@ -495,6 +495,10 @@ def test_extending_needs_all_old_terms_and_a_symmetric_matrix():
     with pytest.raises(InvalidInputError, match="the source is of type dict"):
         S.extend(Vocabulary(["a", "b", "c"]), {})
     ready = S.extend(Vocabulary(["a", "b", "c"]), ToySource({("a", "c"): 0.25}))
+    advised = ToySource({})
+    advised.usual_neighbors = 7
+    assert S.extend(Vocabulary(["a", "b"]), advised).settings["max_neighbors"] == 7
+    assert ready.settings["max_neighbors"] == 100
     assert ready.neighbors("a") == [("b", 0.5), ("c", 0.25)]
     rows = similarity_matrix([[1, 0.5], [0, 1]], Vocabulary(["a", "b"]))
     one_way = rows.extend(Vocabulary(["a", "b", "c"]), ToySource({("a", "c"): 0.25}))

@@ -373,6 +373,7 @@ def _neighbors(
             for other, similarity in S.neighbors(term, k=k)
         ]
     else:
+        from softcosine.matrix.outside import outside_rows
         from softcosine.text.words import normalize
 
         asked = word if source is not None and source.knows([word])[0] else normalize(word)
@@ -385,11 +386,9 @@ def _neighbors(
                     else ", and its sources do not know it."
                 )
             )
-        limit = max(k, int(S.settings.get("max_neighbors", 100)))
-        neighbors = source.neighbors([asked], S.representatives, max_neighbors=limit)
-        terms, similarities = neighbors.of(0)
-        row, _ = S.row_outside(asked, terms, similarities, source)
-        pairs = zip((S.representatives[i] for i in terms), row.tolist(), strict=True)
+        (row,) = outside_rows(S, [asked], source)
+        others = (S.representatives[i] for i in row.terms.tolist())
+        pairs = zip(others, row.similarities.tolist(), strict=True)
         found = sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:k]
     record: dict[str, Any] = {"word": word, "indexed": term is not None}
     record["neighbors"] = [{"word": other, "similarity": value} for other, value in found]

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from softcosine.errors import InvalidInputError
 from softcosine.index.rankings import PreparedRanking
 from softcosine.index.searcher import QueryVector
+from softcosine.matrix.outside import OutsideRow, outside_rows, outside_similarities
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.asking import known_by, neighbors_by, similarities_by
+from softcosine.sources.asking import known_by
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 
@@ -20,14 +21,10 @@ __all__ = ["OutsideWord", "ParsedQuery", "parse_query", "query_vector"]
 
 
 @dataclass(frozen=True, slots=True)
-class OutsideWord:
+class OutsideWord(OutsideRow):
     """A query word that no document has and the source knows, with its indexed neighbours."""
 
-    word: str
     frequency: int
-    terms: NDArray[np.int32]
-    similarities: NDArray[np.float64]
-    scale: float  # of its similarities; see TermSimilarityMatrix.row_outside
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +115,7 @@ def query_vector(
         [word.similarities * x for word, x in zip(parsed.outside, absent, strict=True)]
     )
     # x'Sx over the outside words and between them and the others, by the source's similarities.
-    words = [word.word for word in parsed.outside]
-    scales = np.array([word.scale for word in parsed.outside])
-    inner = _similarities(source, words, words) * np.outer(scales, scales / _factor(S))
-    np.fill_diagonal(inner, 1.0)
-    representatives = [S.representatives[term] for term in parsed.terms]
-    inside = 1.0 if S.scales is None else S.scales[parsed.terms]
-    cross = _similarities(source, words, representatives) * scales[:, np.newaxis] * inside
+    inner, cross = outside_similarities(S, parsed.outside, parsed.terms, source)
     norm = float(absent @ inner @ absent + 2.0 * (absent @ cross @ weights))
     return QueryVector(parsed.terms, weights, extra_terms, extra_values, norm)
 
@@ -159,30 +150,13 @@ def _ask(
     for i, term in enumerate(absent):
         if not known[i] and term != words[i] and known_by(source, [term])[0]:
             words[i], known[i] = term, True
-    asked = [word for word, there in zip(words, known, strict=True) if there]
-    neighbors = neighbors_by(
-        source, asked, S.representatives, max_neighbors=int(S.settings.get("max_neighbors", 100))
+    asked: dict[str, int] = {}  # two stems may come to one word
+    for word, term, there in zip(words, absent, known, strict=True):
+        if there:
+            asked[word] = asked.get(word, 0) + counts[term]
+    outside = tuple(
+        OutsideWord(row.word, row.terms, row.similarities, row.scale, asked[row.word])
+        for row in outside_rows(S, list(asked), source)
     )
-    frequency = {word: counts[term] for word, term in zip(words, absent, strict=True)}
-    outside = []
-    for i, word in enumerate(asked):
-        terms, found = neighbors.of(i)
-        similarities, scale = S.row_outside(word, terms, found, source)
-        outside.append(OutsideWord(word, frequency[word], terms, similarities, scale))
     unknown = [word for word, there in zip(words, known, strict=True) if not there]
-    return tuple(outside), tuple(unknown)
-
-
-def _similarities(
-    source: TermSimilaritySource, rows: list[str], columns: list[str]
-) -> NDArray[np.float64]:
-    if not columns:
-        return np.zeros((len(rows), 0))
-    left = [row for row in rows for _ in columns]
-    flat = similarities_by(source, left, columns * len(rows)).astype(np.float64)
-    return flat.reshape(len(rows), len(columns))
-
-
-def _factor(S: TermSimilarityMatrix) -> float:
-    """Return what S's off-diagonals were multiplied by to make it definite."""
-    return float(S.settings.get("shrunk", 1.0))
+    return outside, tuple(unknown)

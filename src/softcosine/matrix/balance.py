@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine.sources.asking import similarities_by
 from softcosine.sources.constraints.decisions import DecidedSimilarity
 from softcosine.sources.source import TermSimilaritySource
 
-__all__ = ["balancing_scales", "rescaled", "row_outside", "with_pins"]
+__all__ = ["are_pinned", "balancing_scales", "rescaled", "with_pins"]
 
 
 def balancing_scales(S: csr_array, *, unit: float = 1.0) -> NDArray[np.float32]:
@@ -49,66 +50,71 @@ def rescaled(
     csr_array, float32
         Symmetric to the bit if S is.
     """
-    rows = np.repeat(np.arange(S.shape[0], dtype=np.int32), np.diff(S.indptr))
-    changing = rows != S.indices
-    if only is not None:
-        changing &= only[rows] | only[S.indices]
+    rows, changing = _beside(S, only)
     factors = np.where(changing, scales[rows] * scales[S.indices], np.float32(1.0))
     return csr_array((S.data * factors, S.indices, S.indptr), shape=S.shape)
 
 
-def with_pins(S: csr_array, words: tuple[str, ...], source: TermSimilaritySource) -> csr_array:
-    """Give the pairs that a person has pinned in the source the values that they were given.
+def with_pins(
+    S: csr_array,
+    words: tuple[str, ...],
+    source: TermSimilaritySource,
+    *,
+    unit: float = 1.0,
+    only: NDArray[np.bool_] | None = None,
+) -> csr_array:
+    """Give the pairs that a person has pinned in the source back what the source says of them.
 
     Parameters
     ----------
     S : csr_array of shape (n_terms, n_terms), float32
-        Only entries that it has are changed.
+        No entry is added.
     words : tuple of str
         The word that stands for each term.
     source : TermSimilaritySource
+    unit : float
+        What all off-diagonals were multiplied by.
+    only : ndarray of shape (n_terms,), bool, optional
+        As for `rescaled`.
     """
-    if not isinstance(source, DecidedSimilarity):
+    named = {word for layer in _decided(source) for pair in layer.decisions.pins() for word in pair}
+    if not named:
         return S
-    pins = source.decisions.pins()
-    named = {word for pair in pins for word in pair}
-    numbers: dict[str, list[int]] = {}
-    for number, word in enumerate(words):
-        folded = word.casefold()
-        if folded in named:
-            numbers.setdefault(folded, []).append(number)
+    rows, changing = _beside(S, only)
+    held = np.fromiter((word.casefold() in named for word in words), np.bool_, len(words))
+    entries = np.flatnonzero(changing & held[rows] & held[S.indices])
+    left = [words[i] for i in rows[entries].tolist()]
+    right = [words[j] for j in S.indices[entries].tolist()]
+    pinned = are_pinned(source, left, right)
     data = S.data.copy()
-    for (left, right), value in pins.items():
-        for i in numbers.get(left, ()):
-            for j in numbers.get(right, ()):
-                for row, column in ((i, j), (j, i)):
-                    part = slice(*S.indptr[row : row + 2].tolist())
-                    data[part][S.indices[part] == column] = value
+    said = similarities_by(source, left, right)[pinned]
+    data[entries[pinned]] = said * np.float32(unit)
     return csr_array((data, S.indices, S.indptr), shape=S.shape)
 
 
-def row_outside(
-    similarities: NDArray[np.floating[Any]],
-    scales: NDArray[np.float32],
-    pinned: NDArray[np.bool_],
-) -> tuple[NDArray[np.float64], float]:
-    """Balance the similarities of a word that is no term, as if its row were one of S.
+def are_pinned(
+    source: TermSimilaritySource, left: Sequence[str], right: Sequence[str]
+) -> NDArray[np.bool_]:
+    """Whether a person has pinned the pairs ``(left[i], right[i])``, shape (n_pairs,)."""
+    pinned = np.zeros(len(left), np.bool_)
+    for layer in _decided(source):
+        pinned |= np.array([kind == "pinned" for kind, _ in layer.verdicts(left, right)], np.bool_)
+    return pinned
 
-    Parameters
-    ----------
-    similarities : ndarray of shape (n_neighbors,)
-        With its neighbours among the terms, as the source gives them.
-    scales : ndarray of shape (n_neighbors,), float32
-        Of these neighbours.
-    pinned : ndarray of shape (n_neighbors,), bool
-        Pairs that a person pinned; these stay.
 
-    Returns
-    -------
-    similarities : ndarray of shape (n_neighbors,), float64
-    scale : float
-        The word's own.
-    """
-    given = similarities.astype(np.float64)
-    scale = float(1.0 / np.sqrt(max(float(np.abs(given).sum()), 1.0)))
-    return np.where(pinned, given, given * scale * scales), scale
+def _decided(source: TermSimilaritySource) -> Iterator[DecidedSimilarity]:
+    """Give a source and those right below it, as far as a person has decided about them."""
+    while isinstance(source, DecidedSimilarity):
+        yield source
+        source = source.source
+
+
+def _beside(
+    S: csr_array, only: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """Row of every entry, and which are off-diagonals, of some terms if these are given."""
+    rows = np.repeat(np.arange(S.shape[0], dtype=np.int32), np.diff(S.indptr))
+    chosen = rows != S.indices
+    if only is not None:
+        chosen &= only[rows] | only[S.indices]
+    return rows, chosen

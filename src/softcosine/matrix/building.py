@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 
 from softcosine.matrix.answers import Progress, ask, checked_source
 from softcosine.matrix.assembly import best_of_rows, with_diagonal
+from softcosine.matrix.balance import balancing_scales, rescaled, with_pins
 from softcosine.matrix.columns import GrowingColumns
 from softcosine.matrix.kept import KeptAnswers
 from softcosine.matrix.representatives import representatives
@@ -31,11 +32,12 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """S, the word that stood for each term, and how S was made."""
+    """S, the word that stood for each term, how S was made, and the scales if it is balanced."""
 
     S: csr_array
     words: tuple[str, ...]
     settings: dict[str, Any]
+    scales: NDArray[np.float32] | None
 
 
 def build(
@@ -44,6 +46,7 @@ def build(
     rules: Rules,
     order: Order | ArrayLike,
     *,
+    balanced: bool = False,
     progress: Progress | None = None,
     resume: str | Path | None = None,
 ) -> Built:
@@ -60,6 +63,8 @@ def build(
     rules : Rules
     order : str or array of shape (n_terms,)
         See `softcosine.matrix.rules.column_order`.
+    balanced : bool
+        See `softcosine.matrix.balance`.
     progress : callable, optional
         Called with (terms done, terms in all).
     resume : path, optional
@@ -81,14 +86,19 @@ def build(
         unfinished = np.diff(admitted.indptr) == limit
         _fill(columns, unfinished, np.zeros(len(words), np.bool_), source, words, rules, sequence)
         S = columns.to_csr()
-    settings = {
+    settings: dict[str, Any] = {
         "made": "source",
         **rules.to_dict(),
         "order": order if isinstance(order, str) else "weights",
         "source": described(source),
         "versions": _versions(),
     }
-    return Built(S, words, settings)
+    scales = None
+    if balanced:
+        scales = balancing_scales(S)
+        S = with_pins(rescaled(S, scales), words, source)
+        settings["balanced"] = True
+    return Built(S, words, settings, scales)
 
 
 def extend(
@@ -105,7 +115,8 @@ def extend(
     Parameters
     ----------
     old : Restricted
-        S over the larger vocabulary.
+        S over the larger vocabulary. If it is balanced, the new terms get scales of their own, by
+        all that the source says of them; those of the old terms stay.
     source, vocabulary, rules, progress
         As for `build`.
     settings : mapping
@@ -120,13 +131,19 @@ def extend(
     if words == vocabulary.terms:
         words = vocabulary.terms
     S = _extended(old.S, old.missing, source, words, rules, sequence, factor, progress)
+    scales = old.scales
+    if scales is not None:
+        scales = np.where(old.missing, balancing_scales(S, unit=factor), scales)
+        S = rescaled(S, scales, only=old.missing)
+        S = with_pins(S, words, source, unit=factor, only=old.missing)
     added = {
         "terms": int(old.missing.sum()),
         "source": described(source),
         "versions": _versions(),
     }
     history = [*settings.get("extended", []), added]
-    return Built(S, words, {**settings, **rules.to_dict(), "order": order, "extended": history})
+    made = {**settings, **rules.to_dict(), "order": order, "extended": history}
+    return Built(S, words, made, scales)
 
 
 def guarded(source: TermSimilaritySource, guard: bool) -> TermSimilaritySource:

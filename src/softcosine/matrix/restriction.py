@@ -25,15 +25,22 @@ class Restricted:
         The word that stands for each term; for a missing one its most frequent form.
     missing : ndarray of shape (n_terms,), bool
         Terms that S did not have; they are similar to themselves only.
+    scales : ndarray of shape (n_terms,), float32, or None
+        What each term's similarities were multiplied by to balance S, 1 for a missing one.
     """
 
     S: csr_array
     words: tuple[str, ...]
     missing: NDArray[np.bool_]
+    scales: NDArray[np.float32] | None
 
 
 def restricted(
-    S: csr_array, old: Vocabulary, words: tuple[str, ...], vocabulary: Vocabulary
+    S: csr_array,
+    old: Vocabulary,
+    words: tuple[str, ...],
+    scales: NDArray[np.float32] | None,
+    vocabulary: Vocabulary,
 ) -> Restricted:
     """Move S to the terms of another vocabulary.
 
@@ -43,12 +50,18 @@ def restricted(
     old : Vocabulary of n_old
     words : tuple of str, of length n_old
         The word that stands for each old term.
+    scales : ndarray of shape (n_old,), float32, or None
     vocabulary : Vocabulary of n_terms
     """
     n = len(vocabulary)
     numbers = vocabulary.indices(old.terms)
+    there = numbers >= 0
     missing = np.ones(n, np.bool_)
-    missing[numbers[numbers >= 0]] = False
+    missing[numbers[there]] = False
+    own_scales = None
+    if scales is not None:
+        own_scales = np.ones(n, np.float32)
+        own_scales[numbers[there]] = scales[there]
     coo = S.tocoo()
     rows, columns = numbers[coo.coords[0]], numbers[coo.coords[1]]
     stay = (rows >= 0) & (columns >= 0) & (rows != columns)
@@ -61,4 +74,4 @@ def restricted(
             standing.get(term, own[0] if own else term)
             for term, own in zip(vocabulary.terms, forms, strict=True)
         )
-    return Restricted(with_diagonal(moved), chosen, missing)
+    return Restricted(with_diagonal(moved), chosen, missing, own_scales)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.sources.neighbors import Neighbors
+from softcosine.sources.settings import is_number, is_whole
 from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["Order", "Rules", "Strategy", "column_order", "is_count"]
@@ -48,7 +49,7 @@ class Rules:
             )
         # No vocabulary has more terms, and every array can count so far.
         object.__setattr__(self, "max_neighbors", min(int(self.max_neighbors), 2**31 - 1))
-        if not (_is_number(self.min_similarity) and 0.0 <= self.min_similarity <= 1.0):
+        if not (is_number(self.min_similarity) and 0.0 <= self.min_similarity <= 1.0):
             raise InvalidInputError(
                 f"min_similarity is {self.min_similarity!r}; it must be a number from 0 to 1."
             )
@@ -78,10 +79,19 @@ class Rules:
         }
 
     @classmethod
-    def from_settings(cls, settings: Mapping[str, Any], *, symmetric: bool) -> Self:
-        """Return the rules that a matrix was made by; usual ones where it was given ready."""
+    def from_settings(cls, settings: Mapping[str, Any], *, symmetric: bool, usual: int) -> Self:
+        """Return the rules that a matrix was made by.
+
+        Parameters
+        ----------
+        settings : mapping
+        symmetric : bool
+            Whether it is; says the strategy where the matrix was given ready.
+        usual : int
+            How many neighbours a term then has at most.
+        """
         return cls(
-            settings.get("max_neighbors", 100),
+            settings.get("max_neighbors", usual),
             settings.get("min_similarity", 0.0),
             settings.get("strategy", "symmetric" if symmetric else "rows"),
         )
@@ -127,9 +137,4 @@ def _checked_weights(given: ArrayLike, n_terms: int) -> NDArray[np.float64]:
 
 def is_count(value: object) -> bool:
     """Whether a value is a whole number of 0 or more."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return whole and int(value) >= 0  # type: ignore[call-overload]
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating)
+    return is_whole(value) and int(value) >= 0  # type: ignore[call-overload]

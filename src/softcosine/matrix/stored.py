@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import CorruptIndexError, InvalidInputError, SoftCosineError
-from softcosine.matrix.ranges import check_compressed
+from softcosine.matrix.ranges import check_array, check_compressed
 from softcosine.sources.source import (
     SourceState,
     TermSimilaritySource,
@@ -85,8 +85,10 @@ def read_matrix_state(
     S = csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(n, n))
     S.has_sorted_indices = True
     scales = arrays.get("scales")
-    if scales is not None and (scales.shape != (n,) or not ((scales > 0) & (scales <= 1)).all()):
-        raise CorruptIndexError(f"{folder.path} holds impossible scales of its {n} terms.")
+    if scales is not None:
+        check_array(f"{prefix}/scales", scales, ("float32",), n)
+        if not ((scales > 0) & (scales <= 1)).all():
+            raise CorruptIndexError(f"{folder.path} holds impossible scales of its {n} terms.")
     return S, vocabulary, words, scales
 
 

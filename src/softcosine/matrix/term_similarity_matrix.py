@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,23 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, eye_array
 
-from softcosine.errors import (
-    IndefiniteMatrixWarning,
-    InvalidInputError,
-    VocabularyMismatchError,
-)
+from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.matrix import definiteness
 from softcosine.matrix.answers import Progress, checked_source
-from softcosine.matrix.balance import balancing_scales, rescaled, row_outside, with_pins
 from softcosine.matrix.building import build, extend, guarded
 from softcosine.matrix.difference import MatrixDifference, difference
+from softcosine.matrix.entries import Entries, asymmetry
 from softcosine.matrix.picture import MatrixPicture, picture_of
 from softcosine.matrix.reading import read_similarities
-from softcosine.matrix.restriction import restricted
+from softcosine.matrix.restriction import Restricted, restricted
 from softcosine.matrix.rules import Order, Rules, Strategy, is_count
 from softcosine.matrix.statistics import MatrixStatistics, matrix_statistics
 from softcosine.matrix.stored import matrix_state, read_matrix_state, stored_source, write_matrix
-from softcosine.sources.constraints.decisions import DecidedSimilarity
 from softcosine.sources.source import TermSimilaritySource, usual_neighbors
 from softcosine.storage import Folder, open_folder
 from softcosine.text.vocabulary import Vocabulary, checked_vocabulary
@@ -36,7 +29,7 @@ from softcosine.text.vocabulary import Vocabulary, checked_vocabulary
 __all__ = ["MatrixStatistics", "TermSimilarityMatrix", "checked_similarity", "checked_source"]
 
 
-class TermSimilarityMatrix:
+class TermSimilarityMatrix(Entries):
     """Sparse similarity of the terms of one vocabulary, with unit diagonal (theory T1, T6).
 
     Make it by `from_source`, `from_matrix` or `identity`. It is never changed afterwards.
@@ -64,7 +57,7 @@ class TermSimilarityMatrix:
         settings: Mapping[str, Any] | None = None,
         scales: NDArray[np.float32] | None = None,
     ) -> None:
-        self._S = S
+        super().__init__(S)
         self.vocabulary = checked_vocabulary(vocabulary)
         self.representatives = (
             vocabulary.terms if representatives is None else tuple(representatives)
@@ -134,22 +127,22 @@ class TermSimilarityMatrix:
         Raises
         ------
         InvalidInputError
-            If a setting is unknown, the source breaks its promises, or it cannot be saved and so
-            not be resumed.
+            If a setting is unknown, rows are to be balanced or made definite, the source breaks
+            its promises, or it cannot be saved and so not be resumed.
         """
         source = guarded(source, guard)
         limit = usual_neighbors(source) if max_neighbors is None else max_neighbors
+        rules = Rules(limit, min_similarity, strategy)
+        if rules.strategy == "rows" and (balanced or definite):
+            raise asymmetry("balancing" if balanced else "making it definite")
         made = build(
-            source,
-            checked_vocabulary(vocabulary),
-            Rules(limit, min_similarity, strategy),
-            order,
-            progress=progress,
-            resume=resume,
-        )
-        matrix = cls(made.S, vocabulary, representatives=made.words, settings=made.settings)
-        if balanced:
-            matrix = matrix._balanced(source)
+            source, checked_vocabulary(vocabulary), rules, order, balanced=balanced,
+            progress=progress, resume=resume,
+        )  # fmt: skip
+        matrix = cls(
+            made.S, vocabulary, representatives=made.words, settings=made.settings,
+            scales=made.scales,
+        )  # fmt: skip
         if definite:
             return matrix.shrunk()
         if warn:
@@ -194,47 +187,11 @@ class TermSimilarityMatrix:
             made.warn_if_indefinite()
         return made
 
-    def __len__(self) -> int:
-        return len(self.vocabulary)
-
     def __repr__(self) -> str:
         return (
             f"TermSimilarityMatrix({len(self)} terms, {self._S.nnz - len(self)} neighbours, "
             f"{'symmetric' if self.symmetric else 'asymmetric'})"
         )
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(n_terms, n_terms)."""
-        return (len(self), len(self))
-
-    def to_scipy(self) -> csr_array:
-        """S as a SciPy array (n_terms, n_terms), float32. Do not change it."""
-        return self._S
-
-    @cached_property
-    def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
-        """Row pointers, column indices and values, as kernels take them."""
-        return (
-            np.ascontiguousarray(self._S.indptr, np.int64),
-            np.ascontiguousarray(self._S.indices, np.int32),
-            np.ascontiguousarray(self._S.data, np.float32),
-        )
-
-    @cached_property
-    def symmetric(self) -> bool:
-        """Whether S equals its transpose."""
-        return definiteness.is_symmetric(self._S)
-
-    @cached_property
-    def non_negative(self) -> bool:
-        """Whether no entry is below 0."""
-        return bool(np.all(self._S.data >= 0))
-
-    @cached_property
-    def dominant(self) -> bool:
-        """Whether S is strictly diagonally dominant, and so positive definite if symmetric."""
-        return definiteness.is_dominant(self._S)
 
     def similarity(self, left: str, right: str) -> float:
         """Return s_ij of two terms.
@@ -297,15 +254,11 @@ class TermSimilarityMatrix:
             Its order becomes the matrix's. Terms that S does not have are similar to themselves
             only.
         """
-        checked_vocabulary(vocabulary)
-        over = restricted(self._S, self.vocabulary, self.representatives, vocabulary)
+        over = self._over(checked_vocabulary(vocabulary))
         return type(self)(
-            over.S,
-            vocabulary,
-            representatives=over.words,
-            settings=self.settings,
-            scales=self._scales_over(vocabulary),
-        )
+            over.S, vocabulary, representatives=over.words, settings=self.settings,
+            scales=over.scales,
+        )  # fmt: skip
 
     def extend(
         self,
@@ -322,7 +275,8 @@ class TermSimilarityMatrix:
         Every entry stays. New terms choose, the rarest first, among all terms whose column has
         room; columns that are full stay as they are. If S was shrunk, new entries are multiplied
         by the same factor; if it was balanced, by the scales of the old terms and those that come
-        out for the new ones. Where S was given ready, `from_source`'s defaults are its rules.
+        out for the new ones, which can leave S indefinite. Where S was given ready,
+        `from_source`'s defaults are its rules.
 
         Parameters
         ----------
@@ -347,99 +301,27 @@ class TermSimilarityMatrix:
                 f"{lacking[0]!r}; it must hold the old terms and the new ones. Leave terms out by "
                 "restricted()."
             )
-        rules = Rules.from_settings(self.settings, symmetric=self.symmetric)
+        source = guarded(source, guard)
+        rules = Rules.from_settings(
+            self.settings, symmetric=self.symmetric, usual=usual_neighbors(source)
+        )
         if rules.strategy != "rows":
             self.require_symmetric("adding terms on both sides")
         made = extend(
-            restricted(self._S, self.vocabulary, self.representatives, vocabulary),
-            guarded(source, guard),
-            vocabulary,
-            rules,
-            self.settings,
-            progress=progress,
+            self._over(vocabulary), source, vocabulary, rules, self.settings, progress=progress
         )
-        scales = self._scales_over(vocabulary)
-        S = made.S
-        if scales is not None:
-            new = self.vocabulary.indices(vocabulary.terms) < 0
-            own = balancing_scales(S, unit=float(self.settings.get("shrunk", 1.0)))
-            scales[new] = own[new]
-            S = with_pins(rescaled(S, scales, only=new), made.words, source)
         matrix = type(self)(
-            S, vocabulary, representatives=made.words, settings=made.settings, scales=scales
-        )
+            made.S, vocabulary, representatives=made.words, settings=made.settings,
+            scales=made.scales,
+        )  # fmt: skip
         if definite:
             return matrix.shrunk()
         if warn:
             matrix.warn_if_indefinite()
         return matrix
 
-    def warn_if_indefinite(self) -> None:
-        """Warn once where S is symmetric and has a negative eigenvalue."""
-        if not self.symmetric or self.dominant:
-            return
-        lowest = definiteness.smallest_eigenvalue(self._S, tolerance=1e-2)
-        if lowest < -definiteness.ROUNDING:
-            warnings.warn(
-                f"S is not positive semidefinite (an eigenvalue is {lowest:.3g}), so soft cosines "
-                "above 1 can occur. S.shrunk() repairs it and keeps every neighbour, as does "
-                'balanced=True; strategy="dominant" keeps the strongest ones only.',
-                IndefiniteMatrixWarning,
-                stacklevel=3,
-            )
-
-    def _balanced(self, source: TermSimilaritySource) -> Self:
-        self.require_symmetric("balancing")
-        scales = balancing_scales(self._S)
-        return type(self)(
-            with_pins(rescaled(self._S, scales), self.representatives, source),
-            self.vocabulary,
-            representatives=self.representatives,
-            settings={**self.settings, "balanced": True},
-            scales=scales,
-        )
-
-    def _scales_over(self, vocabulary: Vocabulary) -> NDArray[np.float32] | None:
-        """Return the scales of another vocabulary's terms, 1 for those that S does not have."""
-        if self.scales is None:
-            return None
-        numbers = self.vocabulary.indices(vocabulary.terms)
-        return np.where(numbers < 0, np.float32(1.0), self.scales[numbers])
-
-    def row_outside(
-        self,
-        word: str,
-        terms: NDArray[np.int32],
-        similarities: NDArray[np.float32],
-        source: TermSimilaritySource,
-    ) -> tuple[NDArray[np.float64], float]:
-        """Return the row that a word which is no term would have, shrunk and balanced as S is.
-
-        Parameters
-        ----------
-        word : str
-        terms : ndarray of shape (n_neighbors,), int32
-            Its neighbours.
-        similarities : ndarray of shape (n_neighbors,), float32
-            What the source says of them.
-        source : TermSimilaritySource
-
-        Returns
-        -------
-        similarities : ndarray of shape (n_neighbors,), float64
-        scale : float
-            What the word's similarities were multiplied by, but for the neighbours' scales.
-        """
-        factor = float(self.settings.get("shrunk", 1.0))
-        if self.scales is None:
-            return similarities.astype(np.float64) * factor, factor
-        pinned = np.zeros(len(terms), np.bool_)
-        if isinstance(source, DecidedSimilarity):
-            words = [self.representatives[i] for i in terms.tolist()]
-            verdicts = source.verdicts([word] * len(words), words)
-            pinned[:] = [verdict == "pinned" for verdict, _ in verdicts]
-        row, scale = row_outside(similarities, self.scales[terms], pinned)
-        return row * factor, scale * factor
+    def _over(self, vocabulary: Vocabulary) -> Restricted:
+        return restricted(self._S, self.vocabulary, self.representatives, self.scales, vocabulary)
 
     def shrunk(self) -> Self:
         """Return S with its off-diagonals multiplied by the largest factor that makes it definite.
@@ -451,8 +333,7 @@ class TermSimilarityMatrix:
         InvalidInputError
             If S is asymmetric.
         """
-        if not self.symmetric:
-            raise InvalidInputError("S is asymmetric; only a symmetric S can be made definite.")
+        self.require_symmetric("making it definite")
         S, factor = (self._S, 1.0) if self.dominant else definiteness.shrink_to_definite(self._S)
         return type(self)(
             S,
@@ -462,14 +343,6 @@ class TermSimilarityMatrix:
             settings={**self.settings, "shrunk": factor * self.settings.get("shrunk", 1.0)},
             scales=self.scales,
         )
-
-    def require_symmetric(self, purpose: str) -> None:
-        """Raise InvalidInputError where S is asymmetric and `purpose` needs it symmetric."""
-        if not self.symmetric:
-            raise InvalidInputError(
-                f"S is asymmetric, and {purpose} needs a symmetric one; build it with "
-                'strategy="symmetric" or "dominant".'
-            )
 
     def save(
         self,

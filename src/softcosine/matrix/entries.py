@@ -1,0 +1,91 @@
+"""The numbers of S, whichever terms they belong to."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from softcosine.errors import IndefiniteMatrixWarning, InvalidInputError
+from softcosine.matrix import definiteness
+
+__all__ = ["Entries", "asymmetry"]
+
+
+class Entries:
+    """A square sparse matrix with unit diagonal, and what is to be known of it.
+
+    Parameters
+    ----------
+    S : csr_array of shape (n_terms, n_terms), float32
+        Column indices ascending, diagonal stored.
+    """
+
+    def __init__(self, S: csr_array) -> None:
+        self._S = S
+
+    def __len__(self) -> int:
+        return int(self._S.shape[0])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_terms, n_terms)."""
+        return (len(self), len(self))
+
+    def to_scipy(self) -> csr_array:
+        """S as a SciPy array (n_terms, n_terms), float32. Do not change it."""
+        return self._S
+
+    @cached_property
+    def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
+        """Row pointers, column indices and values, as kernels take them."""
+        return (
+            np.ascontiguousarray(self._S.indptr, np.int64),
+            np.ascontiguousarray(self._S.indices, np.int32),
+            np.ascontiguousarray(self._S.data, np.float32),
+        )
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether S equals its transpose."""
+        return definiteness.is_symmetric(self._S)
+
+    @cached_property
+    def non_negative(self) -> bool:
+        """Whether no entry is below 0."""
+        return bool(np.all(self._S.data >= 0))
+
+    @cached_property
+    def dominant(self) -> bool:
+        """Whether S is strictly diagonally dominant, and so positive definite if symmetric."""
+        return definiteness.is_dominant(self._S)
+
+    def require_symmetric(self, purpose: str) -> None:
+        """Raise InvalidInputError where S is asymmetric and `purpose` needs it symmetric."""
+        if not self.symmetric:
+            raise asymmetry(purpose)
+
+    def warn_if_indefinite(self) -> None:
+        """Warn once where S is symmetric and has a negative eigenvalue."""
+        if not self.symmetric or self.dominant:
+            return
+        lowest = definiteness.smallest_eigenvalue(self._S, tolerance=1e-2)
+        if lowest < -definiteness.ROUNDING:
+            warnings.warn(
+                f"S is not positive semidefinite (an eigenvalue is {lowest:.3g}), so soft cosines "
+                "above 1 can occur. S.shrunk() repairs it and keeps every neighbour, as does "
+                'balanced=True; strategy="dominant" keeps the strongest ones only.',
+                IndefiniteMatrixWarning,
+                stacklevel=3,
+            )
+
+
+def asymmetry(purpose: str) -> InvalidInputError:
+    """Return the error that says what needs a symmetric S."""
+    return InvalidInputError(
+        f"S is asymmetric, and {purpose} needs a symmetric one; build it with "
+        'strategy="symmetric" or "dominant".'
+    )

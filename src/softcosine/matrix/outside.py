@@ -1,0 +1,131 @@
+"""Words that are no terms, as if their rows stood in S."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.matrix.balance import are_pinned
+from softcosine.matrix.rules import Rules
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.asking import neighbors_by, similarities_by
+from softcosine.sources.source import TermSimilaritySource
+
+__all__ = ["OutsideRow", "outside_rows", "outside_similarities"]
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideRow:
+    """The row that a word which is no term would have in S.
+
+    Attributes
+    ----------
+    word : str
+    terms : ndarray of shape (n_neighbors,), int32
+        Its neighbours, as the source orders them; balancing may have changed their order.
+    similarities : ndarray of shape (n_neighbors,), float64
+        Limited, balanced and shrunk as S is.
+    scale : float
+        What balancing multiplies the word's similarities by; 1 where S is not balanced.
+    """
+
+    word: str
+    terms: NDArray[np.int32]
+    similarities: NDArray[np.float64]
+    scale: float
+
+
+def outside_rows(
+    S: TermSimilarityMatrix, words: Sequence[str], source: TermSimilaritySource
+) -> list[OutsideRow]:
+    """Return the rows of some words, by the rules that S was made by.
+
+    Parameters
+    ----------
+    S : TermSimilarityMatrix
+    words : sequence of str
+        Those that the source does not know have no neighbours.
+    source : TermSimilaritySource
+    """
+    rules = _rules(S)
+    found = rules.admitted(
+        neighbors_by(source, words, S.representatives, max_neighbors=rules.max_neighbors)
+    )
+    rows = []
+    for i, word in enumerate(words):
+        terms, given = found.of(i)
+        values, scale = given.astype(np.float64), 1.0
+        if S.scales is not None:
+            scale = float(1.0 / np.sqrt(max(float(values.sum()), 1.0)))
+            others = [S.representatives[term] for term in terms.tolist()]
+            pinned = are_pinned(source, [word] * len(others), others)
+            values = np.where(pinned, values, values * scale * S.scales[terms])
+        rows.append(OutsideRow(word, terms, values * _factor(S), scale))
+    return rows
+
+
+def outside_similarities(
+    S: TermSimilarityMatrix,
+    rows: Sequence[OutsideRow],
+    terms: NDArray[np.int32],
+    source: TermSimilaritySource,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the similarities of outside words with each other, and with terms.
+
+    Unlike those of their rows, they are not limited to the nearest neighbours: a norm takes in
+    every two words of a query.
+
+    Parameters
+    ----------
+    S : TermSimilarityMatrix
+    rows : sequence of OutsideRow
+        Of different words.
+    terms : ndarray of shape (n_terms,), int32
+    source : TermSimilaritySource
+
+    Returns
+    -------
+    inner : ndarray of shape (n_words, n_words), float64
+        With unit diagonal.
+    cross : ndarray of shape (n_words, n_terms), float64
+    """
+    words = [row.word for row in rows]
+    scales = np.array([row.scale for row in rows], np.float64)
+    inner = _scaled(S, source, words, scales, words, scales)
+    np.fill_diagonal(inner, 1.0)
+    others = [S.representatives[term] for term in terms.tolist()]
+    own = np.ones(len(terms)) if S.scales is None else S.scales[terms].astype(np.float64)
+    return inner, _scaled(S, source, words, scales, others, own)
+
+
+def _scaled(
+    S: TermSimilarityMatrix,
+    source: TermSimilaritySource,
+    left: list[str],
+    left_scales: NDArray[np.float64],
+    right: list[str],
+    right_scales: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Similarities of every word of the left with every word of the right, as S has them."""
+    if not right:
+        return np.zeros((len(left), 0))
+    rows, columns = [word for word in left for _ in right], right * len(left)
+    given = similarities_by(source, rows, columns)
+    admitted = given >= np.float32(_rules(S).min_similarity)
+    values = np.where(admitted, given.astype(np.float64), 0.0)
+    if S.scales is not None:
+        scaled = values * np.outer(left_scales, right_scales).ravel()
+        values = np.where(are_pinned(source, rows, columns), values, scaled)
+    return np.asarray(values * _factor(S)).reshape(len(left), len(right))
+
+
+def _rules(S: TermSimilarityMatrix) -> Rules:
+    return Rules(S.settings.get("max_neighbors", 100), S.settings.get("min_similarity", 0.0))
+
+
+def _factor(S: TermSimilarityMatrix) -> float:
+    """Return what S's off-diagonals were multiplied by to make it definite."""
+    return float(S.settings.get("shrunk", 1.0))
