@@ -59,9 +59,8 @@ def _read(path: Path, file: BinaryIO) -> ComposedVectors:
         max_n = 0  # it was never used, but written
     n_entries, n_words, _, _, n_pruned = _DICTIONARY.unpack(file.read(_DICTIONARY.size))
     words = _read_words(path, file, n_entries, n_words)
-    file.seek(8 * max(0, n_pruned), 1)
     quantised, n_rows, n_columns = _MATRIX.unpack(file.read(_MATRIX.size))
-    if quantised or n_pruned > 0:
+    if quantised or n_pruned > 0:  # what was pruned would stand before the matrix
         raise MalformedFileError(
             path,
             "the model is quantised (.ftz): its vectors are approximations of which the n-grams "

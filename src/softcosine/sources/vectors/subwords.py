@@ -47,9 +47,9 @@ class Subwords:
     kind = "subwords"
 
     def __init__(self, words: Sequence[str], *, min_n: int, max_n: int, n_buckets: int) -> None:
-        if max_n and not 0 < min_n <= max_n:
+        if max_n and not 0 <= min_n <= max_n:
             raise InvalidInputError(
-                f"n-grams have {min_n} to {max_n} characters; needed is 0 < min_n <= max_n, or "
+                f"n-grams have {min_n} to {max_n} characters; needed is 0 <= min_n <= max_n, or "
                 "max_n = 0 for none."
             )
         if max_n and n_buckets < 1:
