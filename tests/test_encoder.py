@@ -103,6 +103,18 @@ def test_the_cache_serves_other_processes_and_lives_without_the_model(tmp_path: 
     assert len(answers) == 1
 
 
+def test_without_a_model_the_first_of_several_cases_counts(tmp_path: Path) -> None:
+    path = tmp_path / "terms.cache"
+    EncoderSimilarity(Counting(), cache=path, name="m", batch_size=1).encode(["Tyre", "TyrE"])
+    alone = EncoderSimilarity(None, cache=path, name="m")
+    assert not alone.knows(["tYRE"]).any()  # none of that spelling has been asked for
+    alone.encode(["Tyre"]).encode(["TyrE"])
+    assert alone.similarities(["tYRE"], ["Tyre"]).item() == 1.0
+    assert alone.similarities(["Tyre"], ["TyrE"]).item() < 1.0
+    again = source_from_state(alone.state())
+    assert again.similarities(["tYRE"], ["Tyre"]).item() == 1.0
+
+
 def test_models_of_different_names_share_nothing(tmp_path: Path) -> None:
     path = tmp_path / "terms.cache"
     EncoderSimilarity(Counting(), cache=path, name="m").encode(TERMS)
@@ -310,6 +322,8 @@ def test_settings_that_make_no_sense_are_refused(tmp_path: Path) -> None:
         EncoderSimilarity(Counting(), batch_size=0)
     with pytest.raises(InvalidInputError, match="model's name, which is not given; add name="):
         EncoderSimilarity(Counting(), cache=tmp_path / "c")
+    with pytest.raises(InvalidInputError, match="name is 3, of type int; needed is a string"):
+        EncoderSimilarity(Counting(), cache=tmp_path / "c", name=3)  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="threshold is 2"):
         EncoderSimilarity(Counting(), threshold=2)
     with pytest.raises(InvalidInputError, match="the model is of type int; needed is the name"):

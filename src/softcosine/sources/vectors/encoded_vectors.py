@@ -39,7 +39,8 @@ class EncodedVectors:
     """
 
     __slots__ = (
-        "_batch_size", "_cache", "_encode", "_lock", "_progress", "_rows", "_vectors", "_zero",
+        "_batch_size", "_cache", "_encode", "_folded", "_lock", "_progress", "_rows", "_vectors",
+        "_zero",
     )  # fmt: skip
 
     def __init__(
@@ -55,6 +56,7 @@ class EncodedVectors:
         self._batch_size = batch_size
         self._progress = progress
         self._rows: dict[str, int] = {}
+        self._folded: dict[str, int] = {}  # of terms that differ by letter case the first counts
         self._zero: set[str] = set()  # terms whose vector is zero
         self._vectors = np.zeros((0, 0), np.float32)  # room for more than there are
         self._lock = threading.Lock()
@@ -100,14 +102,9 @@ class EncodedVectors:
         unknown = np.flatnonzero(numbers < 0).tolist()
         keys = {terms[i].casefold() for i in unknown}
         self._fetch([key for key in sorted(keys) if self._lacks(key)])
-        # Of terms that differ by letter case only the first counts.
-        folded: dict[str, int] = {}
-        for word, row in self._rows.items() if unknown else ():
-            if word.casefold() in keys:
-                folded.setdefault(word.casefold(), row)
         for i in unknown:
             key = terms[i].casefold()
-            numbers[i] = self._rows.get(key, folded.get(key, -1))
+            numbers[i] = self._rows.get(key, self._folded.get(key, -1))
 
     def _fetch(self, terms: list[str]) -> list[str]:
         """Take what the cache has; returns what it has not."""
@@ -148,8 +145,13 @@ class EncodedVectors:
             self._vectors = grown
         self._vectors[size:needed] = vectors[usable]
         kept = [terms[i] for i in np.flatnonzero(usable).tolist()]
-        self._rows.update(zip(kept, range(size, needed), strict=True))
+        self._number(kept, size)
         self._zero.update(terms[i] for i in np.flatnonzero(~usable).tolist())
+
+    def _number(self, terms: Sequence[str], first: int) -> None:
+        for row, term in enumerate(terms, first):
+            self._rows[term] = row
+            self._folded.setdefault(term.casefold(), row)
 
     def centered(self, *, remove_components: int = 0) -> WordVectors:
         """Return a table of the terms so far, without their mean and first components."""
@@ -171,7 +173,7 @@ class EncodedVectors:
         table = cls(None)
         given = WordVectors.from_arrays(arrays)
         table._vectors = np.asarray(arrays["vectors"], np.float32)
-        table._rows = dict(zip(given.words, range(len(given)), strict=True))
+        table._number(given.words, 0)
         return table
 
 

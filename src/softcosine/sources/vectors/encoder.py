@@ -89,6 +89,10 @@ class EncoderSimilarity:
             raise InvalidInputError(f"batch_size is {batch_size}; needed is 1 or more.")
         if name is None and isinstance(model, str):
             name = model
+        if not isinstance(name, str | None):
+            raise InvalidInputError(
+                f"the model's name is {name!r}, of type {type(name).__name__}; needed is a string."
+            )
         if name is None and cache is not None:
             raise InvalidInputError(
                 "the cache keeps vectors by the model's name, which is not given; add name=, and "

@@ -79,11 +79,12 @@ class VectorCache:
         found: dict[str, NDArray[np.float32]] = {}
         if not self._path.exists():
             return found
-        keys = {_key(term): term for term in terms}
+        terms_by_key = {_key(term): term for term in terms}
+        keys = list(terms_by_key)
         with self._open() as connection:
             model, dimensions = self._dimensions(connection)
             for start in range(0, len(keys), _ASKED):
-                asked = list(keys)[start : start + _ASKED]
+                asked = keys[start : start + _ASKED]
                 rows = connection.execute(
                     "SELECT term, vector, checksum FROM vectors WHERE model = ? AND term IN "
                     f"({','.join('?' * len(asked))})",
@@ -93,7 +94,7 @@ class VectorCache:
                     if checksum == zlib.crc32(vector, zlib.crc32(key)) and (
                         len(vector) == 4 * dimensions
                     ):
-                        found[keys[key]] = np.frombuffer(vector, "<f4")
+                        found[terms_by_key[key]] = np.frombuffer(vector, "<f4")
                     else:
                         self._damaged.add(key)
         return found
