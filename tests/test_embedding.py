@@ -254,6 +254,18 @@ def test_centring_knows_scales_weights_and_shared_vectors() -> None:
     assert all_pairs(again, words).tobytes() == all_pairs(source, words).tobytes()
 
 
+def test_scales_beyond_the_range_of_float32_keep_directions() -> None:
+    for size in (1e-38, 1e38):
+        table = WordVectors(["a", "b"], np.array([[9, 12], [12, 9]], np.int8), scales=[size, size])
+        source = EmbeddingSimilarity.of_table(table, exponent=1.0)
+        assert source.similarities(["a"], ["b"]).item() == pytest.approx(0.96)
+
+
+def test_weights_above_1_are_refused() -> None:
+    with pytest.raises(InvalidInputError, match="weights are at most 1; the greatest given is 2"):
+        WordVectors(["a", "b"], np.eye(2), weights=[1.0, 2.0])
+
+
 def test_centring_is_the_same_with_any_number_of_threads() -> None:
     script = (
         "import sys, numpy as np\n"
@@ -272,11 +284,23 @@ def test_centring_is_the_same_with_any_number_of_threads() -> None:
     assert len(answers) == 1
 
 
+def test_what_centring_leaves_of_rounding_is_no_direction() -> None:
+    words = names(6)
+    same = np.tile([0.1, 0.2, 0.7], (6, 1)) * np.arange(1, 7)[:, None]
+    along = EmbeddingSimilarity(words, same, remove_components=1)
+    assert not along.knows(words).any()
+    equal = EmbeddingSimilarity([*words, "other"], [*[[0.1, 0.2, 0.7]] * 6, [1, 1, 1]])
+    assert equal.knows(words).all()
+    all_equal = EmbeddingSimilarity(words, np.tile([0.1, 0.2, 0.7], (6, 1)), centered=True)
+    assert not all_equal.knows(words).any()
+
+
 def test_components_that_are_not_there_cannot_be_removed() -> None:
     with pytest.raises(InvalidInputError, match="remove_components is 3; needed is 0 to 2"):
         EmbeddingSimilarity(["a", "b"], [[1, 2], [2, 1]], remove_components=3)
-    with pytest.raises(InvalidInputError, match="remove_components is -1"):
-        EmbeddingSimilarity(["a", "b"], [[1, 2], [2, 1]], remove_components=-1)
+    for wrong in (-1, 1.5, "1"):
+        with pytest.raises(InvalidInputError, match=f"remove_components is {wrong}; needed is a"):
+            EmbeddingSimilarity(["a", "b"], [[1, 2], [2, 1]], remove_components=wrong)  # type: ignore[arg-type]
     assert len(EmbeddingSimilarity([], [], centered=True)) == 0
 
 

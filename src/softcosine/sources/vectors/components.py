@@ -13,6 +13,7 @@ from softcosine.errors import InvalidInputError
 __all__ = ["without_components"]
 
 _CHUNK = 16_384  # rows at a time; fixed, so that sums are the same in every run
+_ROUNDING = 2.0**-24  # of a number to float32, relative
 
 
 def without_components(
@@ -28,7 +29,8 @@ def without_components(
     Parameters
     ----------
     vectors : ndarray of shape (n, dimensions)
-        Zero vectors stay zero and do not count.
+        Zero vectors stay zero and do not count. Those of which no more is left than the rounding
+        to float32 makes of them become zero.
     n_components : int
         D; 0 for centring alone.
     scales : ndarray of shape (dimensions,), optional
@@ -77,6 +79,9 @@ def without_components(
             products += part.T @ part
         first = np.linalg.eigh(products)[1][:, dimensions - n_components :]
     for numbers, part in chunks():
+        lengths = np.linalg.norm(part, axis=1)
         part -= mean
-        answer[numbers] = part - (part @ first) @ first.T
+        part -= (part @ first) @ first.T
+        part[np.linalg.norm(part, axis=1) <= _ROUNDING * lengths] = 0.0  # no direction is left
+        answer[numbers] = part
     return answer

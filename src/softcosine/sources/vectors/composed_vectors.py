@@ -13,7 +13,7 @@ from softcosine.kernels.selection import unit_rows
 from softcosine.sources.vectors.components import without_components
 from softcosine.sources.vectors.subwords import Subwords
 from softcosine.sources.vectors.word_pieces import WordPieces
-from softcosine.sources.vectors.word_vectors import WordVectors
+from softcosine.sources.vectors.word_vectors import WordVectors, in_float32
 
 __all__ = ["ComposedVectors", "Composer"]
 
@@ -245,7 +245,8 @@ class _Compositions:
             sums = np.zeros((stop - start, vectors.shape[1]), np.float32)
             there = np.flatnonzero(counts[part])  # reduceat has no empty sums
             if len(there):
-                sums[there] = np.add.reduceat(vectors, first[there], axis=0, dtype=np.float64)
+                wide = np.add.reduceat(vectors, first[there], axis=0, dtype=np.float64)
+                sums[there] = in_float32(wide)
             yield part, sums
             start = stop
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.selection import pair_similarities
 from softcosine.sources.neighbors import Neighbors
-from softcosine.sources.settings import is_number
+from softcosine.sources.settings import is_number, is_whole
 from softcosine.sources.source import (
     SourceState,
     check_limit,
@@ -38,6 +38,27 @@ class Settings(TypedDict, total=False):
     exponent: float
     centered: bool
     remove_components: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """The same, looked at before files of gigabytes are read."""
+
+    threshold: float = 0.3
+    exponent: float = 4.0
+    centered: bool = False
+    remove_components: int = 0
+
+    def __post_init__(self) -> None:
+        threshold, exponent, n_removed = self.threshold, self.exponent, self.remove_components
+        if not (is_number(threshold) and 0.0 <= threshold <= 1.0):
+            raise InvalidInputError(f"threshold is {threshold}; needed is a cosine in [0, 1].")
+        if not (is_number(exponent) and 0.0 < exponent < np.inf):
+            raise InvalidInputError(f"exponent is {exponent}; needed is a number above 0.")
+        if not (is_whole(n_removed) and n_removed >= 0):
+            raise InvalidInputError(
+                f"remove_components is {n_removed}; needed is a whole number, 0 or more."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,33 +123,26 @@ class EmbeddingSimilarity:
         centered: bool = False,
         remove_components: int = 0,
     ) -> None:
-        table = WordVectors(words, vectors)
-        self._set(table, threshold, exponent, centered, remove_components)
+        checked = _Checked(threshold, exponent, centered, remove_components)
+        self._set(WordVectors(words, vectors), checked)
 
-    def _set(
-        self,
-        table: VectorTable,
-        threshold: float = 0.3,
-        exponent: float = 4.0,
-        centered: bool = False,
-        remove_components: int = 0,
-    ) -> None:
-        if not (is_number(threshold) and 0.0 <= threshold <= 1.0):
-            raise InvalidInputError(f"threshold is {threshold}; needed is a cosine in [0, 1].")
-        if not (is_number(exponent) and 0.0 < exponent < np.inf):
-            raise InvalidInputError(f"exponent is {exponent}; needed is a number above 0.")
-        if centered or remove_components:
-            table = table.centered(remove_components=remove_components)
+    def _set(self, table: VectorTable, checked: _Checked) -> None:
+        if checked.centered or checked.remove_components:
+            table = table.centered(remove_components=checked.remove_components)
         self._table = table
-        self._threshold = float(threshold)
-        self._exponent = float(exponent)
+        self._threshold = float(checked.threshold)
+        self._exponent = float(checked.exponent)
         self._prepared: _Prepared | None = None
 
     @classmethod
     def of_table(cls, table: VectorTable, **settings: Unpack[Settings]) -> EmbeddingSimilarity:
         """Source over a table that is there already, which is shared, not copied."""
+        return cls._of_table(table, _Checked(**settings))
+
+    @classmethod
+    def _of_table(cls, table: VectorTable, checked: _Checked) -> EmbeddingSimilarity:
         source = cls.__new__(cls)
-        source._set(table, **settings)
+        source._set(table, checked)
         return source
 
     @classmethod
@@ -163,7 +177,8 @@ class EmbeddingSimilarity:
         """
         from softcosine.sources.vectors.vector_files import read_vectors
 
-        return cls.of_table(read_vectors(path, words=words, progress=progress), **settings)
+        checked = _Checked(**settings)
+        return cls._of_table(read_vectors(path, words=words, progress=progress), checked)
 
     @classmethod
     def from_tokens(
@@ -210,6 +225,7 @@ class EmbeddingSimilarity:
         """
         from softcosine.sources.vectors.pretrained import pretrained_folder
 
+        _Checked(**settings)
         return cls.load(pretrained_folder(name), words=words, **settings)
 
     @classmethod
@@ -290,14 +306,9 @@ class EmbeddingSimilarity:
 
         def work(start: int, stop: int) -> None:
             pair_similarities(
-                units,
-                scales,
-                places[start:stop],
-                places[n_pairs + start : n_pairs + stop],
-                np.float32(self._threshold),
-                self._exponent,
-                answer[start:stop],
-            )
+                units, scales, places[start:stop], places[n_pairs + start : n_pairs + stop],
+                np.float32(self._threshold), self._exponent, answer[start:stop],
+            )  # fmt: skip
 
         for_each_chunk(work, n_pairs, chunk=65_536)
 

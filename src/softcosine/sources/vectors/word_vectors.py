@@ -13,7 +13,7 @@ from softcosine.kernels.selection import unit_rows
 from softcosine.sources.vectors.components import without_components
 from softcosine.text.packing import pack_strings, unpack_strings
 
-__all__ = ["WordVectors", "folded_words"]
+__all__ = ["WordVectors", "checked_scales", "folded_words", "in_float32"]
 
 # Kept as they are; every other number type becomes float32.
 _COMPACT = (np.int8, np.float16, np.float32)
@@ -79,9 +79,9 @@ class WordVectors:
                 f"but there are {len(given)} vectors."
             )
         usable = _usable_vectors(words, given, numbers)
-        self._vectors = _stored(given)
-        self._scales = _vector("scales", scales, given.shape[1], "component")
-        self._weights = _vector("weights", weights, len(given), "vector")
+        self._vectors = given if given.dtype in _COMPACT else in_float32(given)
+        self._scales = None if scales is None else checked_scales(scales, given.shape[1])
+        self._weights = None if weights is None else _checked_weights(weights, len(given))
         found: dict[str, int] = {}
         for word, row in zip(words, numbers.tolist(), strict=True):
             if usable[row]:
@@ -137,9 +137,11 @@ class WordVectors:
         scales = np.empty(len(rows), np.float64)
         for start in range(0, len(rows), _CHUNK):
             part = slice(start, start + _CHUNK)
-            vectors = self._vectors[rows[part]].astype(np.float32)
-            if self._scales is not None:
-                vectors *= self._scales
+            vectors = self._vectors[rows[part]]
+            if self._scales is None:
+                vectors = vectors.astype(np.float32)
+            else:  # products of two float32 numbers are exact in float64
+                vectors = in_float32(vectors.astype(np.float64) * self._scales)
             weights = np.ones(len(vectors)) if self._weights is None else self._weights[rows[part]]
             unit_rows(np.ascontiguousarray(vectors), weights, units[part], scales[part])
         return units, scales
@@ -234,16 +236,13 @@ def _matrix(vectors: ArrayLike) -> NDArray[Any]:
     return matrix
 
 
-def _stored(matrix: NDArray[Any]) -> NDArray[Any]:
-    """Vectors in the type that they are kept in."""
-    if matrix.dtype in _COMPACT:
-        return matrix
+def in_float32(matrix: NDArray[Any]) -> NDArray[np.float32]:
+    """Finite vectors as float32; what its range does not hold is brought to unit size first."""
     if matrix.dtype.kind == "f":
-        # What the range of float32 does not hold is brought to unit size first.
         largest = np.abs(matrix).max(axis=1, keepdims=True, initial=0.0)
         beyond = (largest > _LARGEST) | ((largest > 0.0) & (largest < 1.0 / _LARGEST))
         if beyond.any():
-            matrix = matrix / np.where(beyond & np.isfinite(largest), largest, 1.0)
+            matrix = matrix / np.where(beyond, largest, 1.0)
     return matrix.astype(np.float32)
 
 
@@ -268,21 +267,33 @@ def _usable_vectors(
     return usable
 
 
-def _vector(name: str, values: ArrayLike | None, size: int, one_for: str) -> NDArray[Any] | None:
-    """Finite factors above 0, or None."""
-    if values is None:
-        return None
-    vector = np.asarray(values)
-    dtype = np.float32 if name == "scales" else np.float64
-    if vector.shape != (size,) or vector.dtype.kind not in "iuf":
+def checked_scales(scales: ArrayLike, dimensions: int) -> NDArray[np.float32]:
+    """Return what each component is multiplied by."""
+    return _factors("scales", scales, dimensions, "component", np.float32)
+
+
+def _checked_weights(weights: ArrayLike, n_vectors: int) -> NDArray[np.float64]:
+    """Return what each vector counts."""
+    checked = _factors("weights", weights, n_vectors, "vector", np.float64)
+    if (checked > 1.0).any():
+        raise InvalidInputError(f"weights are at most 1; the greatest given is {checked.max()}.")
+    return checked
+
+
+def _factors(
+    name: str, values: ArrayLike, size: int, one_for: str, dtype: type[np.floating[Any]]
+) -> NDArray[Any]:
+    """Finite factors above 0."""
+    factors = np.asarray(values)
+    if factors.shape != (size,) or factors.dtype.kind not in "iuf":
         raise InvalidInputError(
-            f"{name} have the shape {vector.shape} and type {vector.dtype}; "
+            f"{name} have the shape {factors.shape} and type {factors.dtype}; "
             f"needed is one number for each {one_for}, {size} in all."
         )
-    vector = vector.astype(dtype)
-    if not (np.isfinite(vector) & (vector > 0.0)).all():
+    factors = factors.astype(dtype)
+    if not (np.isfinite(factors) & (factors > 0.0)).all():
         raise InvalidInputError(f"{name} must be finite and above 0; the given ones are not.")
-    return vector
+    return factors
 
 
 def folded_words(found: Mapping[str, int]) -> dict[str, int]:
