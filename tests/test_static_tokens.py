@@ -234,6 +234,33 @@ def test_npz_with_suffix_pieces_is_composed(tmp_path: Path) -> None:
     assert set(part.words) == {"Unfathomable", "tyre"}
 
 
+def test_a_word_that_looks_like_a_suffix_piece_makes_no_tokenizer(tmp_path: Path) -> None:
+    words = ["###", "U.S.", "Paris", *(f"w{i}" for i in range(300)), "##tag"]
+    np.savez(tmp_path / "glove.npz", words=np.array(words), vectors=np.eye(len(words), 9) + 1)
+    table = read_vectors(tmp_path / "glove.npz")
+    assert table.words == tuple(words)
+    assert table.look_up(["###", "U.S.", "Parisian"])[1].tolist() == [0, 1, -1]
+
+
+def test_pieces_may_have_scales(tmp_path: Path) -> None:
+    vectors, scales = np.array([[1, 2], [3, -4]], np.int8), np.array([0.5, 2.0])
+    path = tmp_path / "pieces.npz"
+    np.savez(path, tokens=np.array(["un", "##able"]), vectors=vectors, scales=scales)
+    place, numbers = read_vectors(path).look_up(["unable"])
+    np.testing.assert_allclose(place.units(numbers)[0][0], np.array([2, -4]) / 20**0.5, atol=1e-6)
+    np.savez(path, tokens=np.array(["un", "##able"]), vectors=vectors, scales=np.ones(3))
+    with pytest.raises(MalformedFileError, match="one number for each component, 2"):
+        read_vectors(path)
+
+
+def test_sums_beyond_the_range_of_float32_keep_their_direction() -> None:
+    pieces = WordPieces(["un", "##able"])
+    source = EmbeddingSimilarity.of_table(
+        ComposedVectors(pieces, np.array([[3e38, 3e38], [3e38, 3e38]], np.float32))
+    )
+    assert source.similarities(["unable"], ["un"]).item() == 1.0
+
+
 def test_npz_of_bytes_with_bounds_is_spread_between_them(tmp_path: Path) -> None:
     path = tmp_path / "words.npz"
     q = np.array([[0, 255], [255, 51]], np.uint8)

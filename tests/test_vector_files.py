@@ -7,6 +7,7 @@ import io
 import os
 import pickle
 import tracemalloc
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,31 @@ def as_npz(**arrays: object) -> bytes:
     return file.getvalue()
 
 
+def as_npy() -> bytes:
+    file = io.BytesIO()
+    np.save(file, VECTORS)
+    return file.getvalue()
+
+
+def as_zip(**files: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+def encrypted(archive: bytes) -> bytes:
+    """Say of each file of an archive that it is encrypted."""
+    content = bytearray(archive)
+    for magic, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        place = content.find(magic)
+        while place >= 0:
+            content[place + flags] |= 1
+            place = content.find(magic, place + 1)
+    return bytes(content)
+
+
 FORMATS: dict[str, Callable[[], bytes]] = {
     "GloVe text": as_text,
     "GloVe text without a last newline": lambda: as_text().rstrip(b"\n"),
@@ -62,6 +88,8 @@ FORMATS: dict[str, Callable[[], bytes]] = {
     "Windows line ends": lambda: as_text(header=True, end="\r\n"),
     "tabs": lambda: as_text().replace(b" ", b"\t"),
     "several spaces": lambda: as_text().replace(b" ", b"   "),
+    "byte order mark": lambda: b"\xef\xbb\xbf" + as_text(),
+    "byte order mark before a header": lambda: b"\xef\xbb\xbf" + as_text(header=True),
     "blank lines": lambda: b"\n" + as_text(end="\n\n") + b"\n",
     "gzipped text": lambda: gzip.compress(as_text(header=True)),
     "word2vec binary": as_binary,
@@ -109,7 +137,7 @@ def test_npy_takes_its_words_from_the_file_beside(tmp_path: Path) -> None:
     np.save(path, VECTORS.astype(np.float16))
     with pytest.raises(MalformedFileError, match=r"words are missing; .* glove\.words\.txt or"):
         read_vectors(path)
-    (tmp_path / "glove.words.txt").write_bytes("\r\n".join(WORDS).encode() + b"\r\n")
+    (tmp_path / "glove.words.txt").write_bytes("\r\n".join(WORDS).encode("utf-8-sig") + b"\r\n")
     table = read_vectors(path)
     assert table.words == tuple(WORDS)
     assert table.arrays()["vectors"].dtype == np.float16
@@ -132,6 +160,29 @@ def test_words_may_hold_spaces(tmp_path: Path) -> None:
     table = read_vectors(path)
     assert table.words == ("a", ". . .", "at name@domain.com")
     assert table.arrays()["vectors"].tolist() == [[1, 2], [3, 4], [5, 6]]
+
+
+def test_white_space_other_than_spaces_is_part_of_a_word(tmp_path: Path) -> None:
+    path = tmp_path / "odd.txt"
+    path.write_bytes("a\u00a0b 1 2\nc\x0bd 3 4\nnew york  5 6\n".encode())
+    assert read_vectors(path).words == ("a\u00a0b", "c\x0bd", "new york")
+
+
+def test_a_word_may_begin_as_an_archive_does(tmp_path: Path) -> None:
+    path = tmp_path / "genes.txt"
+    path.write_bytes(b"PKD1 1 2\nPKD2 3 4\n")
+    assert read_vectors(path).words == ("PKD1", "PKD2")
+
+
+def test_words_in_long_scripts_are_no_binary_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "long.txt"
+    words = [letter * 40 for letter in "日本語"]
+    path.write_bytes(as_text(words + WORDS[:2], header=True))
+    for sample in range(100, 110):  # whose end falls within a character
+        monkeypatch.setattr(vector_files, "_SAMPLE", sample)
+        assert read_vectors(path).words == (*words, *WORDS[:2])
 
 
 def test_bytes_that_are_not_utf8_are_replaced(tmp_path: Path) -> None:
@@ -166,6 +217,11 @@ BROKEN = {
     "promises more": (b"3 2\na 1 2\nb 1 2\n", "promises 3 words, but the file holds 2", 1),
     "promises fewer": (b"1 2\na 1 2\nb 1 2\n", "promises 1 words, but the file holds 2", 1),
     "promises other dimensions": (b"2 3\na 1 2\nb 1 2\n", "'a' has 2 numbers", 2),
+    "nothing but form feeds": (b"\x0c\n\x0c\n", "no numbers stand after the word", 1),
+    "a form feed": (b"a 1 2\n\x0c\nb 1 2\n", r"has 0 numbers", 2),
+    "a vertical tab for a number": (b"a 1 2\nb 1 \x0b\n", r"'\\x0b' stands .*number 2 of 2", 2),
+    "promises a monstrous size": (b"1 999999999\na 1\n", "'a' has 1 numbers", 2),
+    "binary of a monstrous size": (b"1 999999999\na " + bytes(8), "ends after 0", None),
     "promises none": (b"2 0\na\nb\n", "0 dimensions", 1),
     "binary cut short": (as_binary()[:-5], "promises 5 words of 3 .* ends after 4", None),
     "binary goes on": (as_binary() + b"more", "goes on after them", None),
@@ -180,6 +236,12 @@ BROKEN = {
     "gzip of nothing": (gzip.compress(b""), "no word with a vector", None),
     "gzip altered": (gzip.compress(as_text())[:-8] + bytes(8), "gzip file is damaged", None),
     "zip cut short": (as_npz()[:200], "not a readable .npz", None),
+    "npz of other files": (
+        as_zip(words=b"a\nb", vectors=b"1 2"),
+        r"'words' is of type \|S3 and shape \(\)",
+        None,
+    ),
+    "encrypted zip": (encrypted(as_npz()), "not a readable .npz archive: .*encrypted", None),
     "npz without words": (as_npz(vectors=VECTORS, x=[1]), "holds vectors, x; needed is", None),
     "npz of objects": (
         as_npz(words=np.array(["a", None], object), vectors=VECTORS),
@@ -201,6 +263,8 @@ BROKEN = {
         "one number for each component, 3",
         None,
     ),
+    "npy with a damaged header": (as_npy().replace(b"}", b" "), "not a readable .npy", None),
+    "npy of no shape": (as_npy().replace(b"(5, 3)", b"(05,3)"), "not a readable .npy", None),
     "npy cut short": (b"\x93NUMPY\x01\x00", "not a readable .npy", None),
 }
 
@@ -214,6 +278,32 @@ def test_a_broken_file_is_named_with_its_line(name: str, tmp_path: Path) -> None
         read_vectors(path)
     assert raised.value.line == line
     assert str(raised.value).startswith(f"{path}, line {line}:" if line else f"{path}:")
+
+
+def test_a_line_without_end_is_no_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector_files, "_PIECE", 100)
+    monkeypatch.setattr(vector_files, "_LONGEST", 1000)
+    path = tmp_path / "one.json"
+    path.write_bytes(b'{"a": [' + b"1, " * 9000)
+    with pytest.raises(MalformedFileError, match="a line is longer than 1000 bytes"):
+        read_vectors(path)
+    path.write_bytes(b"9 9\n" + bytes(20_000))
+    with pytest.raises(MalformedFileError, match="word 1 and its vector are longer than 1000"):
+        read_vectors(path)
+
+
+def test_wanted_words_are_no_single_string(tmp_path: Path) -> None:
+    (tmp_path / "v.txt").write_bytes(as_text())
+    with pytest.raises(InvalidInputError, match="words are the one string 'tyre'"):
+        read_vectors(tmp_path / "v.txt", words="tyre")
+
+
+def test_settings_are_looked_at_before_the_file(tmp_path: Path) -> None:
+    for settings in ({"threshold": 7}, {"exponent": "much"}, {"remove_components": 1.5}):
+        with pytest.raises(InvalidInputError, match=next(iter(settings))):
+            EmbeddingSimilarity.load(tmp_path / "nowhere.txt", **settings)  # type: ignore[arg-type]
+        with pytest.raises(InvalidInputError, match=next(iter(settings))):
+            EmbeddingSimilarity.from_pretrained("no/such", **settings)  # type: ignore[arg-type]
 
 
 def test_words_that_are_not_wanted_take_no_memory(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tokenize
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -17,7 +18,10 @@ from softcosine.sources.vectors.word_vectors import WordVectors
 if TYPE_CHECKING:
     from gensim.models import KeyedVectors
 
-__all__ = ["read_gensim", "table_of"]
+__all__ = ["ARRAY_ERRORS", "read_gensim", "table_of"]
+
+# What NumPy raises on a damaged .npy file.
+ARRAY_ERRORS = (ValueError, EOFError, OSError, SyntaxError, tokenize.TokenError)
 
 
 def table_of(vectors: KeyedVectors) -> WordVectors | ComposedVectors:
@@ -62,7 +66,8 @@ def read_gensim(path: Path) -> WordVectors | ComposedVectors:
         raise MalformedFileError(
             path, f"the file is no pickle of gensim's, or is damaged: {error!r}"
         ) from None
-    for name in fields.get("__numpys", ()):
+    apart = fields.get("__numpys")
+    for name in apart if isinstance(apart, list) else ():
         array = Path(f"{beside}.{name}.npy")
         try:
             fields[name] = np.load(array, mmap_mode="r", allow_pickle=False)
@@ -70,7 +75,7 @@ def read_gensim(path: Path) -> WordVectors | ComposedVectors:
             raise MalformedFileError(
                 path, f"gensim keeps {name} in {array.name}, which is missing beside it."
             ) from None
-        except (ValueError, OSError, EOFError) as error:
+        except ARRAY_ERRORS as error:
             raise MalformedFileError(array, f"not a readable .npy array: {error}") from None
     try:
         return _table(fields)

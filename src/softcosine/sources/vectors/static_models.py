@@ -105,7 +105,7 @@ def _tensors(path: Path) -> dict[str, NDArray[Any]]:
             header = json.loads(file.read(length))
             header.pop("__metadata__", None)
             return {name: _tensor(path, facts, 8 + length) for name, facts in header.items()}
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise MalformedFileError(path, f"the header is damaged: {error!r}") from None
 
 
@@ -156,7 +156,7 @@ def _pieces_of_tokenizer(path: Path) -> WordPieces:
             prefix=model.get("continuing_subword_prefix", "##"),
             max_characters=model.get("max_input_chars_per_word", 100),
         )
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         if isinstance(error, MalformedFileError):
             raise
         problem = str(error) if isinstance(error, InvalidInputError) else repr(error)
@@ -177,10 +177,10 @@ def _words_beside(path: Path) -> list[str]:
     if found.endswith(".json"):
         try:
             words = json.loads(content)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise MalformedFileError(path.parent / found, f"not JSON: {error}") from None
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise MalformedFileError(path.parent / found, "needed is a list of strings.")
         return words
-    text = content.decode("utf-8", "replace").replace("\r\n", "\n")
+    text = content.decode("utf-8-sig", "replace").replace("\r\n", "\n")
     return text.removesuffix("\n").split("\n") if text else []

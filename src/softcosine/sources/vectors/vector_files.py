@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import re
 import zipfile
@@ -21,7 +22,7 @@ from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.sources.threads import Workers
 from softcosine.sources.vectors.composed_vectors import ComposedVectors
 from softcosine.sources.vectors.fasttext_files import FASTTEXT_MAGIC, read_fasttext
-from softcosine.sources.vectors.gensim_files import read_gensim
+from softcosine.sources.vectors.gensim_files import ARRAY_ERRORS, read_gensim
 from softcosine.sources.vectors.static_models import (
     is_safetensors,
     read_folder,
@@ -29,19 +30,21 @@ from softcosine.sources.vectors.static_models import (
 )
 from softcosine.sources.vectors.vector_text import GrowingRows, TextParser
 from softcosine.sources.vectors.word_pieces import WordPieces, has_word_pieces
-from softcosine.sources.vectors.word_vectors import WordVectors
+from softcosine.sources.vectors.word_vectors import WordVectors, checked_scales
 from softcosine.storage import checked_path
 
 __all__ = ["read_vectors"]
 
 _PIECE = 4 << 20  # bytes read at a time
 _SAMPLE = 8 << 10  # bytes looked at to tell formats apart
+_LONGEST = 64 << 20  # bytes of one word and its vector
 _HEADER = re.compile(rb"\s*(\d{1,15})[ \t]+(\d{1,9})[ \t]*\r?\n")
 _NUMERIC = frozenset(b"0123456789.+-eE \t\r\n")
 _CONTROL = frozenset(range(32)) - frozenset(b"\t\n\r\x0b\x0c\x1c\x1d\x1e\x1f")
 _NPZ_WORDS = ("words", "tokens", "vocab", "vocabulary", "terms", "keys", "labels", "index_to_key")
 _NPZ_VECTORS = ("vectors", "v", "embeddings", "embedding", "matrix", "X", "q")
 _PICKLE = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # the second is an empty one
 _BESIDE_NPY = (".words.txt", ".words", ".vocab", ".txt")
 
 Progress = Callable[[int, int], None]
@@ -75,8 +78,9 @@ def read_vectors(
     a folder         of model2vec, or of a static model of sentence-transformers
     ================ ============================================================================
 
-    Text is UTF-8; bytes that are not become U+FFFD. Blank lines are skipped. If suffix pieces
-    (``##able``) are among the words, other words are composed of pieces.
+    Text is UTF-8, with or without a byte order mark; bytes that are not become U+FFFD. Blank lines
+    are skipped. Where suffix pieces (``##able``) are among the words of arrays, other words are
+    composed of pieces.
 
     Parameters
     ----------
@@ -90,11 +94,15 @@ def read_vectors(
     ------
     FileNotFoundError
         If there is no such file.
+    InvalidInputError
+        If `words` are one string.
     MalformedFileError
         If the file breaks its format, is cut short, holds other than what its header promises, or
         is of no known format.
     """
     path = checked_path(path)
+    if isinstance(words, str):
+        raise InvalidInputError(f"words are the one string {words!r}; wrap it in a list.")
     if path.is_dir():
         return _kept(path, read_folder(path), words)
     with path.open("rb") as file:
@@ -102,7 +110,7 @@ def read_vectors(
     if not magic:
         raise MalformedFileError(path, "the file is empty; needed are words and their vectors.")
     table: WordVectors | ComposedVectors
-    if magic.startswith(b"PK"):
+    if magic.startswith(_ZIP):
         table = _read_npz(path, words)
     elif magic.startswith(b"\x93NUMPY"):
         table = _selected(*_read_npy(path), None, words=words)
@@ -173,7 +181,7 @@ def _opened(path: Path, progress: Progress | None) -> Iterator[_Stream]:
 
 def _read_stream(path: Path, stream: _Stream, keep: frozenset[str] | None) -> WordVectors:
     """Read word2vec's or GloVe's format."""
-    sample = stream.file.read(_SAMPLE)
+    sample = stream.file.read(_SAMPLE).removeprefix(codecs.BOM_UTF8)
     header = _HEADER.match(sample)
     promised: tuple[int, int] | None = None
     if header is not None:
@@ -201,6 +209,12 @@ def _read_stream(path: Path, stream: _Stream, keep: frozenset[str] | None) -> Wo
             end = piece.rfind(b"\n") + 1
             parser.feed(piece[:end])
             rest = piece[end:]
+            if len(rest) > _LONGEST:
+                raise MalformedFileError(
+                    path,
+                    f"a line is longer than {_LONGEST} bytes; needed are a word and its numbers on "
+                    "each line.",
+                )
         parser.feed(rest)
     return parser.table()
 
@@ -210,8 +224,7 @@ def _is_binary(sample: bytes) -> bool:
     if any(byte in _CONTROL for byte in sample):
         return True
     try:
-        # The sample may end within a character.
-        sample[: len(sample) - 4].decode() if len(sample) == _SAMPLE else sample.decode()
+        codecs.getincrementaldecoder("utf-8")().decode(sample)  # it may end within a character
     except UnicodeDecodeError:
         # Text in another encoding is still made of numbers for the most part.
         return sum(byte in _NUMERIC for byte in sample) < 0.5 * len(sample)
@@ -248,6 +261,12 @@ def _read_binary(
             place = end
         rows.add(len(vectors)).reshape(-1)[:] = np.frombuffer(b"".join(vectors), "<f4")
         buffer = buffer[place:]
+        if n_read < n_words and len(buffer) > _LONGEST:
+            raise MalformedFileError(
+                path,
+                f"word {n_read + 1} and its vector are longer than {_LONGEST} bytes; the header is "
+                "wrong, or the file is of another format.",
+            )
         if n_read == n_words and buffer.strip():
             raise MalformedFileError(
                 path,
@@ -278,8 +297,9 @@ def _read_npz(path: Path, words: Collection[str] | None) -> WordVectors | Compos
                     f"words ({', '.join(_NPZ_WORDS)}) and one of vectors "
                     f"({', '.join(_NPZ_VECTORS)}).",
                 )
-            their_words = archive[words_name]
-            vectors = archive[vectors_name]
+            # Asked for as arrays: what is no array in the archive is given as bytes.
+            their_words = np.asarray(archive[words_name])
+            vectors = np.asarray(archive[vectors_name])
             scales = archive["scales"] if "scales" in names else None
             bounds = (archive["lo"], archive["hi"]) if {"lo", "hi"} <= {*names} else None
     except MalformedFileError:
@@ -291,7 +311,8 @@ def _read_npz(path: Path, words: Collection[str] | None) -> WordVectors | Compos
         raise MalformedFileError(
             path, f"{problem}; save the words as an array of strings: np.array(words, dtype='U')."
         ) from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError) as error:
+    # RuntimeError: encrypted, or packed in a way that zipfile does not know.
+    except (zipfile.BadZipFile, zlib.error, KeyError, RuntimeError, *ARRAY_ERRORS) as error:
         raise MalformedFileError(path, f"not a readable .npz archive: {error}") from error
     if bounds is not None and vectors.dtype == np.uint8:
         try:
@@ -324,7 +345,7 @@ def _read_npy(path: Path) -> tuple[Path, list[str], NDArray[Any]]:
     try:
         with path.open("rb") as file:
             vectors = np.load(file, allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
+    except ARRAY_ERRORS as error:
         raise MalformedFileError(path, f"not a readable .npy array: {error}") from error
     beside = [path.with_suffix(suffix) for suffix in _BESIDE_NPY]
     found = next((candidate for candidate in beside if candidate.is_file()), None)
@@ -335,7 +356,7 @@ def _read_npy(path: Path) -> tuple[Path, list[str], NDArray[Any]]:
             + " or ".join(candidate.name for candidate in beside)
             + " beside it.",
         )
-    text = found.read_bytes().decode("utf-8", "replace").replace("\r\n", "\n")
+    text = found.read_bytes().decode("utf-8-sig", "replace").replace("\r\n", "\n")
     return path, text.removesuffix("\n").split("\n") if text else [], vectors
 
 
@@ -348,8 +369,10 @@ def _selected(
     words: Collection[str] | None,
 ) -> WordVectors | ComposedVectors:
     """Table of the words to be kept, out of arrays."""
-    if has_word_pieces(strings) and scales is None:
+    if has_word_pieces(strings):
         try:
+            if scales is not None and vectors.ndim == 2:
+                vectors = vectors * checked_scales(scales, vectors.shape[1])
             return _kept(path, ComposedVectors(WordPieces(strings), vectors), words)
         except InvalidInputError as error:
             raise MalformedFileError(path, str(error)) from None

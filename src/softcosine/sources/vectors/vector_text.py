@@ -24,7 +24,7 @@ class GrowingRows:
     """A matrix that rows are added to; grows in place, so that it is never held twice."""
 
     def __init__(self, dimensions: int) -> None:
-        self._rows = np.empty((1024, dimensions), np.float32)
+        self._rows = np.empty((0, dimensions), np.float32)  # a header may promise anything
         self._size = 0
 
     def add(self, n_rows: int) -> NDArray[np.float32]:
@@ -130,7 +130,7 @@ class TextParser:
         self._words += words
 
     def _find_dimensions(self, lines: list[bytes], first_line: int) -> None:
-        counts = Counter(len(line.split()) - 1 for line in lines)
+        counts = Counter(len(_fields(line)) - 1 for line in lines)
         most = max(counts.values())
         dimensions = min(number for number, times in counts.items() if times == most)
         if dimensions == 0:
@@ -143,7 +143,7 @@ class TextParser:
 
     def _cut(self, line: bytes, line_number: int) -> tuple[bytes, bytes]:
         """Word and numbers of a line whose word holds spaces, or with several spaces in a row."""
-        fields = line.split()
+        fields = _fields(line)
         n_extra = len(fields) - 1 - self._dimensions
         if n_extra < 0 or (n_extra > 0 and all(_is_number(field) for field in fields[1:])):
             raise MalformedFileError(
@@ -152,7 +152,7 @@ class TextParser:
                 f"have {self._dimensions} dimensions.",
                 line=line_number,
             )
-        return line.rsplit(None, self._dimensions)[0], b" ".join(fields[1 + n_extra :])
+        return b" ".join(fields[: 1 + n_extra]), b" ".join(fields[1 + n_extra :])
 
     def _parse(
         self,
@@ -173,7 +173,7 @@ class TextParser:
         bad = np.flatnonzero(n_good < self._dimensions)
         if len(bad):
             row, column = int(bad[0]), int(n_good[bad[0]])
-            fields = text[starts[row] : ends[row]].tobytes().split()
+            fields = _fields(text[starts[row] : ends[row]].tobytes())
             raise MalformedFileError(
                 self._path,
                 f"{_shown(fields[column])} stands where a finite number is needed "
@@ -199,6 +199,11 @@ class TextParser:
         if self._rows is None:
             raise MalformedFileError(self._path, "the file holds no word with a vector.")
         return WordVectors(self._words, self._rows.matrix())
+
+
+def _fields(line: bytes) -> list[bytes]:
+    """Cut a line at its spaces, as the kernel does: other white space is part of a word."""
+    return [field for field in line.split(b" ") if field]
 
 
 def _is_number(field: bytes) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -30,9 +30,13 @@ BERT_UNCASED: Mapping[str, Any] = {
 }
 
 
-def has_word_pieces(tokens: Iterable[str]) -> bool:
-    """Whether a list of tokens holds suffix pieces, so that words are to be cut into its pieces."""
-    return any(token.startswith("##") and len(token) > 2 for token in tokens)
+def has_word_pieces(tokens: Sequence[str]) -> bool:
+    """Whether words are to be cut into the pieces of a list: a hundredth of it are suffix pieces.
+
+    Lists of whole words hold a few that look like one, such as ``###``.
+    """
+    n_pieces = sum(token.startswith("##") and token[2:].isalnum() for token in tokens)
+    return 0 < n_pieces >= len(tokens) / 100
 
 
 class WordPieces:
