@@ -73,7 +73,7 @@ def test_a_file_holds_one_decision_a_line(tmp_path: Path) -> None:
     assert len(read_decisions(written(tmp_path, ""))) == 0
 
 
-words = st.text(st.sampled_from(' ab#"\\=!*ß\n\t日'), min_size=1, max_size=4)
+words = st.text(st.sampled_from(' ab#"\\=!*ß\n\r\t日nr'), min_size=1, max_size=4)
 
 
 @st.composite
@@ -125,7 +125,7 @@ def test_what_is_written_is_read_back(lines: list[Decision]) -> None:
         ('ty"re = tire', 1, "a quote that is not closed, or not at the edge"),
         ('"" = tire', 1, "'' is decided about; needed is a word"),
         ("tyre = tire 1.5", 1, "'tyre' and 'tire' are given 1.5; needed is a similarity in"),
-        ("tyre * tire -1", 1, "'tyre' and 'tire' are given -1; needed is a weight in"),
+        ("tyre * tire -1", 1, "'tyre' and 'tire' are given -1.0; needed is a weight in"),
         ("tyre * nan", 1, "'tyre' is given nan; needed is a weight in"),
         ("tyre = Tyre 0.5", 1, "'tyre' and 'Tyre' are one word"),
         (
@@ -173,6 +173,20 @@ def test_contradictions_in_code_are_refused_too() -> None:
     for pairs in ({("a", "b"): 2.0}, {("a", "a"): 0.5}, {("a", ""): 0.5}):
         with pytest.raises(InvalidInputError):
             pinned(toy, pairs)
+
+
+def test_what_is_no_pair_and_no_number_is_named() -> None:
+    for value in ("high", None, 10**400):
+        with pytest.raises(InvalidInputError, match=r"'a' and 'b' are given .*; needed is"):
+            Decisions.of(pinned={("a", "b"): value})  # type: ignore[dict-item]
+    for pairs in (["ab"], [("a",)], [3], [("a", "b", 0.5)]):
+        with pytest.raises(InvalidInputError, match=r"is no pair of words; give two"):
+            Decisions.of(forbidden=pairs)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="pinned is of type list; give a mapping"):
+        pinned(ToySource({}), [("a", "b", 0.5)])  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="3 is decided about; needed is a word"):
+        Decisions.of(isolated=[3])  # type: ignore[list-item]
+    toy = ToySource({})
     with pytest.raises(InvalidInputError, match="the decisions are 'a ! b'"):
         decided(toy, "a ! b")  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="is not a term similarity source"):

@@ -13,8 +13,8 @@ One decision a line; letter case and the order of a pair's words do not matter::
     ACME only                   # similar to nothing but what is pinned to it with =
 
 A comment begins with ``#`` at the beginning of a line or after a space. Within quotes ``\"`` is a
-quote, ``\\`` a backslash and ``\n`` a line break. Of two decisions that say the same one is
-enough; two that contradict each other are an error.
+quote, ``\\`` a backslash, and ``\n`` and ``\r`` are line breaks. Of two decisions that say the
+same one is enough; two that contradict each other are an error.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["read_decisions"]
 
 _TOKEN = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^\s"]+))(?=\s|$)')
 _SIGNS: dict[str, Sign] = {"=": "=", "!": "!", "*": "*", "only": "only"}
-_ESCAPED = {"n": "\n"}
+_ESCAPED = {"n": "\n", "r": "\r"}
 
 
 def read_decisions(path: str | PathLike[str]) -> Decisions:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from softcosine.errors import InvalidInputError
+from softcosine.sources.settings import is_number
 from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["Contradiction", "Decision", "Decisions", "find_contradiction"]
@@ -65,14 +66,14 @@ class Decision:
             raise InvalidInputError(
                 f"{self.word!r} and {self.other!r} are one word; a pair is of two different ones."
             )
-        value = float(self.value) if self.sign in ("=", "*") else 1.0
-        if not 0.0 <= value <= 1.0:
+        value = self.value if self.sign in ("=", "*") else 1.0
+        if not (is_number(value) and 0.0 <= value <= 1.0):
             what = "a similarity" if self.sign == "=" else "a weight"
             raise InvalidInputError(
-                f"{self._subject} {'is' if self.other is None else 'are'} given {value:g}; needed "
+                f"{self._subject} {'is' if self.other is None else 'are'} given {value!r}; needed "
                 f"is {what} in [0, 1]."
             )
-        object.__setattr__(self, "value", value)
+        object.__setattr__(self, "value", float(value))
 
     def __str__(self) -> str:
         """Return the line of a file that says it."""
@@ -205,11 +206,28 @@ class Decisions:
             Words that shall have no neighbours.
         only : iterable of str
             Words that shall have no neighbours but those pinned to them.
+
+        Raises
+        ------
+        InvalidInputError
+            If something is no pair, a value is not in [0, 1], or two decisions contradict each
+            other.
         """
-        lines = [Decision(a, "=", b, value) for (a, b), value in (pinned or {}).items()]
-        lines += [Decision(a, "!", b) for a, b in forbidden]
+        for name, given in (("pinned", pinned), ("weighed", weighed)):
+            if not (given is None or isinstance(given, Mapping)):
+                raise InvalidInputError(
+                    f"{name} is of type {type(given).__name__}; give a mapping of pairs to "
+                    "numbers: {('tyre', 'tire'): 0.9}."
+                )
+        lines = []
+        for pair, value in (pinned or {}).items():
+            word, other = _pair(pair)
+            lines.append(Decision(word, "=", other, value))
+        for pair in forbidden:
+            word, other = _pair(pair)
+            lines.append(Decision(word, "!", other))
         for what, value in (weighed or {}).items():
-            words = (what, None) if isinstance(what, str) else what
+            words = (what, None) if isinstance(what, str) else _pair(what)
             lines.append(Decision(words[0], "*", words[1], value))
         lines += [Decision(word, "!") for word in isolated]
         lines += [Decision(word, "only") for word in only]
@@ -279,6 +297,12 @@ class Decisions:
         return Decisions(tuple(lines))
 
 
+def _pair(given: object) -> tuple[str, str]:
+    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != 2:
+        raise InvalidInputError(f"{given!r} is no pair of words; give two: ('hot', 'cold').")
+    return given[0], given[1]
+
+
 def _forms(word: str, forms: Mapping[str, set[str]]) -> set[str]:
     return forms.get(word.casefold(), set()) | {word.casefold()}
 
@@ -287,4 +311,6 @@ def _quoted(word: str) -> str:
     """Return a word as a file has it: in quotes if it would not be read as one."""
     if _PLAIN.fullmatch(word):
         return word
-    return '"' + word.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    for plain, escaped in (("\\", r"\\"), ('"', r"\""), ("\n", r"\n"), ("\r", r"\r")):
+        word = word.replace(plain, escaped)
+    return f'"{word}"'
