@@ -65,11 +65,20 @@ def test_a_file_of_pairs_is_read(tmp_path: Path) -> None:
     with pytest.raises(MalformedFileError, match="line 2: 'in out' is not two words") as raised:
         Antonyms.read(path)
     assert raised.value.line == 2
+    path.write_text("\ufeffhot\tcold\nin\tIN\n", encoding="utf-8")
+    with pytest.raises(MalformedFileError, match=r"line 2: .* is one word twice"):
+        Antonyms.read(path)
+    path.write_bytes(b"caf\xe9\ttea\n")
+    with pytest.raises(MalformedFileError, match="it is not UTF-8 text"):
+        Antonyms.read(path)
 
 
 def test_wrong_antonyms_are_refused() -> None:
     with pytest.raises(InvalidInputError, match="its own antonym"):
         Antonyms([("hot", "HOT")])
+    for wrong in ("ab", ("hot",), ("hot", 3), ("hot", "cold", "warm"), 3):
+        with pytest.raises(InvalidInputError, match=r"is no pair of words; give"):
+            Antonyms([wrong])  # type: ignore[list-item]
     with pytest.raises(InvalidInputError, match="antonyms is 'german'"):
         Guarded(alike(), antonyms="german")  # type: ignore[arg-type]
 

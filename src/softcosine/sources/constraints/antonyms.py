@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.sources.settings import is_pair
 from softcosine.storage import checked_path
 
 __all__ = ["Antonyms"]
@@ -26,7 +27,7 @@ class Antonyms:
     Raises
     ------
     InvalidInputError
-        If a word is paired with itself.
+        If something is no pair of strings, or a word is paired with itself.
 
     Examples
     --------
@@ -39,7 +40,10 @@ class Antonyms:
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         opposites: dict[str, set[str]] = {}
-        for left, right in pairs:
+        for pair in pairs:
+            if not (is_pair(pair) and all(isinstance(word, str) for word in pair)):
+                raise InvalidInputError(f"{pair!r} is no pair of words; give ('hot', 'cold').")
+            left, right = pair
             a, b = left.casefold(), right.casefold()
             if a == b:
                 raise InvalidInputError(
@@ -64,10 +68,14 @@ class Antonyms:
         Raises
         ------
         MalformedFileError
-            If a line has not two words; names the line.
+            If a line has not two different words; names the line.
         """
-        with checked_path(path).open(encoding="utf-8") as lines:
-            return cls(_read_pairs(lines, str(path)))
+        path = checked_path(path)
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise MalformedFileError(path, f"it is not UTF-8 text ({error}).") from error
+        return cls(_read_pairs(text.split("\n"), str(path)))
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, format: str | None = None) -> Antonyms:
@@ -173,15 +181,16 @@ def _written(pairs: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
 def _read_pairs(lines: Iterable[str], path: str) -> Iterable[tuple[str, str]]:
     """Give the pairs of a tab separated text, line by line."""
     for number, line in enumerate(lines, start=1):
-        line = line.rstrip("\r\n")
         if not line.strip() or line.startswith("#"):
             continue
-        words = line.split("\t")
-        if len(words) != 2 or not all(word.strip() for word in words):
+        words = [word.strip() for word in line.split("\t")]
+        if len(words) != 2 or not all(words):
             raise MalformedFileError(
                 path, f"{line!r} is not two words separated by a tab.", line=number
             )
-        yield words[0].strip(), words[1].strip()
+        if words[0].casefold() == words[1].casefold():
+            raise MalformedFileError(path, f"{line!r} is one word twice.", line=number)
+        yield words[0], words[1]
 
 
 @cache

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources.settings import is_number
+from softcosine.sources.settings import is_number, is_pair
 from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["Contradiction", "Decision", "Decisions", "find_contradiction"]
@@ -297,10 +297,10 @@ class Decisions:
         return Decisions(tuple(lines))
 
 
-def _pair(given: object) -> tuple[str, str]:
-    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != 2:
+def _pair(given: tuple[str, str]) -> tuple[str, str]:
+    if not is_pair(given):
         raise InvalidInputError(f"{given!r} is no pair of words; give two: ('hot', 'cold').")
-    return given[0], given[1]
+    return given
 
 
 def _forms(word: str, forms: Mapping[str, set[str]]) -> set[str]:
