@@ -113,7 +113,7 @@ def test_an_empty_table_knows_nothing() -> None:
     assert len(source.neighbors(["a"], ["b"], max_neighbors=2).indices) == 0
 
 
-@pytest.mark.parametrize("weight", [0.0, -0.5, 1.5, float("nan"), 1e-60, "0.5", None])
+@pytest.mark.parametrize("weight", [0.0, -0.5, 1.5, float("nan"), 1e-60, 10**400, "0.5", None])
 def test_similarities_outside_0_to_1_are_refused_by_name(weight: float) -> None:
     with pytest.raises(InvalidInputError, match=r"of 'tea' and 'coffee' is .*in \(0, 1\]"):
         PairSimilarity([("a", "b", 1.0), ("tea", "coffee", weight)])

@@ -123,6 +123,8 @@ def test_gzipped_with_a_byte_order_mark_and_windows_line_ends(tmp_path: Path) ->
         ("a.jsonl", '"a"\n', 1, "is neither a list nor an object"),
         ("a.jsonl", '["a", 3]\n', 1, "is not two terms"),
         ("a.jsonl", '["a", "b", true]\n', 1, "the weight is True"),
+        ("a.jsonl", f'["a", "b", 1{"0" * 400}]\n', 1, "the weight is 1000"),
+        ("a.jsonl", f'["a", "b"]\n{"[" * 100_000}\n', 2, "not JSON"),
         ("a.txt", "a ||| b\nc ||| \n", 2, "is not two terms"),
     ],
 )

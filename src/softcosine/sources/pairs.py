@@ -311,8 +311,8 @@ def _triples(
 def _check_pair(left: object, right: object, weight: Any) -> None:
     if not (isinstance(left, str) and isinstance(right, str)):
         raise InvalidInputError(f"the pair ({left!r}, {right!r}) is not of two strings.")
-    number = float(weight) if isinstance(weight, Real) else 0.0
-    if not (0.0 < number <= 1.0 and np.float32(number) > 0.0):
+    number: Any = weight if isinstance(weight, Real) else 0.0
+    if not (0 < number <= 1 and np.float32(float(number)) > 0.0):
         raise InvalidInputError(
             f"the similarity of {left!r} and {right!r} is {weight!r}; needed is a number in (0, 1]."
         )

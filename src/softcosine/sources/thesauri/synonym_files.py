@@ -234,7 +234,7 @@ def _pair(path: Path, number: int, cells: list[Any], weight: float) -> Group:
 def _weight(path: Path, number: int, value: Any) -> float:
     try:
         found = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = float("nan")
     if isinstance(value, bool) or not 0.0 <= found <= 1.0:
         raise MalformedFileError(
@@ -247,7 +247,7 @@ def _read_jsonl(path: Path, lines: Lines, weight: float) -> Iterator[Group]:
     for number, line in lines:
         try:
             record = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise MalformedFileError(path, f"not JSON: {error}", line=number) from None
         if isinstance(record, dict):
             names = [
