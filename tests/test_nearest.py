@@ -173,6 +173,18 @@ def test_all_among_all_is_answered_as_one_by_one():
         ]
 
 
+def test_many_neighbors_of_many_are_looked_for_by_blocks(monkeypatch):
+    words = [f"w{i:03d}" for i in range(60)]
+    vectors = np.random.default_rng(7).standard_normal((60, 8))
+    source = EmbeddingSimilarity(words, vectors, threshold=0.0)
+    whole = source.neighbors(words, words, max_neighbors=60)
+    monkeypatch.setattr(nearest, "_MOST_CANDIDATES", 60 * 100)
+    monkeypatch.setattr(Nearest, "of_each", None)
+    parts = source.neighbors(words, words, max_neighbors=60)
+    assert parts.indices.tobytes() == whole.indices.tobytes()
+    assert parts.similarities.tobytes() == whole.similarities.tobytes()
+
+
 def test_progress_counts_the_terms_up_to_all(sizes):
     sizes(10, 20)
     words = [f"w{i:03d}" for i in range(95)]

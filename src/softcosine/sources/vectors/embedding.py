@@ -347,7 +347,7 @@ class EmbeddingSimilarity:
         nearest = Nearest(prepared.vectors, threshold=self._threshold, exponent=self._exponent)
         k = min(max_neighbors, len(prepared.vectors))
         strings = [terms[i] for i in known.tolist()]
-        if len(strings) > 1 and strings == prepared.known:
+        if len(strings) > 1 and strings == prepared.known and nearest.has_room(k):
             answers = nearest.of_each(np.argsort(prepared.order), k)
         else:
             units, scales = table.units(rows[known])

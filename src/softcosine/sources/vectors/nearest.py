@@ -20,7 +20,8 @@ _ROOM = 64  # for candidates beside the k best, at least
 _CHUNK_ROWS = 32  # of a block that one thread looks through at a time
 _CHUNK_COLUMNS = 256
 _CHUNK_RANKED = 64  # rows whose candidates one thread computes exactly at a time
-_CHUNK_ANSWER = 16_384  # rows copied at a time
+_CHUNK_ANSWER = 1 << 21  # candidates copied at a time
+_MOST_CANDIDATES = 1 << 28  # that all vectors may have room for at once: 2 GB
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +67,8 @@ class _Candidates:
 
     @classmethod
     def none(cls, n_rows: int, k: int, floor: np.float32) -> _Candidates:
-        """Return empty lists, with room to collect before the k best must be told apart."""
-        shape = (n_rows, k + max(_ROOM, k // 2))
+        """Return empty lists."""
+        shape = (n_rows, _capacity(k))
         return cls(
             np.empty(shape, np.float32),
             np.empty(shape, np.int32),
@@ -144,13 +145,18 @@ class Nearest:
             report(min(start + _BLOCK_ROWS, len(rows)), len(rows))
             yield found.answer(slice(None))
 
+    def has_room(self, k: int) -> bool:
+        """Whether what `of_each` keeps for all vectors at once takes 2 GB at most."""
+        return len(self._vectors) * _capacity(k) <= _MOST_CANDIDATES
+
     def of_each(
         self, order: NDArray[np.intp], k: int
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]]:
         """Find the k nearest of the searched vectors themselves; the same bits as `of`.
 
         Every cosine serves both of its vectors, so that this takes little more than half the time.
-        Needs memory for candidates of every vector at once: 8 bytes each, 1.5 k or k + 64 of them.
+        Needs memory for candidates of every vector at once: 8 bytes each, 1.5 k or k + 64 of them;
+        see `has_room`.
 
         Parameters
         ----------
@@ -182,8 +188,9 @@ class Nearest:
                     done += len(rows) * (2 * len(near) - beyond)
                     report(done // n, n)
             self._rank(workers, vectors, found, k)
-        for start in range(0, n, _CHUNK_ANSWER):
-            yield found.answer(order[start : start + _CHUNK_ANSWER])
+        step = max(1, _CHUNK_ANSWER // _capacity(k))
+        for start in range(0, n, step):
+            yield found.answer(order[start : start + step])
 
     def _none(self, n_rows: int, k: int) -> _Candidates:
         return _Candidates.none(n_rows, k, self._threshold - self._margin)
@@ -252,6 +259,11 @@ class Nearest:
             )  # fmt: skip
 
         workers.for_each_chunk(work, len(rows), chunk=_CHUNK_RANKED)
+
+
+def _capacity(k: int) -> int:
+    """How many candidates a row has room for before the k best must be told apart."""
+    return k + max(_ROOM, k // 2)
 
 
 def _cosines(
