@@ -261,6 +261,8 @@ def test_verify_finds_an_altered_file(run, source_file, tmp_path):
         (["index", "FILE", "-o", "a.index", "--min-df", "few"], 2, "--min-df is 'few'"),
         (["index", "FILE", "-o", "a.index", "--stemmer", "klingon"], 2, "no stemmer 'klingon'"),
         (["index", "FILE", "-o", "a.index", "--plain", "--source", "x"], 2, "exclude each other"),
+        (["index", "nowhere.txt", "-o", "a.index", "--source", "x"], 2, "'x' is not understood"),
+        (["index", "nowhere.txt", "-o", "a.index", "--join", "x"], 2, "there is no join 'x'"),
     ],
 )  # fmt: skip
 def test_every_error_is_one_clear_line(

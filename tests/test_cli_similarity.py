@@ -207,11 +207,11 @@ def test_the_words_of_an_index_or_a_matrix_are_taken(run, folder):
     again = built(run, "synonyms.txt", "--vocabulary", "s.matrix", output="t.matrix")
     assert again.vocabulary == S.vocabulary
     assert again.settings["analyzer"] == S.settings["analyzer"]
-    message = run(
-        "similarity", "build", "english", "--vocabulary", "s.matrix", "--vocabulary", "docs.jsonl",
-        "-o", "x", code=2,
-    )  # fmt: skip
-    assert "s.matrix has its vocabulary already" in message
+    for more in (("--vocabulary", "docs.jsonl"), ("--stemmer", "none"), ("--min-df", 2)):
+        message = run(
+            "similarity", "build", "english", "--vocabulary", "s.matrix", *more, "-o", "x", code=2
+        )
+        assert "s.matrix has its vocabulary already" in message
 
 
 def test_decisions_have_the_last_word(run, folder):
@@ -370,6 +370,12 @@ def test_a_matrix_of_quite_other_words_is_refused(run, folder):
     ("arguments", "code", "message"),
     [
         (["wordnt", "V"], 2, "the source 'wordnt' is not understood. A source is one of the names"),
+        # Wrong names are found before documents are looked for.
+        (["wordnt", "--vocabulary", "nowhere.txt"], 2, "the source 'wordnt' is not understood"),
+        (["V", "--join", "best"], 2, "no join 'best'"),
+        (["V", "--threshold", "0.5"], 2, "of vectors, and no source is named"),
+        (["V", "--calibrate"], 2, "--calibrate is of sources that are named"),
+        (["english", "--words", "words.txt", "--min-df", "2"], 2, "--words is a list"),
         (["nowhere.vec", "V"], 1, "there is no file nowhere.vec. A source is one of"),
         (["english"], 2, "come from --vocabulary FILE"),
         (["english", "V", "--words", "words.txt"], 2, "give one of the two"),

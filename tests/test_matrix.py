@@ -708,6 +708,14 @@ def test_answers_to_another_question_are_asked_anew(tmp_path, small_chunks):
     assert build(folder, strategy="dominant", min_similarity=0.2)[1] == 0
 
 
+def test_a_file_is_no_folder_of_answers(tmp_path):
+    file = tmp_path / "kept"
+    file.write_text("mine")
+    with pytest.raises(AlreadyExistsError, match="kept is a file; name a new folder"):
+        build(file)
+    assert file.read_text() == "mine"
+
+
 def test_a_damaged_answer_is_asked_anew(tmp_path, small_chunks):
     folder = tmp_path / "kept"
     expected, _ = build(folder)

@@ -589,6 +589,15 @@ def test_what_is_no_query_is_refused(query):
         index.parse(query)
 
 
+def test_two_stems_that_come_to_one_word_outside_count_it_twice():
+    # The stem of the first is the second, which has another stem: the source knows one word.
+    source = ToySource({("abolition", "slavery"): 0.5})
+    index = SoftIndex.from_texts(["slavery", "tea"], source=source, analyzer=Analyzer("english"))
+    (word,) = index.parse("abolitionism abolition abolition").outside
+    assert (word.word, word.frequency) == ("abolition", 3)
+    assert index.search("abolitionism abolition")[0].id == "0"
+
+
 def test_tokens_may_come_in_any_sequence():
     index = small()
     expected = index.search(["tea", "coffee"])

@@ -63,7 +63,7 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
 
     What is wrong with the arguments is found out before anything is read or learned.
     """
-    from softcosine.cli.sources import decisions_in, finished_source
+    from softcosine.cli.sources import check_sources, decisions_in, finished_source
     from softcosine.matrix.kept import KeptAnswers
     from softcosine.matrix.rules import Rules
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -75,6 +75,12 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
             f"there is no order {plan.order!r}; choose one of {', '.join(_ORDERS)}."
         )
     Rules(plan.max_neighbors or 0, plan.min_similarity, plan.strategy)  # type: ignore[arg-type]
+    of_cosines = plan.threshold is not None or plan.exponent is not None
+    check_sources(plan.sources, plan.join, of_cosines=of_cosines)
+    if plan.calibrate and not plan.sources:
+        raise InvalidInputError("--calibrate is of sources that are named; name some.")
+    if plan.words is not None and plan.min_df is not None:
+        raise InvalidInputError("--min-df is of documents, and --words is a list; leave it out.")
     decisions = decisions_in(plan.decisions)
     if plan.definite and plan.strategy == "rows":
         raise InvalidInputError(
@@ -146,7 +152,7 @@ def _corpus(plan: Plan, report: Progress) -> Corpus:
         encoding=plan.encoding,
         pattern=plan.pattern,
         stemmer=plan.stemmer,
-        min_df=1 if plan.min_df is None else document_limit(plan.min_df),
+        min_df=None if plan.min_df is None else document_limit(plan.min_df),
         report=report,
     )
 

@@ -121,8 +121,9 @@ def index(
     _check_one_similarity(plain=plain, source=source, similarity=similarity)
     _check_one_similarity(plain=plain, decisions=decisions, similarity=similarity)
 
-    from softcosine.cli.sources import decisions_in
+    from softcosine.cli.sources import check_sources, decisions_in
 
+    check_sources(source or [], join)
     decided = decisions_in(decisions)
     if similarity is not None and max_neighbors is not None:
         raise InvalidInputError(

@@ -22,6 +22,7 @@ __all__ = [
     "JOINS",
     "SOURCES_HELP",
     "SourceSettings",
+    "check_sources",
     "decisions_in",
     "finished_source",
     "joined_source",
@@ -63,6 +64,35 @@ class SourceSettings:
         return lambda done, total: self.report(what, done, total)
 
 
+def check_sources(names: Sequence[str], join: str, *, of_cosines: bool = False) -> None:
+    """Find out what is wrong with what sources are called before anything is read.
+
+    Parameters
+    ----------
+    names : sequence of str
+        None for the sources that are taken by default.
+    join : str
+        One of `JOINS`.
+    of_cosines : bool
+        Whether a threshold or an exponent was given.
+
+    Raises
+    ------
+    InvalidInputError
+        If a name is not understood, or nobody can use a setting; names what is possible.
+    FileNotFoundError
+    """
+    if join not in JOINS:
+        raise InvalidInputError(f"there is no join {join!r}; choose one of {', '.join(JOINS)}.")
+    told = [_told(name) for name in names]
+    if of_cosines and not any(kind in _OF_COSINES for kind, _ in told):
+        given = f"none of {', '.join(names)} has any" if names else "no source is named"
+        raise InvalidInputError(
+            f"--threshold and --exponent are of vectors, and {given}; leave them out, or use "
+            "--min-similarity."
+        )
+
+
 def joined_source(
     names: Sequence[str], join: str, settings: SourceSettings, *, on_one_scale: bool = False
 ) -> tuple[TermSimilaritySource, str]:
@@ -82,18 +112,11 @@ def joined_source(
     Raises
     ------
     InvalidInputError
-        If a name is not understood, or nobody can use a setting; names what is possible.
+        As `check_sources`; or if there are no texts to learn from.
     FileNotFoundError, MalformedFileError
     """
-    if join not in JOINS:
-        raise InvalidInputError(f"there is no join {join!r}; choose one of {', '.join(JOINS)}.")
-    told = [_told(name) for name in names]
-    if settings.of_cosines() and not any(kind in _OF_COSINES for kind, _ in told):
-        raise InvalidInputError(
-            f"--threshold and --exponent are of vectors, and none of {', '.join(names)} has any; "
-            "leave them out, or use --min-similarity."
-        )
-    sources = [_KINDS[kind](argument, settings) for kind, argument in told]
+    check_sources(names, join, of_cosines=bool(settings.of_cosines()))
+    sources = [_KINDS[kind](argument, settings) for kind, argument in map(_told, names)]
     note = ""
     if on_one_scale:
         sources, left = _calibrated(sources, names)

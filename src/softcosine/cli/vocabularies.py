@@ -55,7 +55,7 @@ def read_corpus(
     encoding: str,
     pattern: str | None,
     stemmer: str | None,
-    min_df: int | float,
+    min_df: int | float | None,
     report: Progress,
 ) -> Corpus:
     """Read documents as ``softcosine index`` does, or take the vocabulary of an index or a matrix.
@@ -68,20 +68,20 @@ def read_corpus(
         See `softcosine.cli.reading.read_documents`.
     stemmer : str or None
         A language, ``"none"``, or None for English stems where the text is English.
-    min_df : int or float
-        See `softcosine.analyze`.
+    min_df : int or float, or None
+        See `softcosine.analyze`; None leaves out none.
     report : callable
 
     Raises
     ------
     InvalidInputError
-        If an index or a matrix does not stand alone, or is to be stemmed otherwise.
+        If an index or a matrix does not stand alone, or its words are to be chosen otherwise.
     MalformedFileError, FileNotFoundError
     """
     stored = [path for path in inputs if stored_kind(path) is not None]
-    if stored and (len(inputs) > 1 or stemmer is not None):
+    if stored and (len(inputs) > 1 or stemmer is not None or min_df is not None):
         raise InvalidInputError(
-            f"{stored[0]} has its vocabulary already; give it alone, and no --stemmer."
+            f"{stored[0]} has its vocabulary already; give it alone, and no --stemmer or --min-df."
         )
     if stored:
         return _of_index(stored[0]) if stored_kind(stored[0]) == "index" else _of_matrix(stored[0])
@@ -95,7 +95,8 @@ def read_corpus(
         pattern=pattern,
         progress=lambda done: report("reading documents", done, None),
     )
-    texts, analyzer = analyzed_texts(documents.texts, stemmer, min_df=min_df, report=report)
+    least = 1 if min_df is None else min_df
+    texts, analyzer = analyzed_texts(documents.texts, stemmer, min_df=least, report=report)
     return Corpus(texts.vocabulary, analyzer, texts)
 
 

@@ -54,7 +54,7 @@ class KeptAnswers:
         InvalidInputError
             If the source cannot be told from others, because it has no ``state()``.
         AlreadyExistsError
-            If the folder holds anything else.
+            If it is no folder, or holds anything else.
         """
         plan = {
             "format": _FORMAT,
@@ -108,8 +108,10 @@ class KeptAnswers:
         Raises
         ------
         AlreadyExistsError
-            If it holds anything but kept answers.
+            If it is no folder, or holds anything but kept answers.
         """
+        if self._folder.exists() and not self._folder.is_dir():
+            raise AlreadyExistsError(f"{self._folder} is a file; name a new folder.")
         # A search that was broken off at its very start leaves a plan that is not finished.
         if (
             self._folder.is_dir()
