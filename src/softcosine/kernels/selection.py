@@ -14,7 +14,7 @@ from softcosine.kernels.jit import helper, kernel
 from softcosine.kernels.lanes import LANES, above, above_each, lowest_bit, sum_of_eights
 from softcosine.kernels.prefetch import prefetch
 
-__all__ = ["best_of_rows", "keep_candidates", "pair_similarities", "rank_candidates", "unit_rows"]
+__all__ = ["keep_candidates", "pair_similarities", "rank_candidates", "unit_rows"]
 
 _LINE = 16  # float32 numbers in a line of the cache
 _AHEAD = 4  # candidates whose vectors are fetched before they are needed
@@ -357,43 +357,3 @@ def rank_candidates(
         for p in range(size):
             values[row, p] = best[p]
             others[row, p] = keys[p] >> 32
-
-
-@kernel(
-    "void(int64[::1], int32[::1], float32[::1], int64[::1], int64[::1], int64, int64,"
-    " float32[::1], int64[::1], int64[::1])"
-)
-def best_of_rows(
-    starts: NDArray[np.int64],
-    columns: NDArray[np.int32],
-    similarities: NDArray[np.float32],
-    column_keys: NDArray[np.int64],
-    best_starts: NDArray[np.int64],
-    first: int,
-    last: int,
-    best: NDArray[np.float32],
-    keys: NDArray[np.int64],
-    counts: NDArray[np.int64],
-) -> None:
-    """Order the entries of the rows `first` to `last`, and keep the best of each.
-
-    starts (n_rows + 1,), columns, similarities (n_entries,) read: entries of a row in any order; of
-    a column that a row has several times the greatest similarity counts, and none that is not above
-    0; column_keys (n_columns,) read: as for best_columns; best_starts (n_rows + 1,) read: places
-    for the answer; best, keys (best_starts[-1],) out: best first; counts (n_rows,) out: how many
-    there are. Rows are independent. O(c log k) a row of c entries.
-    """
-    greatest = np.zeros(column_keys.shape[0], np.float32)
-    for row in range(first, last):
-        for i in range(starts[row], starts[row + 1]):
-            greatest[columns[i]] = max(greatest[columns[i]], similarities[i])
-        values = best[best_starts[row] : best_starts[row + 1]]
-        chosen = keys[best_starts[row] : best_starts[row + 1]]
-        size = 0
-        for i in range(starts[row], starts[row + 1]):
-            value = greatest[columns[i]]
-            if value > 0.0:
-                size = _offer(values, chosen, size, value, column_keys[columns[i]])
-                greatest[columns[i]] = 0.0
-        counts[row] = size
-        _best_first(values, chosen, size)

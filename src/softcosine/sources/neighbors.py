@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.kernels.selection import best_of_rows
+from softcosine.kernels.ordering import best_of_rows
 from softcosine.sources.threads import for_each_chunk
 
 __all__ = ["Neighbors", "StringOrder"]

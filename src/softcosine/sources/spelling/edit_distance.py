@@ -23,7 +23,7 @@ from softcosine.sources.spelling.nearby_strings import (
 
 __all__ = ["EditDistanceSimilarity"]
 
-_CHUNK_TERMS = 1024
+_CHUNK_TERMS = 512
 _NEVER = 2**62  # a length that no string has
 _Prepared = tuple[tuple[str, ...], NearbyStrings]
 

@@ -1,0 +1,128 @@
+"""The best of each row, best first."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.kernels.jit import helper, kernel
+
+__all__ = ["best_of_rows"]
+
+_SHORT = 16  # entries that are ordered by insertion
+_DEPTH = 64  # of the stack: each time the longer part is put off, so 2**63 entries would fit
+
+
+@helper
+def _before(value: np.float32, key: int, other: np.float32, other_key: int) -> bool:
+    """Whether an entry stands before another: by value, then by key."""
+    return bool(value > other or (value == other and key < other_key))
+
+
+@helper
+def _insert_all(
+    values: NDArray[np.float32], keys: NDArray[np.int64], first: int, last: int
+) -> None:
+    """Order the entries from `first` to `last` by insertion."""
+    for i in range(first + 1, last + 1):
+        value, key = values[i], keys[i]
+        j = i - 1
+        while j >= first and _before(value, key, values[j], keys[j]):
+            values[j + 1], keys[j + 1] = values[j], keys[j]
+            j -= 1
+        values[j + 1], keys[j + 1] = value, key
+
+
+@helper
+def _order_first(
+    values: NDArray[np.float32],
+    keys: NDArray[np.int64],
+    size: int,
+    k: int,
+    stack: NDArray[np.int64],
+) -> None:
+    """Bring the first k of all entries into order (Hoare's quicksort, without what comes after)."""
+    top = 0
+    first, last = 0, size - 1
+    while True:
+        while last - first >= _SHORT:
+            middle = (first + last) // 2
+            value, key = values[middle], keys[middle]
+            i, j = first - 1, last + 1
+            while True:
+                i += 1
+                while _before(values[i], keys[i], value, key):
+                    i += 1
+                j -= 1
+                while _before(value, key, values[j], keys[j]):
+                    j -= 1
+                if i >= j:
+                    break
+                values[i], values[j] = values[j], values[i]
+                keys[i], keys[j] = keys[j], keys[i]
+            if j + 1 >= k:
+                last = j
+            elif j - first < last - j:
+                stack[top], stack[top + 1] = j + 1, last
+                top += 2
+                last = j
+            else:
+                stack[top], stack[top + 1] = first, j
+                top += 2
+                first = j + 1
+        _insert_all(values, keys, first, last)
+        if top == 0:
+            return
+        top -= 2
+        first, last = stack[top], stack[top + 1]
+
+
+@kernel(
+    "void(int64[::1], int32[::1], float32[::1], int64[::1], int64[::1], int64, int64,"
+    " float32[::1], int64[::1], int64[::1])"
+)
+def best_of_rows(
+    starts: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    similarities: NDArray[np.float32],
+    column_keys: NDArray[np.int64],
+    best_starts: NDArray[np.int64],
+    first: int,
+    last: int,
+    best: NDArray[np.float32],
+    keys: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> None:
+    """Order the entries of the rows `first` to `last`, and keep the best of each.
+
+    starts (n_rows + 1,), columns, similarities (n_entries,) read: entries of a row in any order; of
+    a column that a row has several times the greatest similarity counts, and none that is not above
+    0; column_keys (n_columns,) read: distinct, the smaller first where similarities are equal;
+    best_starts (n_rows + 1,) read: places for the answer; best, keys (best_starts[-1],) out: best
+    first; counts (n_rows,) out: how many there are. Rows are independent. On average
+    O(c + k log k) a row of c entries.
+    """
+    longest = 0
+    for row in range(first, last):
+        longest = max(longest, starts[row + 1] - starts[row])
+    greatest = np.zeros(column_keys.shape[0], np.float32)
+    row_values = np.empty(longest, np.float32)
+    row_keys = np.empty(longest, np.int64)
+    stack = np.empty(2 * _DEPTH, np.int64)
+    for row in range(first, last):
+        for i in range(starts[row], starts[row + 1]):
+            greatest[columns[i]] = max(greatest[columns[i]], similarities[i])
+        size = 0
+        for i in range(starts[row], starts[row + 1]):
+            value = greatest[columns[i]]
+            if value > 0.0:
+                row_values[size] = value
+                row_keys[size] = column_keys[columns[i]]
+                size += 1
+                greatest[columns[i]] = 0.0
+        k = min(size, best_starts[row + 1] - best_starts[row])
+        _order_first(row_values, row_keys, size, k, stack)
+        for i in range(k):
+            best[best_starts[row] + i] = row_values[i]
+            keys[best_starts[row] + i] = row_keys[i]
+        counts[row] = k
