@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.index.documents import StoredDocuments, write_documents
 from softcosine.index.segment import Segment
 from softcosine.matrix.ranges import check_array, check_numbers
-from softcosine.matrix.stored import built_source
+from softcosine.matrix.stored import built_source, source_settings, source_state
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.source import (
-    SourceState,
-    TermSimilaritySource,
-    state_of,
-)
-from softcosine.storage import Folder, open_folder, write_folder
+from softcosine.sources.source import TermSimilaritySource, state_of
+from softcosine.storage import open_folder, write_folder
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting
 
@@ -43,7 +35,7 @@ def save_index(index: SoftIndex, path: str | Path, *, overwrite: bool) -> None:
     source = None
     if index.source is not None:
         try:
-            source = _source_settings(state_of(index.source), "source", arrays)
+            source = source_settings(state_of(index.source), "source", arrays)
         except InvalidInputError as error:  # the source, or a part of it, has no state
             _logger.warning(
                 "An opened index will not know query words that no document has, unless it is "
@@ -81,7 +73,7 @@ def open_index(
         settings = folder.settings
         (name,) = settings["segments"]
         if source is None and settings["source"] is not None:
-            source = built_source(_source_state(settings["source"], "source", folder), folder)
+            source = built_source(source_state(settings["source"], "source", folder), folder)
         segment = Segment.from_arrays(folder.arrays(name))
         n_docs, n_terms = int(settings["n_docs"]), segment.n_terms
         S = TermSimilarityMatrix.from_folder(folder, settings["similarity"], "matrix")
@@ -106,32 +98,3 @@ def open_index(
         }
     except (KeyError, TypeError) as error:
         raise CorruptIndexError(f"{folder.path} lacks a part of an index: {error!r}") from error
-
-
-def _source_settings(
-    state: SourceState, prefix: str, arrays: dict[str, NDArray[Any]]
-) -> dict[str, Any]:
-    """Put a source's arrays among the index's, and return the rest for the manifest."""
-    for name, array in state.arrays.items():
-        arrays[f"{prefix}/{name}"] = np.asarray(array)
-    return {
-        "kind": state.kind,
-        "settings": dict(state.settings),
-        "arrays": sorted(state.arrays),
-        "parts": [
-            _source_settings(part, f"{prefix}/{number}", arrays)
-            for number, part in enumerate(state.parts)
-        ],
-    }
-
-
-def _source_state(stored: Mapping[str, Any], prefix: str, folder: Folder) -> SourceState:
-    return SourceState(
-        kind=stored["kind"],
-        settings=stored["settings"],
-        arrays={name: folder.array(f"{prefix}/{name}") for name in stored["arrays"]},
-        parts=tuple(
-            _source_state(part, f"{prefix}/{number}", folder)
-            for number, part in enumerate(stored["parts"])
-        ),
-    )
