@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine.sources.joins.combine import strongest
 from softcosine.sources.source import source_from_state
 from softcosine.sources.vectors.approximate import ApproximateSimilarity
 from softcosine.sources.vectors.embedding import EmbeddingSimilarity
@@ -183,6 +184,10 @@ def test_an_engine_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -
         ApproximateSimilarity(inner, "annoy")
     with pytest.raises(InvalidInputError, match="sampled is -1"):
         ApproximateSimilarity(inner, "faiss", sampled=-1)
+    with pytest.raises(InvalidInputError, match="engine is of type int; needed is its name"):
+        ApproximateSimilarity(inner, 3)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match=r"source is of type Strongest.*; engines search"):
+        ApproximateSimilarity(strongest(inner), "faiss")  # type: ignore[arg-type]
     for name, module in PACKAGES.items():
         monkeypatch.setitem(sys.modules, module, None)
         with pytest.raises(MissingDependencyError, match=rf"pip install 'softcosine\[{name}\]'"):

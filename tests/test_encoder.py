@@ -318,8 +318,9 @@ def test_dimensions_may_not_change_between_batches() -> None:
 
 
 def test_settings_that_make_no_sense_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="batch_size is 0"):
-        EncoderSimilarity(Counting(), batch_size=0)
+    for wrong in (0, 2.5):
+        with pytest.raises(InvalidInputError, match=f"batch_size is {wrong}"):
+            EncoderSimilarity(Counting(), batch_size=wrong)  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="model's name, which is not given; add name="):
         EncoderSimilarity(Counting(), cache=tmp_path / "c")
     with pytest.raises(InvalidInputError, match="name is 3, of type int; needed is a string"):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.selection import pair_similarities
 from softcosine.sources.neighbors import Neighbors, StringOrder
+from softcosine.sources.settings import is_whole
 from softcosine.sources.source import SourceState, check_limit
 from softcosine.sources.threads import for_each_chunk
 from softcosine.sources.vectors.embedding import EmbeddingSimilarity
@@ -62,7 +63,7 @@ class ApproximateSimilarity:
     Raises
     ------
     InvalidInputError
-        If there is no such engine, or `sampled` is negative.
+        If there is no such engine, the source has no vectors, or `sampled` is negative.
     MissingDependencyError
         At the first search, if the engine's package is not installed.
 
@@ -84,10 +85,20 @@ class ApproximateSimilarity:
         *,
         sampled: int = 200,
     ) -> None:
-        if sampled < 0:
-            raise InvalidInputError(f"sampled is {sampled}; needed is 0 or more.")
+        if not isinstance(source, EmbeddingSimilarity | EncoderSimilarity):
+            raise InvalidInputError(
+                f"the source is of type {type(source).__name__}; engines search vectors: pass an "
+                "EmbeddingSimilarity or EncoderSimilarity, and join the outcome with others."
+            )
+        if not (is_whole(sampled) and sampled >= 0):
+            raise InvalidInputError(f"sampled is {sampled}; needed is a whole number, 0 or more.")
+        proposer = proposer_by_name(engine) if isinstance(engine, str) else engine
+        if not isinstance(proposer, Proposer):
+            raise InvalidInputError(
+                f"the engine is of type {type(engine).__name__}; needed is its name, or a proposer."
+            )
         self._source = source
-        self._proposer = proposer_by_name(engine) if isinstance(engine, str) else engine
+        self._proposer = proposer
         self._sampled = sampled
         self._recall: float | None = 1.0 if self._proposer.exact else None
         self._prepared: _Prepared | None = None

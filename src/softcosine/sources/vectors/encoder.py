@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from softcosine.errors import InvalidInputError, MissingDependencyError
 from softcosine.sources.neighbors import Neighbors
+from softcosine.sources.settings import is_whole
 from softcosine.sources.source import SourceState
 from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 from softcosine.sources.vectors.encoded_vectors import Encode, EncodedVectors, Progress
@@ -85,7 +86,7 @@ class EncoderSimilarity:
         exponent: float = 4.0,
         progress: Progress | None = None,
     ) -> None:
-        if batch_size < 1:
+        if not (is_whole(batch_size) and batch_size >= 1):
             raise InvalidInputError(f"batch_size is {batch_size}; needed is 1 or more.")
         if name is None and isinstance(model, str):
             name = model

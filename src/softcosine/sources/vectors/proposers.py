@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ _DEVICE_CELLS = 1 << 28  # cosines on a device at a time
 _CPU_CELLS = 1 << 22
 
 
+@runtime_checkable
 class Proposer(Protocol):
     """Proposes columns for rows."""
 

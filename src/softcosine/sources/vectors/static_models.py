@@ -145,6 +145,9 @@ def _pieces_of_tokenizer(path: Path) -> WordPieces:
                 f"the tokenizer is of type {kind}; read is WordPiece. Make a table of words with "
                 "the library that the model comes from, and give it as arrays.",
             )
+        prefix = model.get("continuing_subword_prefix", "##")
+        if not isinstance(prefix, str):
+            raise ValueError(f"continuing_subword_prefix is {prefix!r}")
         added = {token["id"]: token for token in tokenizer.get("added_tokens") or ()}
         tokens = [""] * (1 + max((*model["vocab"].values(), *added), default=-1))
         for token, number in model["vocab"].items():
@@ -153,7 +156,7 @@ def _pieces_of_tokenizer(path: Path) -> WordPieces:
         return WordPieces(
             tokens,
             tokenizer,
-            prefix=model.get("continuing_subword_prefix", "##"),
+            prefix=prefix,
             max_characters=model.get("max_input_chars_per_word", 100),
         )
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
