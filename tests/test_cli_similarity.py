@@ -260,6 +260,18 @@ def test_indefinite_matrices_are_named_and_repaired_on_request(run, folder):
     assert "asymmetric" in run("similarity", "check", "s.matrix")
 
 
+def test_a_word_outside_has_the_same_neighbors_in_a_matrix_and_in_its_index(run, folder):
+    words = ("tea", "tyre", "hot", "sale", "cars")
+    pairs = [f"cocoa,{word},0.{n}" for n, word in enumerate(words, start=4)]
+    (folder / "pairs.csv").write_text("\n".join(pairs) + "\n")
+    built(run, "pairs.csv", "--vocabulary", "docs.jsonl", "--max-neighbors", 3)
+    run("index", "docs.jsonl", "-o", "docs.index", "--similarity", "s.matrix")
+    asked = ("cocoa", "-k", 50, "--json")
+    told = json.loads(run("similarity", "neighbors", "s.matrix", *asked))
+    assert [one["word"] for one in told["neighbors"]] == ["cars", "sale", "hot"]
+    assert told == json.loads(run("terms", "docs.index", *asked))
+
+
 def test_check_finds_an_altered_file(run, folder):
     built(run, "synonyms.txt", "--vocabulary", "docs.jsonl")
     file = folder / "s.matrix" / "matrix" / "data.npy"
@@ -296,6 +308,8 @@ def test_neighbors_are_told_of_words_inside_and_outside(run, folder):
     assert not second["indexed"]
     assert second["neighbors"][0]["word"] == "tea"
     assert "vectors" in run("similarity", "neighbors", "s.matrix", "cocoa", "--origins")
+    (teas,) = run("similarity", "neighbors", "s.matrix", "teas", "--json", "-k", 1).splitlines()
+    assert json.loads(teas) == {**first, "word": "teas"}
     message = run("similarity", "neighbors", "s.matrix", "xyzzyx", code=1)
     assert "its sources do not know it" in message
     built(run, "vectors.txt", "--vocabulary", "docs.jsonl", "--no-source", output="bare.matrix")

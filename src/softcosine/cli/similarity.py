@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from softcosine.cli.asking import Json, Limit
 from softcosine.cli.sources import SOURCES_HELP
-from softcosine.errors import InvalidInputError, UnknownTermError
-
-if TYPE_CHECKING:
-    from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-    from softcosine.sources.source import TermSimilaritySource
+from softcosine.errors import InvalidInputError
 
 __all__ = ["build", "check", "diff", "neighbors", "show"]
 
@@ -205,9 +201,10 @@ def show(
     """
     from softcosine.cli.inspecting import bytes_of
     from softcosine.cli.matrices import show_facts, show_histogram
+    from softcosine.cli.matrix_words import opened_matrix
     from softcosine.cli.showing import print_json
 
-    S = _open(matrix)
+    S = opened_matrix(matrix)
     picture = S.picture()
     if plot is not None:
         picture.save(plot)
@@ -246,16 +243,17 @@ def neighbors(
     A word that the matrix does not have is asked of the sources that are kept with it.
     JSON: word, indexed, and neighbors of word and similarity, with --origins also origin.
     """
+    from softcosine.cli.matrix_words import neighbors_record, opened_with_source
     from softcosine.cli.showing import print_json, show_neighbors
 
-    S, source = _open(matrix), _source(matrix)
+    S, source = opened_with_source(matrix)
     if origins and source is None:
         raise InvalidInputError(
             f"{matrix} keeps no source, so that the origins of its similarities are not known; "
             "build it without --no-source."
         )
     for word in words:
-        record, told = _neighbors(S, source, word, k, origins)
+        record, told = neighbors_record(S, source, word, k, origins)
         if as_json:
             print_json(record)
         else:
@@ -273,6 +271,7 @@ def check(matrix: Matrix, as_json: Json = False) -> None:
     """
     from softcosine.cli.inspecting import bytes_of
     from softcosine.cli.matrices import definiteness_told
+    from softcosine.cli.matrix_words import opened_matrix
     from softcosine.cli.showing import console, duration, print_json, size
     from softcosine.cli.vocabularies import stored_kind
     from softcosine.matrix.definiteness import ROUNDING, shrinking_factor, smallest_eigenvalue
@@ -281,7 +280,7 @@ def check(matrix: Matrix, as_json: Json = False) -> None:
     started = time.perf_counter()
     folder = open_folder(matrix, "index" if stored_kind(matrix) == "index" else "matrix")
     folder.verify()
-    S = _open(matrix)
+    S = opened_matrix(matrix)
     lowest = smallest_eigenvalue(S.to_scipy()) if S.symmetric else None
     definite = S.symmetric and (S.dominant or (lowest is not None and lowest >= -ROUNDING))
     factor = shrinking_factor(S.to_scipy()) if S.symmetric and not definite else 1.0
@@ -324,92 +323,11 @@ def diff(
     and equal, and the first changes of left, right, before, after and kind.
     """
     from softcosine.cli.matrices import difference_record, show_difference
+    from softcosine.cli.matrix_words import opened_matrix
     from softcosine.cli.showing import print_json
 
-    found = _open(before).difference(_open(after), tolerance=tolerance)
+    found = opened_matrix(before).difference(opened_matrix(after), tolerance=tolerance)
     if as_json:
         print_json(difference_record(found, before, after, k))
     else:
         show_difference(found, k)
-
-
-def _open(path: Path) -> TermSimilarityMatrix:
-    """Open a matrix, or that of an index."""
-    from softcosine.cli.vocabularies import stored_kind
-    from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-
-    if stored_kind(path) == "index":
-        from softcosine.index.soft_index import SoftIndex
-
-        return SoftIndex.open(path).S
-    return TermSimilarityMatrix.load(path)
-
-
-def _source(path: Path) -> TermSimilaritySource | None:
-    """Open the source that is kept with a matrix, or with an index."""
-    from softcosine.cli.vocabularies import stored_kind
-    from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-
-    if stored_kind(path) == "index":
-        from softcosine.index.soft_index import SoftIndex
-
-        return SoftIndex.open(path).source
-    return TermSimilarityMatrix.load_source(path)
-
-
-def _neighbors(
-    S: TermSimilarityMatrix,
-    source: TermSimilaritySource | None,
-    word: str,
-    k: int,
-    origins: bool,
-) -> tuple[dict[str, Any], list[str]]:
-    """Return a word's neighbours as ``--json`` prints them, and where each comes from."""
-    term = _term(S, word)
-    if term is not None:
-        asked = S.representatives[S.vocabulary.index(term)]
-        found = [
-            (S.representatives[S.vocabulary.index(other)], similarity)
-            for other, similarity in S.neighbors(term, k=k)
-        ]
-    else:
-        from softcosine.matrix.outside import outside_rows
-        from softcosine.text.words import normalize
-
-        asked = word if source is not None and source.knows([word])[0] else normalize(word)
-        if source is None or not source.knows([asked])[0]:
-            raise UnknownTermError(
-                f"{word!r} is not among the {len(S)} terms of the matrix"
-                + (
-                    ", and no source is kept with it."
-                    if source is None
-                    else ", and its sources do not know it."
-                )
-            )
-        (row,) = outside_rows(S, [asked], source)
-        others = (S.representatives[i] for i in row.terms.tolist())
-        pairs = zip(others, row.similarities.tolist(), strict=True)
-        found = sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:k]
-    record: dict[str, Any] = {"word": word, "indexed": term is not None}
-    record["neighbors"] = [{"word": other, "similarity": value} for other, value in found]
-    if not origins or source is None:
-        return record, [""] * len(found)
-    from softcosine.sources.provenance import origins as origins_of
-
-    told = origins_of(source, [asked] * len(found), [other for other, _ in found])
-    for one, origin in zip(record["neighbors"], told, strict=True):
-        one["origin"] = origin.to_dict()
-    return record, [str(origin) for origin in told]
-
-
-def _term(S: TermSimilarityMatrix, word: str) -> str | None:
-    """Return the term that a word means: itself, normalised, or what it is a form of."""
-    from softcosine.text.words import normalize
-
-    for candidate in (word, normalize(word)):
-        if candidate in S.vocabulary:
-            return candidate
-    for term, forms in zip(S.vocabulary.terms, S.vocabulary.forms or (), strict=False):
-        if normalize(word) in forms:
-            return term
-    return None
