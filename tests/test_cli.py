@@ -132,11 +132,19 @@ def test_sources_of_every_kind_and_decisions_are_joined(run, source_file, tmp_pa
 
 def test_decisions_alone_stand_above_the_default(run, source_file, tmp_path):
     pins = tmp_path / "pins.txt"
-    pins.write_text("tea = tyre 0.25\n")
-    run("index", source_file, "-o", tmp_path / "a.index", "--decisions", pins)
+    pins.write_text("tea = tyre 0.25\nnyc ! E99\n")
+    shown = run("index", source_file, "-o", tmp_path / "a.index", "--decisions", pins)
+    assert "Decided about, but not in the vocabulary: nyc, E99." in " ".join(shown.split())
     assert "pinned 0.25" in run("terms", tmp_path / "a.index", "tea", "--origins")
     note = json.loads(run("info", tmp_path / "a.index", "--json"))["note"]
-    assert note.endswith("One decision of a person comes before them.")
+    assert note.endswith("2 decisions of a person come before them.")
+    pins.write_text("".join(f"tea = word{i}\n" for i in range(7)))
+    shown = run(
+        "similarity", "build", "english", "--vocabulary", tmp_path / "a.index",
+        "--decisions", pins, "-o", tmp_path / "a.matrix",
+    )  # fmt: skip
+    told = "not in the vocabulary: word0, word1, word2, word3, word4 and 2 more."
+    assert told in " ".join(shown.split())
 
 
 def test_an_index_is_not_overwritten_unasked(run, source_file, folder, tmp_path):

@@ -22,6 +22,8 @@ from softcosine.sources.constraints.decisions import (
     without,
 )
 from softcosine.sources.source import TermSimilaritySource, register_source, source_from_state
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.corpus import analyze
 from softcosine.text.vocabulary import Vocabulary
 from tables import TERMS, Table, drawn, square
 from toys import SavableToySource, ToySource
@@ -306,3 +308,21 @@ def test_under_stemming_decisions_reach_every_form() -> None:
     assert decisions.for_vocabulary(Vocabulary(["tyre"])) is decisions
     clashing = Decisions.of(pinned={("hot", "x"): 0.5}, isolated=["hotter"])
     assert clashing.for_vocabulary(vocabulary).lines == clashing.lines
+
+
+def test_decisions_reach_terms_by_forms_that_no_text_has() -> None:
+    analyzer = Analyzer("english", max_ngram=2)
+    texts = ["automobiles and cafés", "trucks", "the new york automobiles"]
+    vocabulary = analyze(texts, analyzer=analyzer).vocabulary
+    decisions = Decisions.of(
+        pinned={("automobile", "Truck"): 0.9, ("New Yorks", "cafe\u0301"): 0.5},
+        forbidden=[("automobile", "nyc")],
+        isolated=["?!"],
+    )
+    source = decided(ToySource({}), decisions.for_vocabulary(vocabulary, analyzer=analyzer))
+    left, right = ["automobiles", "new york"], ["trucks", "cafés"]
+    assert source.similarities(left, right).tolist() == pytest.approx([0.9, 0.5])
+    assert decisions.words_outside(vocabulary, analyzer=analyzer) == ("nyc", "?!")
+    assert set(decisions.words_outside(vocabulary)) > {"nyc", "automobile", "New Yorks"}
+    plain = Vocabulary(["tyre", "Hot"])
+    assert Decisions.of(pinned={("TYRE", "hot"): 1.0}).words_outside(plain) == ()

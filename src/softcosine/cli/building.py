@@ -63,7 +63,12 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
 
     What is wrong with the arguments is found out before anything is read or learned.
     """
-    from softcosine.cli.sources import check_sources, decisions_in, finished_source
+    from softcosine.cli.sources import (
+        check_sources,
+        decisions_in,
+        finished_source,
+        words_outside,
+    )
     from softcosine.matrix.kept import KeptAnswers
     from softcosine.matrix.rules import Rules
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -94,7 +99,9 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
         )
     corpus = _corpus(plan, report)
     source, note = _source(plan, corpus, report)
-    source = finished_source(source, decisions, corpus.vocabulary, guard=plan.guard)
+    source = finished_source(
+        source, decisions, corpus.vocabulary, analyzer=corpus.analyzer, guard=plan.guard
+    )
     folder = (
         plan.output.absolute().parent / f".{plan.output.name}.building" if plan.resume else None
     )
@@ -127,7 +134,8 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
         KeptAnswers(folder).remove()
     if not len(S):
         note = note or "There are no words to find similarities for."
-    return S, " ".join(filter(None, (note, _indefinite(S))))
+    outside = words_outside(decisions, corpus.vocabulary, analyzer=corpus.analyzer)
+    return S, " ".join(filter(None, (note, outside, _indefinite(S))))
 
 
 def document_limit(given: str) -> int | float:

@@ -121,7 +121,7 @@ def index(
     _check_one_similarity(plain=plain, source=source, similarity=similarity)
     _check_one_similarity(plain=plain, decisions=decisions, similarity=similarity)
 
-    from softcosine.cli.sources import check_sources, decisions_in
+    from softcosine.cli.sources import check_sources, decisions_in, words_outside
 
     check_sources(source or [], join)
     decided = decisions_in(decisions)
@@ -181,7 +181,9 @@ def index(
             made.note = made.note or note
         report("writing", 0, None)
         made.save(output, overwrite=overwrite)
-    _show(made, output, time.perf_counter() - started, as_json)
+    outside = words_outside(decided, made.vocabulary, analyzer=made.analyzer)
+    note = " ".join(filter(None, (made.note, outside)))
+    _show(made, note, output, time.perf_counter() - started, as_json)
 
 
 def _check_one_similarity(**given: Any) -> None:
@@ -231,7 +233,7 @@ def _named(
         )
         source, note = chosen.source, chosen.note
     if texts is not None:
-        source = finished_source(source, decisions, texts.vocabulary)
+        source = finished_source(source, decisions, texts.vocabulary, analyzer=options["analyzer"])
     if decisions is not None:
         n = len(decisions)
         told = "One decision of a person comes" if n == 1 else f"{n} decisions of a person come"
@@ -239,7 +241,7 @@ def _named(
     return {**options, "source": source}, note
 
 
-def _show(made: Any, output: Path, seconds: float, as_json: bool) -> None:
+def _show(made: Any, note: str, output: Path, seconds: float, as_json: bool) -> None:
     from softcosine.cli.calling import program
     from softcosine.cli.inspecting import bytes_of
     from softcosine.cli.showing import console, duration, print_json, size
@@ -253,7 +255,7 @@ def _show(made: Any, output: Path, seconds: float, as_json: bool) -> None:
                 "terms": len(made.vocabulary),
                 "bytes": n_bytes,
                 "seconds": seconds,
-                "note": made.note,
+                "note": note,
             }
         )
         return
@@ -262,6 +264,6 @@ def _show(made: Any, output: Path, seconds: float, as_json: bool) -> None:
         f"Indexed {len(made):,} documents of {len(made.vocabulary):,} terms in "
         f"{duration(seconds)}: {output} ({size(n_bytes)})."
     )
-    if made.note:
-        out.print(made.note, style="dim")
+    if note:
+        out.print(note, style="dim")
     out.print(f'Ask it: {program()} search {output} "your words" --explain', style="dim")

@@ -15,6 +15,7 @@ from softcosine.errors import InvalidInputError, MalformedFileError
 if TYPE_CHECKING:
     from softcosine.sources.constraints.decision_list import Decisions
     from softcosine.sources.source import TermSimilaritySource
+    from softcosine.text.analyzer import Analyzer
     from softcosine.text.corpus import AnalyzedTexts
     from softcosine.text.vocabulary import Vocabulary
 
@@ -27,6 +28,7 @@ __all__ = [
     "finished_source",
     "joined_source",
     "learn_from_texts",
+    "words_outside",
 ]
 
 Progress = Callable[[str, int, "int | None"], None]
@@ -148,6 +150,7 @@ def finished_source(
     decisions: Decisions | None,
     vocabulary: Vocabulary,
     *,
+    analyzer: Analyzer | None,
     guard: bool = True,
 ) -> TermSimilaritySource:
     """Put the guard above a source, and a person's decisions above the guard."""
@@ -158,7 +161,18 @@ def finished_source(
         return whole
     from softcosine.sources.constraints.decisions import decided
 
-    return decided(whole, decisions.for_vocabulary(vocabulary))
+    return decided(whole, decisions.for_vocabulary(vocabulary, analyzer=analyzer))
+
+
+def words_outside(
+    decisions: Decisions | None, vocabulary: Vocabulary, *, analyzer: Analyzer | None
+) -> str:
+    """Say what words were decided about that the vocabulary does not have, if any."""
+    words = () if decisions is None else decisions.words_outside(vocabulary, analyzer=analyzer)
+    if not words:
+        return ""
+    more = f" and {len(words) - _NAMED:,} more" if len(words) > _NAMED else ""
+    return f"Decided about, but not in the vocabulary: {', '.join(words[:_NAMED])}{more}."
 
 
 def _calibrated(
@@ -392,4 +406,5 @@ def _looks_like_vectors(path: Path) -> bool:
 
 
 _LOOKED_AT = 10  # lines
+_NAMED = 5  # words
 _NUMBER = re.compile(rb"[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan|inf)", re.IGNORECASE)

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 from softcosine.errors import InvalidInputError
 from softcosine.sources.settings import is_number, is_pair
+from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["Contradiction", "Decision", "Decisions", "find_contradiction"]
@@ -256,28 +257,33 @@ class Decisions:
             if line.other is not None and line.verdict[0] == "pinned" and line.verdict[1] > 0.0
         }
 
-    def for_vocabulary(self, vocabulary: Vocabulary) -> Decisions:
+    def for_vocabulary(
+        self, vocabulary: Vocabulary, *, analyzer: Analyzer | None = None
+    ) -> Decisions:
         """Return the decisions carried over to all forms of the words, under stemming.
 
         A source is asked about a term by its most frequent form. So that what is decided about
         *tyre* holds for the term that *tyres* shows, a decision about a form is one about every
         form of its term. What is decided about a form itself comes first, then what was decided
         earlier.
+
+        Parameters
+        ----------
+        vocabulary : Vocabulary
+        analyzer : Analyzer, optional
+            What the terms were made by. With it, words also reach the terms that it makes of them,
+            though they are no form that the texts have.
         """
-        if vocabulary.forms is None:
+        if vocabulary.forms is None and analyzer is None:
             return self
-        forms: dict[str, set[str]] = {}
-        for term, own in zip(vocabulary.terms, vocabulary.forms, strict=True):
-            words = {word.casefold() for word in (*own, term)}
-            for word in words:
-                forms.setdefault(word, set()).update(words)
+        forms = _Forms(vocabulary, analyzer)
         lines = list(self.lines)
         taken = {line.key for line in lines}
         pinned = {word for line in lines if line.verdict[0] == "pinned" for word in line.key}
         isolated = {line.word.casefold() for line in lines if line.verdict[0] == "isolated"}
         for line in self.lines:
-            others = [None] if line.other is None else sorted(_forms(line.other, forms))
-            for word in sorted(_forms(line.word, forms)):
+            others = [None] if line.other is None else sorted(forms.of(line.other))
+            for word in sorted(forms.of(line.word)):
                 for other in others:
                     if word == other:
                         continue
@@ -296,15 +302,48 @@ class Decisions:
                         isolated.add(word)
         return Decisions(tuple(lines))
 
+    def words_outside(
+        self, vocabulary: Vocabulary, *, analyzer: Analyzer | None = None
+    ) -> tuple[str, ...]:
+        """Return the words that `for_vocabulary` carries over to no term, in order, each once."""
+        forms = _Forms(vocabulary, analyzer)
+        words = (word for line in self.lines for word in (line.word, line.other) if word)
+        return tuple(word for word in dict.fromkeys(words) if not forms.in_vocabulary(word))
+
+
+class _Forms:
+    """Which words show the same term; all casefolded."""
+
+    def __init__(self, vocabulary: Vocabulary, analyzer: Analyzer | None) -> None:
+        self._analyzer = analyzer
+        self._words: dict[str, set[str]] = {}
+        stemmed = vocabulary.forms or ((),) * len(vocabulary)
+        for term, forms in zip(vocabulary.terms, stemmed, strict=True):
+            words = {word.casefold() for word in (*forms, term)}
+            for word in words:
+                self._words.setdefault(word, set()).update(words)
+
+    def _found(self, word: str) -> set[str]:
+        found = self._words.get(word.casefold())
+        if found is None and self._analyzer is not None:
+            kept = [one for one in self._analyzer.words(word) if self._analyzer.keeps(one)]
+            term = " ".join(self._analyzer.stem(kept))
+            found = self._words.get(term.casefold()) if term else None
+        return found or set()
+
+    def in_vocabulary(self, word: str) -> bool:
+        """Whether a word shows some term."""
+        return bool(self._found(word))
+
+    def of(self, word: str) -> set[str]:
+        """Return the words that show the term that a word shows, itself included."""
+        return self._found(word) | {word.casefold()}
+
 
 def _pair(given: tuple[str, str]) -> tuple[str, str]:
     if not is_pair(given):
         raise InvalidInputError(f"{given!r} is no pair of words; give two: ('hot', 'cold').")
     return given
-
-
-def _forms(word: str, forms: Mapping[str, set[str]]) -> set[str]:
-    return forms.get(word.casefold(), set()) | {word.casefold()}
 
 
 def _quoted(word: str) -> str:
