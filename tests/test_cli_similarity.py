@@ -386,6 +386,7 @@ def test_a_matrix_of_quite_other_words_is_refused(run, folder):
         (["wordnt", "V"], 2, "the source 'wordnt' is not understood. A source is one of the names"),
         # Wrong names are found before documents are looked for.
         (["wordnt", "--vocabulary", "nowhere.txt"], 2, "the source 'wordnt' is not understood"),
+        (["vectors:no.vec", "--vocabulary", "nowhere.txt"], 1, "there is no file no.vec, which"),
         (["V", "--join", "best"], 2, "no join 'best'"),
         (["V", "--threshold", "0.5"], 2, "of vectors, and no source is named"),
         (["V", "--calibrate"], 2, "--calibrate is of sources that are named"),

@@ -337,6 +337,7 @@ _PREFIXES: dict[str, _Maker] = {
 }
 _KINDS: dict[str, _Maker] = {**_NAMES, **_PREFIXES}
 _LEARNED = ("texts", "association", "second-order", "regression")
+_OF_FILES = ("vectors", "synonyms", "wordnet")
 _OF_COSINES = ("english", "texts", "vectors", "model", "encoder")
 
 JOINS = {"strongest": "strongest", "mean": "mean", "noisy-or": "noisy_or", "first": "first"}
@@ -356,6 +357,8 @@ def _told(name: str) -> tuple[str, str]:
         return name, ""
     prefix, colon, place = name.partition(":")
     if colon and prefix in _PREFIXES and place:
+        if prefix in _OF_FILES and not Path(place).exists():
+            raise FileNotFoundError(f"there is no file {place}, which {name} names.")
         return prefix, place
     path = Path(name)
     if not path.exists():
