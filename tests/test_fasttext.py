@@ -29,8 +29,10 @@ def ngrams(word: str, min_n: int, max_n: int) -> Iterator[str]:
     marked = f"<{word}>"
     for start in range(len(marked)):
         for n in range(max(min_n, 1), max_n + 1):
-            if start + n <= len(marked) and marked[start : start + n] not in ("<", ">"):
-                yield marked[start : start + n]
+            stop = start + n
+            boundary_mark = n == 1 and (start == 0 or stop == len(marked))
+            if stop <= len(marked) and not boundary_mark:
+                yield marked[start:stop]
 
 
 def hashed(ngram: str) -> int:
