@@ -253,6 +253,15 @@ def test_pieces_may_have_scales(tmp_path: Path) -> None:
         read_vectors(path)
 
 
+def test_vectors_of_pieces_that_are_no_matrix_are_refused() -> None:
+    with pytest.raises(InvalidInputError, match="different numbers of components"):
+        EmbeddingSimilarity.from_tokens(["un", "##able"], [[1.0, 2.0], [1.0]])
+    with pytest.raises(InvalidInputError, match=r"shape \(2,\)"):
+        EmbeddingSimilarity.from_tokens(["un", "##able"], [1.0, 2.0])
+    with pytest.raises(InvalidInputError, match="2 pieces but 1 vectors"):
+        EmbeddingSimilarity.from_tokens(["un", "##able"], [[1.0, 2.0]])
+
+
 def test_sums_beyond_the_range_of_float32_keep_their_direction() -> None:
     pieces = WordPieces(["un", "##able"])
     source = EmbeddingSimilarity.of_table(

@@ -13,7 +13,7 @@ from softcosine.kernels.selection import unit_rows
 from softcosine.sources.vectors.components import without_components
 from softcosine.sources.vectors.subwords import Subwords
 from softcosine.sources.vectors.word_pieces import WordPieces
-from softcosine.sources.vectors.word_vectors import WordVectors, in_float32
+from softcosine.sources.vectors.word_vectors import WordVectors, as_matrix, in_float32
 
 __all__ = ["ComposedVectors", "Composer"]
 
@@ -86,12 +86,7 @@ class ComposedVectors:
         weights: ArrayLike | None = None,
         rows: ArrayLike | None = None,
     ) -> None:
-        matrix = np.asarray(vectors)
-        if matrix.ndim != 2 or matrix.dtype.kind not in "iuf":
-            raise InvalidInputError(
-                f"vectors have the shape {matrix.shape} and type {matrix.dtype}; needed are "
-                "numbers, (n_pieces, dimensions)."
-            )
+        matrix = as_matrix(vectors)
         n_pieces = composer.n_pieces
         self._rows = None if rows is None else np.asarray(rows).astype(np.int64)
         self._weights = None if weights is None else np.asarray(weights).astype(np.float32)

@@ -13,7 +13,7 @@ from softcosine.kernels.selection import unit_rows
 from softcosine.sources.vectors.components import without_components
 from softcosine.text.packing import pack_strings, unpack_strings
 
-__all__ = ["WordVectors", "checked_scales", "folded_words", "in_float32"]
+__all__ = ["WordVectors", "as_matrix", "checked_scales", "folded_words", "in_float32"]
 
 # Kept as they are; every other number type becomes float32.
 _COMPACT = (np.int8, np.float16, np.float32)
@@ -64,7 +64,7 @@ class WordVectors:
         weights: ArrayLike | None = None,
         rows: ArrayLike | None = None,
     ) -> None:
-        given = _matrix(vectors)
+        given = as_matrix(vectors)
         numbers = np.arange(len(given), dtype=np.int32)
         if rows is not None:
             numbers = np.asarray(rows, dtype=np.int32)
@@ -217,7 +217,7 @@ def _checked_words(words: Sequence[str]) -> Sequence[str]:
     return checked
 
 
-def _matrix(vectors: ArrayLike) -> NDArray[Any]:
+def as_matrix(vectors: ArrayLike) -> NDArray[Any]:
     """Vectors as a matrix of numbers."""
     try:
         matrix = np.asarray(vectors)
@@ -229,7 +229,7 @@ def _matrix(vectors: ArrayLike) -> NDArray[Any]:
         matrix = np.zeros((0, 0), np.float32)
     if matrix.ndim != 2:
         raise InvalidInputError(
-            f"vectors have the shape {matrix.shape}; needed is (n_words, dimensions)."
+            f"vectors have the shape {matrix.shape}; needed is (n_vectors, dimensions)."
         )
     if matrix.dtype.kind not in "biuf":
         raise InvalidInputError(f"vectors are of type {matrix.dtype}; needed are real numbers.")
