@@ -480,10 +480,10 @@ def test_endings_and_kinds_tell_what_a_source_is(tmp_path):
     for name, kind in (("a.vec", "vectors"), ("a.npz", "vectors"), ("a.csv.gz", "synonyms")):
         (tmp_path / name).write_text("x")
         assert _told(str(tmp_path / name))[0] == kind
-    assert _told("synonyms:a.vec") == ("synonyms", "a.vec")
+    assert _told(f"synonyms:{tmp_path}/a.vec") == ("synonyms", f"{tmp_path}/a.vec")
     assert _told("wordnet") == ("wordnet", "")
-    assert _told("wordnet:/usr/share/wordnet") == ("wordnet", "/usr/share/wordnet")
     (tmp_path / "wn").mkdir()
+    assert _told(f"wordnet:{tmp_path}/wn") == ("wordnet", f"{tmp_path}/wn")
     (tmp_path / "wn" / "data.noun").write_text("")
     assert _told(str(tmp_path / "wn"))[0] == "wordnet"
 
