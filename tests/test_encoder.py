@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import multiprocessing
 import os
+import pickle
 import signal
 import sqlite3
 import subprocess
@@ -348,6 +350,14 @@ def test_what_is_saved_needs_no_model() -> None:
     empty = source_from_state(EncoderSimilarity(Counting()).state())
     assert not empty.knows(TERMS).any()
     assert len(empty.neighbors(TERMS, TERMS, max_neighbors=2).indices) == 0
+
+
+def test_copies_go_on_alone(tmp_path: Path) -> None:
+    source = EncoderSimilarity(Counting(), cache=tmp_path / "c", name="m").encode(TERMS[:3])
+    for copied in (copy.deepcopy(source), pickle.loads(pickle.dumps(source))):
+        assert copied.words == source.words
+        assert copied.encode(TERMS).knows(TERMS).all()
+    assert len(source) == 3
 
 
 def test_a_named_model_without_its_package_says_what_to_install(

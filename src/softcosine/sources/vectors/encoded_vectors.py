@@ -61,6 +61,14 @@ class EncodedVectors:
         self._vectors = np.zeros((0, 0), np.float32)  # room for more than there are
         self._lock = threading.Lock()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__ if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+        self._lock = threading.Lock()
+
     @property
     def words(self) -> tuple[str, ...]:
         """Terms that have been asked for and have a vector."""

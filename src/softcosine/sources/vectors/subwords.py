@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.subwords import hash_ngrams
-from softcosine.sources.vectors.word_vectors import folded_words
+from softcosine.sources.vectors.word_vectors import checked_words, folded_words
 from softcosine.text.packing import pack_strings, unpack_strings
 
 __all__ = ["Subwords"]
@@ -38,7 +38,7 @@ class Subwords:
     Raises
     ------
     InvalidInputError
-        If the lengths of n-grams or the number of buckets make no sense.
+        If the lengths of n-grams or the number of buckets make no sense, or a word is no string.
     """
 
     __slots__ = ("_folded", "_found", "_max_n", "_min_n", "_n_buckets", "_n_words", "words")
@@ -54,6 +54,7 @@ class Subwords:
             )
         if max_n and n_buckets < 1:
             raise InvalidInputError(f"there are {n_buckets} buckets of n-grams; needed is one.")
+        words = checked_words(words)
         self._n_words = len(words)
         self._min_n = int(min_n)
         self._max_n = int(max_n)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
+from softcosine.sources.vectors.word_vectors import checked_words
 from softcosine.text.packing import pack_strings, unpack_strings
 
 __all__ = ["BERT_UNCASED", "WordPieces", "has_word_pieces"]
@@ -62,7 +63,7 @@ class WordPieces:
     Raises
     ------
     InvalidInputError
-        If the tokenizer has a step that is not known here.
+        If the tokenizer has a step that is not known here, or a token is no string.
     """
 
     __slots__ = (
@@ -89,7 +90,7 @@ class WordPieces:
         self._cut = _pre_tokenizer(self._tokenizer["pre_tokenizer"])
         self._prefix = prefix
         self._max_characters = int(max_characters)
-        self._tokens = tuple(tokens)
+        self._tokens = tuple(checked_words(tokens))
         found: dict[str, int] = {}
         for number, token in enumerate(self._tokens):
             if token and not _SPECIAL.fullmatch(token):

@@ -13,7 +13,14 @@ from softcosine.kernels.selection import unit_rows
 from softcosine.sources.vectors.components import without_components
 from softcosine.text.packing import pack_strings, unpack_strings
 
-__all__ = ["WordVectors", "as_matrix", "checked_scales", "folded_words", "in_float32"]
+__all__ = [
+    "WordVectors",
+    "as_matrix",
+    "checked_scales",
+    "checked_words",
+    "folded_words",
+    "in_float32",
+]
 
 # Kept as they are; every other number type becomes float32.
 _COMPACT = (np.int8, np.float16, np.float32)
@@ -68,7 +75,7 @@ class WordVectors:
         numbers = np.arange(len(given), dtype=np.int32)
         if rows is not None:
             numbers = np.asarray(rows, dtype=np.int32)
-        words = _checked_words(words)
+        words = checked_words(words)
         if len(words) != len(numbers):
             raise InvalidInputError(
                 f"there are {len(words)} words but {len(numbers)} vectors; give one for each."
@@ -200,7 +207,7 @@ class WordVectors:
         )
 
 
-def _checked_words(words: Sequence[str]) -> Sequence[str]:
+def checked_words(words: Sequence[str]) -> Sequence[str]:
     """Words that are strings."""
     if isinstance(words, str):
         raise InvalidInputError("words are one string; wrap it in a list.")
