@@ -388,6 +388,8 @@ def test_wordnets_in_xml_are_read(tmp_path: Path, pack: Callable[[bytes], bytes]
         ('"hypernym" target="toy-10-n"', '"hypernym" target="x"', 19, "the target x of toy-40-n"),
         ('id="s2" synset', 'id="s2" set', 9, "the element Sense has no synset"),
         ('"toy-10-n"/></LexicalEntry>', '"toy-10-n"/>', 22, "cannot be read as XML"),
+        ("UTF-8", "UTF-9", 1, "cannot be read as XML: unknown encoding: UTF-9"),
+        ("UTF-8", "shift_jis", 1, "cannot be read as XML: multi-byte encodings"),
     ],
 )
 def test_malformed_xml_is_refused_by_line(
@@ -540,6 +542,10 @@ def test_a_wordnet_without_synsets_and_a_damaged_archive_are_refused(
     archive.write_bytes(content)
     with pytest.raises(MalformedFileError, match=r"data\.noun, line .*: cannot be read: Bad CRC"):
         read_wordnet(archive)
+    for found, put in ((b"data.noun", b"date.noun"), (b"PK\x03\x04", b"PK\x03\x05")):
+        archive.write_bytes(content.replace(found, put, 1))
+        with pytest.raises(MalformedFileError, match=r"wordnet\.zip: the archive cannot be read"):
+            read_wordnet(archive)
     for file in folder.iterdir():
         file.write_text("  1 The licence.\n")
     with pytest.raises(MalformedFileError, match="dict: the files hold no synsets"):

@@ -190,13 +190,17 @@ def _open_all(place: Path, stack: ExitStack) -> dict[str, IO[str]]:
             elif packed.is_file():
                 raw = cast(IO[bytes], stack.enter_context(gzip.GzipFile(packed)))
                 files[name] = stack.enter_context(io.TextIOWrapper(raw, encoding="utf-8"))
-    elif zipfile.is_zipfile(place):
+        return files
+    try:
         archive = stack.enter_context(zipfile.ZipFile(place))
         for inner in archive.namelist():
             name = inner.rpartition("/")[2]
             if name in wanted:
                 raw = stack.enter_context(archive.open(inner))
                 files[name] = stack.enter_context(io.TextIOWrapper(raw, encoding="utf-8"))
+    # A password is a RuntimeError, what zipfile does not support a NotImplementedError of these.
+    except (zipfile.BadZipFile, RuntimeError, OSError, ValueError, zlib.error) as error:
+        raise MalformedFileError(place, f"the archive cannot be read: {error}") from None
     return files
 
 

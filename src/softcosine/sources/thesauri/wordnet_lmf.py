@@ -38,6 +38,11 @@ _OPENERS: dict[bytes, Callable[[IO[bytes]], Any]] = {
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
     b"\xfd7": lzma.LZMAFile,
 }
+# What compressed files and XML that are damaged raise; the last two of encodings.
+_UNREADABLE = (
+    *(expat.ExpatError, EOFError, OSError, lzma.LZMAError, zlib.error),
+    *(LookupError, ValueError),
+)
 
 Progress = Callable[[int, int], None]
 
@@ -143,7 +148,9 @@ def read_lmf(
                 if progress is not None:
                     progress(raw.tell(), total)
             handler.parser.Parse(b"", True)
-        except (expat.ExpatError, EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+        except MalformedFileError:
+            raise
+        except _UNREADABLE as error:
             raise MalformedFileError(
                 path, f"cannot be read as XML: {error}", line=handler.parser.CurrentLineNumber
             ) from None
