@@ -15,6 +15,7 @@ from softcosine.matrix.outside import outside_rows, outside_similarities
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.constraints.decisions import pinned, without
 from softcosine.space.measures import soft_cosine_similarity
+from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from toys import ToySource
 
@@ -74,6 +75,23 @@ def test_a_pair_stays_pinned_whatever_else_is_decided():
     assert S.similarity("hub", "wd") == np.float32(0.9)
     assert S.similarity("hub", "we") == 0.0
     assert S.similarity("hub", "wb") < 0.5
+
+
+def test_decisions_of_an_index_hold_for_all_forms_of_a_word():
+    texts = ["dogs chase dogs", "beagles are small", "tea is hot"]
+    source = ToySource({("dogs", "beagles"): 0.25, ("dogs", "tea"): 0.5, ("cocoa", "dogs"): 0.5})
+    decided = without(
+        pinned(source, {("dog", "beagle"): 0.75, ("cocoa", "dog"): 0.5}), [("dog", "teas")]
+    )
+    index = SoftIndex.from_texts(texts, source=decided, analyzer=Analyzer("english"))
+    assert index.neighbors("dog") == [("beagles", 0.75)]
+    assert index.neighbors("cocoa") == [("dogs", 0.5)]
+    # A vocabulary alone does not tell what "beagle" would become, but it knows its own words.
+    decided = without(pinned(source, {("dog", "beagles"): 0.75}), [("dog", "tea")])
+    S = TermSimilarityMatrix.from_source(decided, index.vocabulary)
+    assert S.neighbors("dog") == [("beagl", 0.75)]
+    small = TermSimilarityMatrix.from_source(decided, Vocabulary(["tea"], forms=[["tea"]]))
+    assert small.extend(index.vocabulary, decided).neighbors("dog") == [("beagl", 0.75)]
 
 
 def test_rows_are_refused_before_the_source_is_asked():

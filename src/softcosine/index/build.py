@@ -19,6 +19,7 @@ from softcosine.matrix.term_similarity_matrix import (
     checked_similarity,
     checked_source,
 )
+from softcosine.sources.constraints.decisions import DecidedSimilarity
 from softcosine.sources.constraints.guard import guarded
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.sources.vectors.english import english_share
@@ -92,6 +93,8 @@ def build(
             _logger.info(note)
         else:
             source = guarded(source)
+            if isinstance(source, DecidedSimilarity):
+                source = source.for_vocabulary(vocabulary, analyzer=rules)
         tell("finding similar terms", 0, None)
         S = TermSimilarityMatrix.from_source(
             source, vocabulary, max_neighbors=max_neighbors,

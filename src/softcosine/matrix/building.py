@@ -20,12 +20,13 @@ from softcosine.matrix.kept import KeptAnswers
 from softcosine.matrix.representatives import representatives
 from softcosine.matrix.restriction import Restricted
 from softcosine.matrix.rules import Order, Rules, column_order
+from softcosine.sources.constraints.decisions import DecidedSimilarity
 from softcosine.sources.constraints.guard import guarded as with_guard
 from softcosine.sources.source import Neighbors, TermSimilaritySource
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.version import __version__
 
-__all__ = ["Built", "build", "described", "extend", "guarded"]
+__all__ = ["Built", "build", "described", "extend", "prepared"]
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
@@ -146,10 +147,18 @@ def extend(
     return Built(S, words, made, scales)
 
 
-def guarded(source: TermSimilaritySource, guard: bool) -> TermSimilaritySource:
-    """Return the source, checked, and guarded if that is wanted and it is not yet."""
-    checked_source(source)
-    return with_guard(source) if guard else source
+def prepared(
+    source: TermSimilaritySource, vocabulary: Vocabulary, *, guard: bool
+) -> TermSimilaritySource:
+    """Return the source as it is asked about a vocabulary.
+
+    It is checked, guarded if that is wanted and it is not yet, and what a person has decided about
+    a word holds for all forms of its term.
+    """
+    checked = with_guard(checked_source(source)) if guard else checked_source(source)
+    if isinstance(checked, DecidedSimilarity):
+        return checked.for_vocabulary(vocabulary)
+    return checked
 
 
 def described(source: TermSimilaritySource) -> str:

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, eye_array
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.matrix import definiteness
 from softcosine.matrix.answers import Progress, checked_source
-from softcosine.matrix.building import build, extend, guarded
+from softcosine.matrix.building import build, extend, prepared
 from softcosine.matrix.difference import MatrixDifference, difference
 from softcosine.matrix.entries import Entries, asymmetry
 from softcosine.matrix.picture import MatrixPicture, picture_of
@@ -96,7 +96,8 @@ class TermSimilarityMatrix(Entries):
         ----------
         source : TermSimilaritySource
             Asked for neighbours inside the vocabulary only, so that others never use up a column's
-            limit; a column is filled to it while there are neighbours with room.
+            limit; a column is filled to it while there are neighbours with room. What a person has
+            decided about a word holds for all forms of its term.
         vocabulary : Vocabulary
         max_neighbors : int, optional
             Most off-diagonal entries in a column. 100 by default, 10 for a source that was learned
@@ -130,14 +131,13 @@ class TermSimilarityMatrix(Entries):
             If a setting is unknown, rows are to be balanced or made definite, the source breaks
             its promises, or it cannot be saved and so not be resumed.
         """
-        source = guarded(source, guard)
+        source = prepared(source, checked_vocabulary(vocabulary), guard=guard)
         limit = usual_neighbors(source) if max_neighbors is None else max_neighbors
         rules = Rules(limit, min_similarity, strategy)
         if rules.strategy == "rows" and (balanced or definite):
             raise asymmetry("balancing" if balanced else "making it definite")
         made = build(
-            source, checked_vocabulary(vocabulary), rules, order, balanced=balanced,
-            progress=progress, resume=resume,
+            source, vocabulary, rules, order, balanced=balanced, progress=progress, resume=resume,
         )  # fmt: skip
         matrix = cls(
             made.S, vocabulary, representatives=made.words, settings=made.settings,
@@ -301,7 +301,7 @@ class TermSimilarityMatrix(Entries):
                 f"{lacking[0]!r}; it must hold the old terms and the new ones. Leave terms out by "
                 "restricted()."
             )
-        source = guarded(source, guard)
+        source = prepared(source, vocabulary, guard=guard)
         rules = Rules.from_settings(
             self.settings, symmetric=self.symmetric, usual=usual_neighbors(source)
         )

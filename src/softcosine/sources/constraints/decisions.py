@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,10 @@ from softcosine.sources.source import (
     usual_neighbors,
 )
 from softcosine.text.packing import pack_strings, unpack_strings
+
+if TYPE_CHECKING:
+    from softcosine.text.analyzer import Analyzer
+    from softcosine.text.vocabulary import Vocabulary
 
 __all__ = [
     "DecidedSimilarity",
@@ -108,6 +112,21 @@ class DecidedSimilarity:
     def decisions(self) -> Decisions:
         """What was decided."""
         return self._decisions
+
+    def for_vocabulary(
+        self, vocabulary: Vocabulary, *, analyzer: Analyzer | None = None
+    ) -> DecidedSimilarity:
+        """Return the source with its decisions carried over; see `Decisions.for_vocabulary`.
+
+        Those of a source that was decided about before are, too.
+        """
+        source = self._source
+        if isinstance(source, DecidedSimilarity):
+            source = source.for_vocabulary(vocabulary, analyzer=analyzer)
+        decisions = self._decisions.for_vocabulary(vocabulary, analyzer=analyzer)
+        if source is self._source and decisions == self._decisions:
+            return self
+        return DecidedSimilarity(source, decisions)
 
     @property
     def usual_neighbors(self) -> int:
