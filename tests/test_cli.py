@@ -270,6 +270,7 @@ def test_verify_finds_an_altered_file(run, source_file, tmp_path):
         (["index", "FILE", "-o", "a.index", "--stemmer", "klingon"], 2, "no stemmer 'klingon'"),
         (["index", "FILE", "-o", "a.index", "--plain", "--source", "x"], 2, "exclude each other"),
         (["index", "nowhere.txt", "-o", "a.index", "--source", "x"], 2, "'x' is not understood"),
+        (["index", "FILE", "-o", "a.index", "--plain", "--max-neighbors", "3"], 2, "exclude each"),
         (["index", "nowhere.txt", "-o", "a.index", "--join", "x"], 2, "there is no join 'x'"),
     ],
 )  # fmt: skip

@@ -542,6 +542,8 @@ def test_an_index_on_read_only_media_is_searched(tmp_path):
     [
         ({"source": ToySource({}), "plain": True}, "exclude each other"),
         ({"S": similarity_matrix([[1]]), "plain": True}, "exclude each other"),
+        ({"S": similarity_matrix([[1]]), "max_neighbors": 5}, "S or plain leaves no source"),
+        ({"plain": True, "max_neighbors": 5}, "S or plain leaves no source"),
         ({"S": np.eye(2)}, "S is of type ndarray"),
         ({"source": {"a": "b"}}, "the source is of type dict"),
         ({"plain": True, "ranking": "bm25"}, "there is no ranking 'bm25'"),

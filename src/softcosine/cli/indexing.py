@@ -120,6 +120,8 @@ def index(
         options["min_df"] = document_limit(min_df)
     _check_one_similarity(plain=plain, source=source, similarity=similarity)
     _check_one_similarity(plain=plain, decisions=decisions, similarity=similarity)
+    if plain and max_neighbors is not None:
+        raise InvalidInputError("--max-neighbors and --plain exclude each other; give one of them.")
 
     from softcosine.cli.sources import check_sources, decisions_in, words_outside
 

@@ -14,6 +14,7 @@ from softcosine.index.defaults import MIN_ENGLISH, WEIGHTING, default_source
 from softcosine.index.documents import MemoryDocuments
 from softcosine.index.rankings import check_ranking
 from softcosine.index.segment import Segment
+from softcosine.matrix.rules import Rules
 from softcosine.matrix.term_similarity_matrix import (
     TermSimilarityMatrix,
     checked_similarity,
@@ -54,6 +55,13 @@ def build(
     """Return the arguments of `SoftIndex` for texts; see `SoftIndex.from_texts`."""
     if sum((source is not None, S is not None, plain)) > 1:
         raise InvalidInputError("source, S and plain exclude each other; give at most one of them.")
+    if max_neighbors is not None:
+        Rules(max_neighbors)
+        if S is not None or plain:
+            raise InvalidInputError(
+                "max_neighbors limits what a source says, and S or plain leaves no source to ask; "
+                "leave it out."
+            )
     check_ranking(ranking)
     if analyzer is not None:
         checked_analyzer(analyzer)

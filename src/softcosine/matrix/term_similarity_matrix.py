@@ -137,8 +137,8 @@ class TermSimilarityMatrix(Entries):
         if rules.strategy == "rows" and (balanced or definite):
             raise asymmetry("balancing" if balanced else "making it definite")
         made = build(
-            source, vocabulary, rules, order, balanced=balanced, progress=progress, resume=resume,
-        )  # fmt: skip
+            source, vocabulary, rules, order, balanced=balanced, progress=progress, resume=resume
+        )
         matrix = cls(
             made.S, vocabulary, representatives=made.words, settings=made.settings,
             scales=made.scales,
