@@ -30,6 +30,7 @@ from softcosine.sources.source import (
     register_source,
     source_from_state,
     state_of,
+    usual_neighbors,
 )
 from softcosine.sources.spelling.character_ngrams import CharacterNgramSimilarity
 from softcosine.sources.spelling.edit_distance import EditDistanceSimilarity
@@ -358,6 +359,12 @@ class Letters:
         return Neighbors.from_pairs(
             rows, columns, values, n_terms=len(terms), among=among, max_neighbors=max_neighbors
         )
+
+
+@pytest.mark.parametrize("wrap", ["guarded", "scaled", "calibrated", "decided"])
+def test_what_a_source_advises_is_passed_on_by_what_changes_it(wrap: str) -> None:
+    assert usual_neighbors(cooccurrence()) == 10
+    assert usual_neighbors(WRAPPERS[wrap](cooccurrence())) == 10
 
 
 def test_a_users_own_source_joins_with_others() -> None:

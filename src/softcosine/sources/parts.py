@@ -1,4 +1,4 @@
-"""What all sources made of several sources share."""
+"""What all sources made of other sources share."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from softcosine.errors import InvalidInputError
 from softcosine.sources.asking import known_by, neighbors_by
 from softcosine.sources.neighbors import Neighbors, StringOrder
-from softcosine.sources.source import TermSimilaritySource
+from softcosine.sources.source import TermSimilaritySource, usual_neighbors
 
-__all__ = ["SourceOfSources", "check_source", "mapped_neighbors"]
+__all__ = ["SourceOfOne", "SourceOfSources", "check_source", "mapped_neighbors"]
 
 
 class SourceOfSources:
@@ -50,6 +50,35 @@ class SourceOfSources:
         for source in self._sources:
             known |= known_by(source, terms)
         return known
+
+
+class SourceOfOne:
+    """Base of the sources that change what another says; knows what that one knows.
+
+    Parameters
+    ----------
+    source : TermSimilaritySource
+
+    Raises
+    ------
+    InvalidInputError
+        If it is something else.
+    """
+
+    __slots__ = ("_source",)
+
+    def __init__(self, source: TermSimilaritySource) -> None:
+        check_source(source)
+        self._source = source
+
+    @property
+    def usual_neighbors(self) -> int:
+        """What the source advises; see `softcosine.sources.source.usual_neighbors`."""
+        return usual_neighbors(self._source)
+
+    def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether the source knows each term, shape (n_terms,)."""
+        return known_by(self._source, terms)
 
 
 def check_source(source: object) -> None:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources.asking import known_by, neighbors_by, similarities_by
+from softcosine.sources.asking import neighbors_by, similarities_by
 from softcosine.sources.constraints.decision_files import read_decisions
 from softcosine.sources.constraints.decision_list import Decision, Decisions, Sign
+from softcosine.sources.constraints.decision_table import DecisionTable, Searched
 from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors, StringOrder
-from softcosine.sources.parts import check_source
+from softcosine.sources.parts import SourceOfOne
 from softcosine.sources.source import (
     SourceState,
     TermSimilaritySource,
@@ -24,7 +24,6 @@ from softcosine.sources.source import (
     equal_strings,
     source_from_state,
     state_of,
-    usual_neighbors,
 )
 from softcosine.text.packing import pack_strings, unpack_strings
 
@@ -62,7 +61,7 @@ def pinned(
     return DecidedSimilarity(source, Decisions.of(pinned=pairs))
 
 
-class DecidedSimilarity:
+class DecidedSimilarity(SourceOfOne):
     """Another source's similarities, but for what a person has decided.
 
     A pinned pair has the value given, whether or not the source knows its words; it is forbidden
@@ -88,20 +87,19 @@ class DecidedSimilarity:
     [0.75, 0.0, 1.0]
     """
 
-    __slots__ = ("_decisions", "_order", "_searched", "_source", "_table")
+    __slots__ = ("_decisions", "_order", "_searched", "_table")
 
     def __init__(self, source: TermSimilaritySource, decisions: Decisions) -> None:
-        check_source(source)
+        super().__init__(source)
         if not isinstance(decisions, Decisions):
             raise InvalidInputError(
                 f"the decisions are {decisions!r}; needed is Decisions.of(...) or what "
                 "read_decisions(path) gives."
             )
-        self._source = source
         self._decisions = decisions
-        self._table = _Table.of(decisions)
+        self._table = DecisionTable.of(decisions)
         self._order = StringOrder()
-        self._searched = LastTuple[_Searched]()
+        self._searched = LastTuple[Searched]()
 
     @property
     def source(self) -> TermSimilaritySource:
@@ -128,17 +126,12 @@ class DecidedSimilarity:
             return self
         return DecidedSimilarity(source, decisions)
 
-    @property
-    def usual_neighbors(self) -> int:
-        """What the source advises; see `softcosine.sources.source.usual_neighbors`."""
-        return usual_neighbors(self._source)
-
     def __repr__(self) -> str:
         return f"decided({self._source!r}, {len(self._decisions)} decisions)"
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether the source knows each term or it is pinned to another, shape (n_terms,)."""
-        return known_by(self._source, terms) | self._table.has_pins[self._table.find(terms)]
+        return super().knows(terms) | self._table.has_pins[self._table.find(terms)]
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of the pairs ``(left[i], right[i])``, as decided."""
@@ -179,7 +172,7 @@ class DecidedSimilarity:
         if max_neighbors == 0 or len(among) == 0:
             return Neighbors.none(len(terms))
         words = self._table.find(terms)
-        searched = self._searched.get(among, lambda: self._search(among))
+        searched = self._searched.get(among, lambda: Searched.of(self._table, among))
         free = self._table.weights[words] > 0.0
         # A term that something was decided about may lose as many neighbours as were decided on.
         plain = (self._table.n_pairs[words] == 0) & (self._table.weights[words] == 1.0)
@@ -217,7 +210,7 @@ class DecidedSimilarity:
         self,
         terms: Sequence[str],
         words: NDArray[np.int64],
-        searched: _Searched,
+        searched: Searched,
         max_neighbors: int,
         limit: int,
     ) -> tuple[Neighbors, NDArray[np.bool_]]:
@@ -260,16 +253,6 @@ class DecidedSimilarity:
             settled[full[i]] = (strings[a], a) < (strings[b], b)
         return best, settled
 
-    def _search(self, among: Sequence[str]) -> _Searched:
-        words = self._table.find(among)
-        positions = np.flatnonzero(self._table.weights[words] > 0.0)
-        free = among
-        if len(positions) < len(among):
-            free = tuple(among[i] for i in positions.tolist())
-        by_word = np.argsort(words, kind="stable")
-        starts = np.searchsorted(words[by_word], np.arange(self._table.n_words + 1))
-        return _Searched(among, words, free, positions, by_word, starts)
-
     def state(self) -> SourceState:
         """Everything that is needed to build an equal source."""
         lines = self._decisions.lines
@@ -298,122 +281,3 @@ class DecidedSimilarity:
             for word, sign, other, value in zip(*columns, strict=True)
         )
         return cls(source_from_state(state.parts[0]), Decisions(lines))
-
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """Decisions as arrays, by the numbers of the words that they are about.
-
-    Arrays by word have one more place, for words that nothing was decided about: their number is
-    -1.
-    """
-
-    numbers: Mapping[str, int]
-    weights: NDArray[np.float64]  # of all pairs of a word; 0: it has pinned neighbours only
-    has_pins: NDArray[np.bool_]  # above 0
-    n_pairs: NDArray[np.int64]  # decided on, of each word
-    keys: NDArray[np.int64]  # word * n_words + other, both ways, ascending
-    pair_pins: NDArray[np.float32]  # -1: not pinned
-    pair_weights: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, decisions: Decisions) -> _Table:
-        numbers: dict[str, int] = {}
-        for line in decisions:
-            for known in sorted(line.key):
-                numbers.setdefault(known, len(numbers))
-        n = len(numbers)
-        weights, has_pins = np.ones(n + 1), np.zeros(n + 1, np.bool_)
-        pairs: dict[int, tuple[float, float]] = {}
-        for line in decisions:
-            kind, value = line.verdict
-            word = numbers[line.word.casefold()]
-            if line.other is None:
-                weights[word] = value if kind == "weighed" else 0.0
-                continue
-            other = numbers[line.other.casefold()]
-            pin, weight = (value, 1.0) if kind == "pinned" else (-1.0, value)
-            pairs[word * n + other] = pairs[other * n + word] = (pin, weight)
-            if pin > 0.0:
-                has_pins[[word, other]] = True
-        keys = np.array(sorted(pairs), np.int64)
-        values = np.array([pairs[key] for key in keys.tolist()], np.float64).reshape(-1, 2)
-        n_pairs = np.bincount(keys // max(n, 1), minlength=n + 1)
-        pins = values[:, 0].astype(np.float32)
-        return cls(numbers, weights, has_pins, n_pairs, keys, pins, values[:, 1])
-
-    @property
-    def n_words(self) -> int:
-        return len(self.numbers)
-
-    def find(self, terms: Sequence[str]) -> NDArray[np.int64]:
-        """Return the number of each term, shape (n_terms,); -1 where nothing was decided."""
-        get = self.numbers.get
-        return np.fromiter((get(term.casefold(), -1) for term in terms), np.int64, len(terms))
-
-    def _pairs(
-        self, rows: NDArray[np.int64], columns: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Which pairs were decided on, and where they stand in `keys`."""
-        asked = np.flatnonzero((self.n_pairs[rows] > 0) & (self.n_pairs[columns] > 0))
-        keys = rows[asked] * self.n_words + columns[asked]
-        places = np.searchsorted(self.keys, keys)
-        there = places < len(self.keys)
-        there[there] = self.keys[places[there]] == keys[there]
-        return asked[there], places[there]
-
-    def pins(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return what each pair of words is pinned to, -1 where it is not."""
-        answer = np.full(len(rows), -1.0, np.float32)
-        pairs, places = self._pairs(rows, columns)
-        answer[pairs] = self.pair_pins[places]
-        return answer
-
-    def pair_weight(
-        self, rows: NDArray[np.int64], columns: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        """Return what each pair is weighed by: its own weight times those of both words."""
-        weights: NDArray[np.float64] = self.weights[rows] * self.weights[columns]
-        pairs, places = self._pairs(rows, columns)
-        weights[pairs] *= self.pair_weights[places]
-        return weights
-
-    def weigh(
-        self, raw: NDArray[np.float32], rows: NDArray[np.int64], columns: NDArray[np.int64]
-    ) -> NDArray[np.float32]:
-        """Multiply similarities by the weights of their pairs."""
-        return (raw.astype(np.float64) * self.pair_weight(rows, columns)).astype(np.float32)
-
-
-@dataclass(frozen=True, slots=True)
-class _Searched:
-    """A searched sequence, by the words that were decided about."""
-
-    strings: Sequence[str]
-    words: NDArray[np.int64]  # number of each string, -1 where nothing was decided
-    free: Sequence[str]  # those that may be neighbours unpinned
-    positions: NDArray[np.int64]  # of these
-    by_word: NDArray[np.int64]  # positions of all strings, by the numbers
-    starts: NDArray[np.int64]  # word w has by_word[starts[w]:starts[w + 1]]
-
-    def pinned_to(
-        self, words: NDArray[np.int64], table: _Table
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
-        """Strings that are pinned to words: number of the asked word, position, similarity."""
-        first = np.searchsorted(table.keys, words * table.n_words)
-        counts = np.where(words >= 0, table.n_pairs[words], 0)
-        asked, pairs = _each(first, counts)
-        of_pin = table.pair_pins[pairs] > 0.0
-        asked, pairs = asked[of_pin], pairs[of_pin]
-        others = table.keys[pairs] % max(table.n_words, 1)
-        which, places = _each(self.starts[others], self.starts[others + 1] - self.starts[others])
-        return asked[which], self.by_word[places], table.pair_pins[pairs][which]
-
-
-def _each(
-    firsts: NDArray[np.int64], counts: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give the numbers of ranges, and all members of each in turn."""
-    numbers = np.repeat(np.arange(len(counts)), counts)
-    before = np.cumsum(counts) - counts
-    return numbers, np.arange(len(numbers)) - np.repeat(before - firsts, counts)

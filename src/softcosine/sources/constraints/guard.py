@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources.asking import known_by, neighbors_by, similarities_by
+from softcosine.sources.asking import neighbors_by, similarities_by
 from softcosine.sources.constraints.antonyms import Antonyms
 from softcosine.sources.constraints.decisions import DecidedSimilarity
 from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors
-from softcosine.sources.parts import check_source
+from softcosine.sources.parts import SourceOfOne
 from softcosine.sources.source import (
     SourceState,
     TermSimilaritySource,
@@ -24,7 +24,6 @@ from softcosine.sources.source import (
     equal_strings,
     source_from_state,
     state_of,
-    usual_neighbors,
 )
 from softcosine.text.packing import pack_strings, unpack_strings
 
@@ -44,7 +43,7 @@ def guarded(source: TermSimilaritySource) -> Guarded | DecidedSimilarity:
     return source if isinstance(source, Guarded) else Guarded(source)
 
 
-class Guarded:
+class Guarded(SourceOfOne):
     """Another source's similarities, but for antonyms and for terms with digits.
 
     *hot* and *cold* stand in the same sentences, so that every source made from texts calls them
@@ -68,7 +67,7 @@ class Guarded:
     [False, True]
     """
 
-    __slots__ = ("_antonyms", "_free", "_isolate_digits", "_source")
+    __slots__ = ("_antonyms", "_free", "_isolate_digits")
 
     def __init__(
         self,
@@ -83,8 +82,7 @@ class Guarded:
                     f"antonyms is {antonyms!r}; needed is 'english', None or Antonyms(pairs)."
                 )
             antonyms = Antonyms.english()
-        check_source(source)
-        self._source = source
+        super().__init__(source)
         self._antonyms = Antonyms(()) if antonyms is None else antonyms
         self._isolate_digits = isolate_digits
         self._free = LastTuple[tuple[Sequence[str], NDArray[np.int32]]]()
@@ -104,20 +102,11 @@ class Guarded:
         """Whether terms with digits are similar to themselves only."""
         return self._isolate_digits
 
-    @property
-    def usual_neighbors(self) -> int:
-        """What the source advises; see `softcosine.sources.source.usual_neighbors`."""
-        return usual_neighbors(self._source)
-
     def __repr__(self) -> str:
         return (
             f"Guarded({self._source!r}, antonyms={self._antonyms!r}, "
             f"isolate_digits={self._isolate_digits})"
         )
-
-    def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether the guarded source knows each term, shape (n_terms,)."""
-        return known_by(self._source, terms)
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of the pairs ``(left[i], right[i])``; 0 for pairs that are kept apart."""

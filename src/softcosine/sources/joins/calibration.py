@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources.asking import known_by, similarities_by
+from softcosine.sources.asking import similarities_by
 from softcosine.sources.joins.isotonic import Calibration
 from softcosine.sources.naming import name_of
 from softcosine.sources.neighbors import Neighbors, StringOrder
-from softcosine.sources.parts import check_source, mapped_neighbors
+from softcosine.sources.parts import SourceOfOne, check_source, mapped_neighbors
 from softcosine.sources.source import (
     SourceState,
     TermSimilaritySource,
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 
-class CalibratedSimilarity:
+class CalibratedSimilarity(SourceOfOne):
     """Another source's similarities, read on the scale of human judgements.
 
     What a source calls 0.3 may be what people call 0.7. A calibration maps its similarities, in
@@ -61,11 +61,10 @@ class CalibratedSimilarity:
     True
     """
 
-    __slots__ = ("_calibration", "_order", "_source")
+    __slots__ = ("_calibration", "_order")
 
     def __init__(self, source: TermSimilaritySource, calibration: Calibration) -> None:
-        check_source(source)
-        self._source = source
+        super().__init__(source)
         self._calibration = calibration
         self._order = StringOrder()
 
@@ -83,10 +82,6 @@ class CalibratedSimilarity:
         fitted = self._calibration
         told = f", fitted on {fitted.n_pairs:,} {fitted.fitted_on}" if fitted.n_pairs else ""
         return f"calibrated({self._source!r}{told})"
-
-    def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether the source knows each term, shape (n_terms,)."""
-        return known_by(self._source, terms)
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
         """Calibrated similarity of the pairs ``(left[i], right[i])``."""

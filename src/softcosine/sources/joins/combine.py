@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources.asking import known_by, neighbors_by, similarities_by
+from softcosine.sources.asking import neighbors_by, similarities_by
 from softcosine.sources.joins.joining import joined_neighbors
 from softcosine.sources.joins.precedence import FirstSimilarity
 from softcosine.sources.neighbors import Neighbors, StringOrder
-from softcosine.sources.parts import SourceOfSources, check_source, mapped_neighbors
+from softcosine.sources.parts import SourceOfOne, SourceOfSources, mapped_neighbors
 from softcosine.sources.settings import is_number
 from softcosine.sources.source import (
     SourceState,
@@ -195,7 +195,7 @@ class MeanSimilarity(SourceOfSources):
         return cls([source_from_state(part) for part in state.parts], **state.settings)
 
 
-class ScaledSimilarity:
+class ScaledSimilarity(SourceOfOne):
     """Another source's similarities times a factor; a term's with itself stays 1.
 
     Parameters
@@ -210,13 +210,12 @@ class ScaledSimilarity:
         If the factor is not.
     """
 
-    __slots__ = ("_factor", "_order", "_source")
+    __slots__ = ("_factor", "_order")
 
     def __init__(self, source: TermSimilaritySource, factor: float) -> None:
-        check_source(source)
+        super().__init__(source)
         if not (is_number(factor) and 0.0 < factor <= 1.0):
             raise InvalidInputError(f"factor is {factor}; needed is a number in (0, 1].")
-        self._source = source
         self._factor = float(factor)
         self._order = StringOrder()
 
@@ -232,10 +231,6 @@ class ScaledSimilarity:
 
     def __repr__(self) -> str:
         return f"scaled({self._source!r}, {self._factor:g})"
-
-    def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether the source knows each term, shape (n_terms,)."""
-        return known_by(self._source, terms)
 
     def _scale(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         return (values.astype(np.float64) * self._factor).astype(np.float32)
