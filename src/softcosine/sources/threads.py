@@ -23,7 +23,7 @@ class Workers:
 
     def __exit__(self, *exception: object) -> None:
         if self._pool is not None:
-            self._pool.shutdown()
+            self._pool.shutdown(cancel_futures=True)  # what waits after an error or Ctrl-C
 
     def for_each_chunk(self, work: Callable[[int, int], None], n_rows: int, *, chunk: int) -> None:
         """Call ``work(start, stop)`` for consecutive chunks of rows, several at a time.
