@@ -528,6 +528,12 @@ def test_wrong_settings_are_refused(folder: Path) -> None:
         load(folder, measure="lin", counts="abc")  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="the count of 'car' is many"):
         load(folder, measure="lin", counts={"car": "many"})  # type: ignore[dict-item]
+    # All this is found out before anything is read.
+    nowhere = folder / "nowhere"
+    for wrong in ({"relations": "hypernym"}, {"exponent": 0.0}, {"measure": []},
+                  {"measure": "lin", "counts": {"car": -1}}):  # fmt: skip
+        with pytest.raises(InvalidInputError):
+            load(nowhere, **wrong)  # type: ignore[arg-type]
 
 
 def test_a_wordnet_without_synsets_and_a_damaged_archive_are_refused(

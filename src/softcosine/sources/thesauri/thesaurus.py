@@ -59,10 +59,7 @@ class ThesaurusSimilarity:
     def __init__(
         self, concepts: Concepts, *, name: str, threshold: float = 0.0, exponent: float = 1.0
     ) -> None:
-        if not (is_number(threshold) and 0.0 <= threshold <= 1.0):
-            raise InvalidInputError(f"threshold is {threshold}; needed is a number in [0, 1].")
-        if not (is_number(exponent) and 0.0 < exponent < np.inf):
-            raise InvalidInputError(f"exponent is {exponent}; needed is a number above 0.")
+        _check_settings(threshold, exponent)
         self._concepts = concepts
         self._name = name
         self._threshold = float(threshold)
@@ -200,11 +197,13 @@ class ThesaurusSimilarity:
         array([1. , 0.5], dtype=float32)
         """
         from softcosine.sources.thesauri.wordnet_files import read_wordnet
-        from softcosine.sources.thesauri.wordnet_measures import concepts_of_wordnet, defaults
+        from softcosine.sources.thesauri.wordnet_measures import (
+            checked_settings,
+            concepts_of_wordnet,
+        )
 
-        steps, least = defaults(measure, relations, threshold)
-        if not (is_number(least) and 0.0 <= least <= 1.0):
-            raise InvalidInputError(f"threshold is {least}; needed is a number in [0, 1].")
+        steps, least = checked_settings(measure, relations, threshold, counts)
+        _check_settings(least, exponent)
         if max_senses is not None and not (is_whole(max_senses) and max_senses >= 1):
             raise InvalidInputError(
                 f"max_senses is {max_senses!r}; needed is a whole number of 1 or more."
@@ -389,3 +388,10 @@ class ThesaurusSimilarity:
     def from_state(cls, state: SourceState) -> ThesaurusSimilarity:
         """Source that `state` was taken from."""
         return cls(Concepts.from_arrays(state.arrays), **state.settings)
+
+
+def _check_settings(threshold: float, exponent: float) -> None:
+    if not (is_number(threshold) and 0.0 <= threshold <= 1.0):
+        raise InvalidInputError(f"threshold is {threshold}; needed is a number in [0, 1].")
+    if not (is_number(exponent) and 0.0 < exponent < np.inf):
+        raise InvalidInputError(f"exponent is {exponent}; needed is a number above 0.")

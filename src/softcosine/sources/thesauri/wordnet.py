@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.sources.ragged import slices
 
-__all__ = ["KINDS", "RELATIONS", "Ancestors", "WordNet"]
+__all__ = ["KINDS", "RELATIONS", "Ancestors", "WordNet", "check_relation"]
 
 # Relations that make one synset a kind of another; from the narrower to the wider.
 KINDS = ("hypernym", "instance_hypernym")
@@ -24,6 +24,14 @@ RELATIONS = (
     *("holonym", "similar", "also_see", "attribute", "derivation", "pertainym", "participle"),
     *("entailment", "cause", "verb_group", "domain", "antonym"),
 )
+
+
+def check_relation(name: str) -> None:
+    """Raise InvalidInputError if there is no relation of that name."""
+    if name not in RELATIONS:
+        raise InvalidInputError(
+            f"there is no relation {name!r}; choose among {', '.join(RELATIONS)}."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +109,7 @@ class WordNet:
         InvalidInputError
             If there is no such relation.
         """
-        if name not in RELATIONS:
-            raise InvalidInputError(
-                f"there is no relation {name!r}; choose among {', '.join(RELATIONS)}."
-            )
+        check_relation(name)
         return self.relations.get(name, np.empty((0, 4), np.int32))
 
     def ancestors(self, relations: tuple[str, ...] = KINDS) -> Ancestors:

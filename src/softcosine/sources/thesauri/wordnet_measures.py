@@ -13,10 +13,10 @@ from softcosine.sources.ragged import slices
 from softcosine.sources.settings import is_number
 from softcosine.sources.thesauri.concepts import Concepts
 from softcosine.sources.thesauri.synonyms import written_terms
-from softcosine.sources.thesauri.wordnet import KINDS, Ancestors, WordNet
+from softcosine.sources.thesauri.wordnet import KINDS, Ancestors, WordNet, check_relation
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["MEASURES", "Counts", "Measure", "concepts_of_wordnet", "defaults"]
+__all__ = ["MEASURES", "Counts", "Measure", "checked_settings", "concepts_of_wordnet"]
 
 Measure = Literal["path", "wu_palmer", "lin"]
 Counts = Vocabulary | Mapping[str, float]
@@ -60,21 +60,41 @@ MEASURES: dict[str, Callable[[Ancestors, NDArray[np.float64]], _Values]] = {
     "wu_palmer": _wu_palmer,
     "lin": _lin,
 }
-
-
 _THRESHOLDS = {"path": 0.25, "wu_palmer": 0.8, "lin": 0.5}
 
 
-def defaults(
-    measure: Measure, relations: Sequence[str] | None, threshold: float | None
+def checked_settings(
+    measure: Measure,
+    relations: Sequence[str] | None,
+    threshold: float | None,
+    counts: Counts | None,
 ) -> tuple[tuple[str, ...], float]:
-    """Return the relations and the threshold of a measure, where they are not given."""
-    if measure not in MEASURES:
+    """Return the relations and the threshold, those of the measure where they are not given.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no such measure or relation, the measure cannot use what is given, or a count
+        is no number of 0 or more.
+    """
+    if not (isinstance(measure, str) and measure in MEASURES):
         raise InvalidInputError(
             f"there is no measure {measure!r}; choose one of {', '.join(MEASURES)}."
         )
     if relations is None:
         relations = (*KINDS, "similar") if measure == "path" else KINDS
+    for name in relations:
+        check_relation(name)
+    others = [name for name in relations if name not in KINDS]
+    if others and measure != "path":
+        raise InvalidInputError(
+            f"the measure {measure!r} knows hypernyms only, but the relations hold "
+            f"{', '.join(others)}; take measure='path' for these."
+        )
+    if counts is not None:
+        if measure != "lin":
+            raise InvalidInputError(f"the measure {measure!r} needs no counts; take measure='lin'.")
+        _word_counts(counts)
     return tuple(relations), _THRESHOLDS[measure] if threshold is None else threshold
 
 
@@ -86,17 +106,10 @@ def concepts_of_wordnet(
     threshold: float,
     counts: Counts | None,
 ) -> Concepts:
-    """Concepts of all words of a WordNet; see `ThesaurusSimilarity.from_wordnet`."""
-    for name in relations:
-        wordnet.related(name)  # refuses what is no relation
-    others = [name for name in relations if name not in KINDS]
-    if others and measure != "path":
-        raise InvalidInputError(
-            f"the measure {measure!r} knows hypernyms only, but the relations hold "
-            f"{', '.join(others)}; take measure='path' for these."
-        )
-    if counts is not None and measure != "lin":
-        raise InvalidInputError(f"the measure {measure!r} needs no counts; take measure='lin'.")
+    """Concepts of all words of a WordNet, by settings that `checked_settings` lets pass.
+
+    See `ThesaurusSimilarity.from_wordnet`.
+    """
     above = wordnet.ancestors(tuple(name for name in relations if name in KINDS))
     weights, costs = MEASURES[measure](above, _synset_counts(wordnet, counts))
     # Nothing can come nearer to an ancestor than itself.
@@ -105,7 +118,7 @@ def concepts_of_wordnet(
     )
     of, ancestors, costs = above.of[near], above.ancestors[near], costs[near]
     starts = np.searchsorted(of, np.arange(len(above.depths) + 1))
-    names, words, synsets, extra = _ways(wordnet, others)
+    names, words, synsets, extra = _ways(wordnet, [name for name in relations if name not in KINDS])
     entry, places = slices(starts, synsets)
     return Concepts.of_entries(
         names,
