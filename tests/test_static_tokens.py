@@ -391,6 +391,14 @@ BROKEN: dict[str, tuple[str, bytes, str]] = {
     "a tokenizer without tokens": (
         "tokenizer.json", changed(lambda t: t["model"].pop("vocab")), "not a readable tokenizer",
     ),
+    "a tokenizer with a monstrous number": (
+        "tokenizer.json", changed(lambda t: t["model"]["vocab"].update(x=2**63)),
+        "not a readable tokenizer.*number 9223372036854775808",
+    ),
+    "a tokenizer without a prefix": (
+        "tokenizer.json", changed(lambda t: t["model"].update(continuing_subword_prefix=None)),
+        "not a readable tokenizer.*prefix is None",
+    ),
     "a tokenizer that is no JSON": ("tokenizer.json", b"{", "not a readable tokenizer"),
     "fewer tokens": (
         "tokenizer.json", changed(lambda t: t["model"]["vocab"].popitem()), "20 pieces but 21 vec",
@@ -405,6 +413,10 @@ BROKEN: dict[str, tuple[str, bytes, str]] = {
     ),
     "no vectors": (
         "model.safetensors", safetensors({"a": VECTORS, "b": VECTORS}), "holds a, b; needed is",
+    ),
+    "the weights of an encoder": (
+        "model.safetensors", safetensors({f"layer{i}": VECTORS for i in range(99)}),
+        "layer3, layer4, ...; needed is .* is for EncoderSimilarity",
     ),
     "odd weights": (
         "model.safetensors", safetensors({"embeddings": VECTORS, "weights": VECTORS[0]}),

@@ -23,6 +23,7 @@ _TYPES = {
 }  # fmt: skip
 _VECTORS = ("embeddings", "embedding.weight", "vectors", "weight")
 _FILES = ("model.safetensors", "0_StaticEmbedding/model.safetensors")
+_MOST_TOKENS = 100_000_000
 _LONGEST_HEADER = 100_000_000  # as in the reference implementation
 
 
@@ -69,10 +70,11 @@ def read_safetensors(path: Path) -> WordVectors | ComposedVectors:
     if name is None and len(matrices) == 1:
         name = matrices[0]
     if name is None:
+        names = ", ".join([*arrays][:5]) + (", ..." if len(arrays) > 5 else "")
         raise MalformedFileError(
             path,
-            f"the file holds {', '.join(arrays) or 'nothing'}; needed is a matrix of vectors, "
-            f"named {' or '.join(_VECTORS)}.",
+            f"the file holds {names or 'nothing'}; needed is a matrix of vectors, named "
+            f"{' or '.join(_VECTORS)}. A neural encoder is for EncoderSimilarity.",
         )
     vectors = arrays[name]
     beside = path.parent
@@ -149,7 +151,10 @@ def _pieces_of_tokenizer(path: Path) -> WordPieces:
         if not isinstance(prefix, str):
             raise ValueError(f"continuing_subword_prefix is {prefix!r}")
         added = {token["id"]: token for token in tokenizer.get("added_tokens") or ()}
-        tokens = [""] * (1 + max((*model["vocab"].values(), *added), default=-1))
+        n_tokens = 1 + max((*model["vocab"].values(), *added), default=-1)
+        if n_tokens > _MOST_TOKENS:
+            raise ValueError(f"a token has the number {n_tokens - 1}")
+        tokens = [""] * n_tokens
         for token, number in model["vocab"].items():
             if not added.get(number, {}).get("special"):  # these stand for no text
                 tokens[number] = token
