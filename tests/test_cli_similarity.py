@@ -466,26 +466,26 @@ def test_the_output_is_needed_and_not_overwritten_unasked(run, folder):
     ],
 )
 def test_files_are_told_apart_by_what_is_in_them(tmp_path, content, is_vectors):
-    from softcosine.cli.sources import _told
+    from softcosine.cli.source_kinds import told
 
     for suffix, data in ((".txt", content.encode()), (".txt.gz", gzip.compress(content.encode()))):
         path = tmp_path / f"a{suffix}"
         path.write_bytes(data)
-        assert _told(str(path)) == ("vectors" if is_vectors else "synonyms", str(path))
+        assert told(str(path)) == ("vectors" if is_vectors else "synonyms", str(path))
 
 
 def test_endings_and_kinds_tell_what_a_source_is(tmp_path):
-    from softcosine.cli.sources import _told
+    from softcosine.cli.source_kinds import told
 
     for name, kind in (("a.vec", "vectors"), ("a.npz", "vectors"), ("a.csv.gz", "synonyms")):
         (tmp_path / name).write_text("x")
-        assert _told(str(tmp_path / name))[0] == kind
-    assert _told(f"synonyms:{tmp_path}/a.vec") == ("synonyms", f"{tmp_path}/a.vec")
-    assert _told("wordnet") == ("wordnet", "")
+        assert told(str(tmp_path / name))[0] == kind
+    assert told(f"synonyms:{tmp_path}/a.vec") == ("synonyms", f"{tmp_path}/a.vec")
+    assert told("wordnet") == ("wordnet", "")
     (tmp_path / "wn").mkdir()
-    assert _told(f"wordnet:{tmp_path}/wn") == ("wordnet", f"{tmp_path}/wn")
+    assert told(f"wordnet:{tmp_path}/wn") == ("wordnet", f"{tmp_path}/wn")
     (tmp_path / "wn" / "data.noun").write_text("")
-    assert _told(str(tmp_path / "wn"))[0] == "wordnet"
+    assert told(str(tmp_path / "wn"))[0] == "wordnet"
 
 
 @pytest.fixture
@@ -574,3 +574,14 @@ def test_on_one_scale_what_cannot_be_calibrated_is_named(run, folder):
     )  # fmt: skip
     assert "no calibration for edit-distance" in " ".join(shown.split())
     assert TermSimilarityMatrix.load("s.matrix").settings["calibrated"]
+
+
+def test_an_engine_proposes_neighbours_and_its_recall_is_told(run, folder):
+    pytest.importorskip("faiss")
+    arguments = ("--vocabulary", "docs.jsonl", "-o", "s.matrix", "--overwrite", "--approximate")
+    shown = run("similarity", "build", "english", *arguments, "faiss", "--calibrate")
+    assert "faiss found 100.0% of the nearest neighbours by english" in " ".join(shown.split())
+    message = run("similarity", "build", "english", *arguments, "annoy", code=2)
+    assert "engine is 'annoy'" in message
+    message = run("similarity", "build", "edit-distance", *arguments, "faiss", code=2)
+    assert "none of edit-distance has any" in message

@@ -18,12 +18,14 @@ _HOMES = {
     "Antonyms": "softcosine.sources.constraints.antonyms",
     "ApproximateSimilarity": "softcosine.sources.vectors.approximate",
     "AssociationSimilarity": "softcosine.sources.corpus.association",
+    "Calibration": "softcosine.sources.joins.isotonic",
     "CharacterNgramSimilarity": "softcosine.sources.spelling.character_ngrams",
     "CooccurrenceSimilarity": "softcosine.sources.corpus.cooccurrence",
     "Decisions": "softcosine.sources.constraints.decisions",
     "EditDistanceSimilarity": "softcosine.sources.spelling.edit_distance",
     "EmbeddingSimilarity": "softcosine.sources.vectors.embedding",
     "EncoderSimilarity": "softcosine.sources.vectors.encoder",
+    "Guarded": "softcosine.sources.constraints.guard",
     "Matches": "softcosine.index.soft_neighbors",
     "Neighbors": "softcosine.sources.source",
     "PairSimilarity": "softcosine.sources.pairs",
@@ -59,6 +61,7 @@ _HOMES = {
     "soft_norm": "softcosine.space.measures",
     "sparse_soft_cosine_similarity": "softcosine.space.measures",
     "strongest": "softcosine.sources.joins.combine",
+    "uncalibrated": "softcosine.sources.joins.calibration",
     "unit_documents": "softcosine.space.transforms",
     "without": "softcosine.sources.constraints.decisions",
 }
@@ -79,6 +82,7 @@ if TYPE_CHECKING:
     from softcosine.sources.constraints.decisions import pinned as pinned
     from softcosine.sources.constraints.decisions import read_decisions as read_decisions
     from softcosine.sources.constraints.decisions import without as without
+    from softcosine.sources.constraints.guard import Guarded as Guarded
     from softcosine.sources.corpus.association import AssociationSimilarity as AssociationSimilarity
     from softcosine.sources.corpus.cooccurrence import (
         CooccurrenceSimilarity as CooccurrenceSimilarity,
@@ -88,10 +92,12 @@ if TYPE_CHECKING:
         SecondOrderSimilarity as SecondOrderSimilarity,
     )
     from softcosine.sources.joins.calibration import calibrated as calibrated
+    from softcosine.sources.joins.calibration import uncalibrated as uncalibrated
     from softcosine.sources.joins.combine import first as first
     from softcosine.sources.joins.combine import mean as mean
     from softcosine.sources.joins.combine import scaled as scaled
     from softcosine.sources.joins.combine import strongest as strongest
+    from softcosine.sources.joins.isotonic import Calibration as Calibration
     from softcosine.sources.joins.noisy_or import noisy_or as noisy_or
     from softcosine.sources.pairs import PairSimilarity as PairSimilarity
     from softcosine.sources.provenance import origins as origins

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from softcosine.cli.sources import SourceSettings
     from softcosine.cli.vocabularies import Corpus
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
     from softcosine.sources.source import TermSimilaritySource
@@ -42,6 +43,7 @@ class Plan:
     min_similarity: float
     threshold: float | None
     exponent: float | None
+    approximate: str | None
     strategy: str
     order: str
     balanced: bool | None
@@ -64,6 +66,7 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
     What is wrong with the arguments is found out before anything is read or learned.
     """
     from softcosine.cli.sources import (
+        SourceSettings,
         check_sources,
         decisions_in,
         finished_source,
@@ -81,7 +84,7 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
         )
     Rules(plan.max_neighbors or 0, plan.min_similarity, plan.strategy)  # type: ignore[arg-type]
     of_cosines = plan.threshold is not None or plan.exponent is not None
-    check_sources(plan.sources, plan.join, of_cosines=of_cosines)
+    check_sources(plan.sources, plan.join, of_cosines=of_cosines, engine=plan.approximate)
     if plan.calibrate and not plan.sources:
         raise InvalidInputError("--calibrate is of sources that are named; name some.")
     if plan.words is not None and plan.min_df is not None:
@@ -98,7 +101,15 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
             "strategy, or say --as-given."
         )
     corpus = _corpus(plan, report)
-    source, note = _source(plan, corpus, report)
+    settings = SourceSettings(
+        threshold=plan.threshold,
+        exponent=plan.exponent,
+        texts=corpus.texts,
+        words=None if plan.keep_source else _needed(corpus),
+        report=report,
+        engine=plan.approximate,
+    )
+    source, note = _source(plan, corpus, settings)
     source = finished_source(
         source, decisions, corpus.vocabulary, analyzer=corpus.analyzer, guard=plan.guard
     )
@@ -135,7 +146,8 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
     if not len(S):
         note = note or "There are no words to find similarities for."
     outside = words_outside(decisions, corpus.vocabulary, analyzer=corpus.analyzer)
-    return S, " ".join(filter(None, (note, outside, _indefinite(S))))
+    recall = settings.recall_told()
+    return S, " ".join(filter(None, (note, recall, outside, _indefinite(S))))
 
 
 def document_limit(given: str) -> int | float:
@@ -165,19 +177,14 @@ def _corpus(plan: Plan, report: Progress) -> Corpus:
     )
 
 
-def _source(plan: Plan, corpus: Corpus, report: Progress) -> tuple[TermSimilaritySource, str]:
+def _source(
+    plan: Plan, corpus: Corpus, settings: SourceSettings
+) -> tuple[TermSimilaritySource, str]:
     """Return the sources, joined, and what is to be said about them."""
-    from softcosine.cli.sources import SourceSettings, joined_source
+    from softcosine.cli.sources import joined_source
 
     if not plan.sources:
-        return _default_source(corpus, report)
-    settings = SourceSettings(
-        threshold=plan.threshold,
-        exponent=plan.exponent,
-        texts=corpus.texts,
-        words=None if plan.keep_source else _needed(corpus),
-        report=report,
-    )
+        return _default_source(corpus, settings.report)
     return joined_source(plan.sources, plan.join, settings, on_one_scale=plan.calibrate)
 
 

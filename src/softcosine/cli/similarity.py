@@ -69,6 +69,14 @@ def build(
     exponent: Annotated[
         float | None, typer.Option(metavar="E", help="Power that their cosines are raised to [4].")
     ] = None,
+    approximate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ENGINE",
+            help="Let faiss, usearch or torch (on a GPU) propose the neighbours of vectors; what "
+            "share of the nearest it finds is measured.",
+        ),
+    ] = None,
     strategy: Annotated[
         str, typer.Option(help="symmetric, dominant (fewer, surely definite) or rows.")
     ] = "symmetric",
@@ -171,9 +179,9 @@ def build(
         sources=tuple(sources or ()), output=output, vocabulary=tuple(vocabulary or ()),
         words=words, join=join, calibrate=calibrate, decisions=decisions,
         max_neighbors=max_neighbors, min_similarity=min_similarity, threshold=threshold,
-        exponent=exponent, strategy=strategy, order=order, balanced=balanced, definite=definite,
-        guard=guard,
-        keep_source=keep_source, resume=resume, stemmer=stemmer, min_df=min_df,
+        exponent=exponent, approximate=approximate, strategy=strategy, order=order,
+        balanced=balanced, definite=definite, guard=guard, keep_source=keep_source,
+        resume=resume, stemmer=stemmer, min_df=min_df,
         text_fields=tuple(text_fields or ()), format=format, encoding=encoding, pattern=pattern,
         overwrite=overwrite,
     )  # fmt: skip

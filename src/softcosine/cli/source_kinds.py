@@ -1,0 +1,316 @@
+"""Kinds of sources by what a user calls them: a name, a file, or ``KIND:`` and a file."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from softcosine.errors import InvalidInputError, MalformedFileError
+
+if TYPE_CHECKING:
+    from softcosine.sources.source import TermSimilaritySource
+    from softcosine.sources.vectors.approximate import ApproximateSimilarity
+    from softcosine.text.corpus import AnalyzedTexts
+
+__all__ = ["KINDS", "LEARNED", "OF_COSINES", "PROPOSED", "SOURCES_HELP", "SourceSettings", "told"]
+
+Progress = Callable[[str, int, "int | None"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSettings:
+    """What sources are made with.
+
+    Attributes
+    ----------
+    threshold, exponent : float or None
+        Of cosines and other scales of vectors; None takes what each source has.
+    texts : AnalyzedTexts or None
+        What sources that learn from texts learn from.
+    words : tuple of str or None
+        The only words whose vectors are needed; None for all.
+    report : callable
+        Told what is being done, how far it is, and out of how many or None.
+    engine : str or None
+        What proposes the neighbours of vectors; None compares all.
+    approximated : list of (str, ApproximateSimilarity)
+        What sources it came to propose for.
+    """
+
+    threshold: float | None
+    exponent: float | None
+    texts: AnalyzedTexts | None
+    words: tuple[str, ...] | None
+    report: Progress
+    engine: str | None = None
+    approximated: list[tuple[str, ApproximateSimilarity]] = field(default_factory=list)
+
+    def of_cosines(self) -> dict[str, Any]:
+        """Return the settings of sources that compare vectors."""
+        given = {"threshold": self.threshold, "exponent": self.exponent}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def progress(self, what: str) -> Callable[[int, int], None]:
+        """Return what a source reports to."""
+        return lambda done, total: self.report(what, done, total)
+
+    def proposed(self, name: str, source: TermSimilaritySource) -> TermSimilaritySource:
+        """Let the engine propose a source's neighbours, if there is one and it has vectors."""
+        from softcosine.sources.vectors.approximate import ApproximateSimilarity
+        from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+        from softcosine.sources.vectors.encoder import EncoderSimilarity
+
+        if self.engine is None or not isinstance(source, EmbeddingSimilarity | EncoderSimilarity):
+            return source
+        self.approximated.append((name, ApproximateSimilarity(source, self.engine)))
+        return self.approximated[-1][1]
+
+    def recall_told(self) -> str:
+        """Say how many of the nearest neighbours the engine was measured to find."""
+        return " ".join(
+            f"{self.engine} found {source.recall:.1%} of the nearest neighbours by {name}, "
+            "measured on a sample."
+            for name, source in self.approximated
+            if source.recall is not None
+        )
+
+
+def _english(argument: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+
+    return EmbeddingSimilarity.english(**_settings(settings))
+
+
+def _vectors(path: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+
+    return EmbeddingSimilarity.load(
+        path,
+        words=settings.words,
+        progress=settings.progress(f"reading {Path(path).name}"),
+        **_settings(settings),
+    )
+
+
+def _model(name: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+
+    settings.report(f"loading {name}", 0, None)
+    return EmbeddingSimilarity.from_pretrained(name, words=settings.words, **_settings(settings))
+
+
+def _encoder(name: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.vectors.encoder import EncoderSimilarity
+
+    return EncoderSimilarity(
+        name,
+        cache=_encoded(),
+        progress=settings.progress(f"encoding by {name}"),
+        **settings.of_cosines(),
+    )
+
+
+def _encoded() -> Path | None:
+    """Return the file that keeps what encoders gave, so that a later run goes on from there."""
+    from softcosine.cli.symbols import data_folder
+
+    folder = data_folder()
+    try:
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            return folder / "encoded.sqlite"
+    except OSError:  # a home that cannot be written to
+        pass
+    return None
+
+
+def _synonyms(path: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
+
+    source = ThesaurusSimilarity.load(
+        path, progress=settings.progress(f"reading {Path(path).name}")
+    )
+    if not len(source.neighbors(source.words, source.words, max_neighbors=1).indices):
+        raise MalformedFileError(
+            path,
+            "it makes no two words similar; needed are lines such as tyre, tire. If it is of "
+            "vectors, say vectors:FILE.",
+        )
+    return source
+
+
+def _wordnet(path: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
+
+    return ThesaurusSimilarity.from_wordnet(
+        path or None, progress=settings.progress("reading WordNet")
+    )
+
+
+def _edit_distance(argument: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.spelling.edit_distance import EditDistanceSimilarity
+
+    return EditDistanceSimilarity()
+
+
+def _character_ngrams(argument: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.spelling.character_ngrams import CharacterNgramSimilarity
+
+    return CharacterNgramSimilarity()
+
+
+def _phonetic(argument: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.spelling.phonetic import PhoneticSimilarity
+
+    return PhoneticSimilarity()
+
+
+def _texts(argument: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
+
+    return CooccurrenceSimilarity.fit(
+        _learned_from("texts", settings),
+        progress=settings.progress("learning vectors from the texts"),
+        **_settings(settings),
+    )
+
+
+def _association(argument: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.corpus.association import AssociationSimilarity
+
+    return AssociationSimilarity.fit(
+        _learned_from("association", settings),
+        progress=settings.progress("counting what stands together"),
+    )
+
+
+def _second_order(argument: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.corpus.second_order import SecondOrderSimilarity
+
+    return SecondOrderSimilarity.fit(
+        _learned_from("second-order", settings),
+        progress=settings.progress("comparing the company of words"),
+    )
+
+
+def _regression(argument: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.corpus.regression import RegressionSimilarity
+
+    return RegressionSimilarity.fit(
+        _learned_from("regression", settings), progress=settings.progress("regression")
+    )
+
+
+def _settings(settings: SourceSettings) -> dict[str, Any]:
+    """Return the settings of vectors; those of `SoftIndex` where none are given."""
+    return {"threshold": 0.3, "exponent": 4.0, **settings.of_cosines()}
+
+
+def _learned_from(name: str, settings: SourceSettings) -> Any:
+    if settings.texts is None:
+        raise InvalidInputError(
+            f"the source {name!r} learns from texts, and there are none; give documents by "
+            "--vocabulary FILE."
+        )
+    return settings.texts
+
+
+_Maker = Callable[[str, SourceSettings], "TermSimilaritySource"]
+
+_NAMES: dict[str, _Maker] = {
+    "english": _english,
+    "wordnet": _wordnet,
+    "texts": _texts,
+    "association": _association,
+    "second-order": _second_order,
+    "regression": _regression,
+    "edit-distance": _edit_distance,
+    "character-ngrams": _character_ngrams,
+    "phonetic": _phonetic,
+}
+_PREFIXES: dict[str, _Maker] = {
+    "vectors": _vectors,
+    "synonyms": _synonyms,
+    "wordnet": _wordnet,
+    "model": _model,
+    "encoder": _encoder,
+}
+KINDS: dict[str, _Maker] = {**_NAMES, **_PREFIXES}
+LEARNED = ("texts", "association", "second-order", "regression")
+_OF_FILES = ("vectors", "synonyms", "wordnet")
+PROPOSED = ("english", "vectors", "model", "encoder")
+OF_COSINES = ("english", "texts", "vectors", "model", "encoder")
+
+SOURCES_HELP = (
+    f"A name ({', '.join(_NAMES)}), a file of vectors or of synonyms, or KIND:PLACE "
+    f"({', '.join(_PREFIXES)}). By default what 'index' takes."
+)
+
+_VECTOR_SUFFIXES = (".vec", ".bin", ".npz", ".npy", ".kv", ".model", ".safetensors", ".glove")
+_SYNONYM_SUFFIXES = (".csv", ".tsv", ".jsonl", ".syn", ".synonyms")
+
+
+def told(name: str) -> tuple[str, str]:
+    """Return the kind of a source and what it is made of."""
+    if name in _NAMES:
+        return name, ""
+    prefix, colon, place = name.partition(":")
+    if colon and prefix in _PREFIXES and place:
+        if prefix in _OF_FILES and not Path(place).exists():
+            raise FileNotFoundError(f"there is no file {place}, which {name} names.")
+        return prefix, place
+    path = Path(name)
+    if not path.exists():
+        if "/" in name or path.suffix:
+            raise FileNotFoundError(f"there is no file {name}. {_possible()}")
+        raise InvalidInputError(f"the source {name!r} is not understood. {_possible()}")
+    if path.is_dir():
+        wordnet = any((path / file).exists() for file in ("data.noun", "synsets.tsv.gz"))
+        return ("wordnet" if wordnet else "vectors"), name
+    plain = path.name.lower().removesuffix(".gz")
+    if plain.endswith(_VECTOR_SUFFIXES):
+        return "vectors", name
+    if plain.endswith(_SYNONYM_SUFFIXES):
+        return "synonyms", name
+    return ("vectors" if _looks_like_vectors(path) else "synonyms"), name
+
+
+def _possible() -> str:
+    return (
+        f"A source is one of the names {', '.join(_NAMES)}; or a file of word vectors "
+        f"({', '.join(_VECTOR_SUFFIXES)}, .txt), or of synonyms ({', '.join(_SYNONYM_SUFFIXES)}, "
+        f".txt); or a kind and a place, such as {':..., '.join(_PREFIXES)}:..."
+    )
+
+
+def _looks_like_vectors(path: Path) -> bool:
+    """Whether a file begins as vectors do: by two counts, or a word and at least two numbers.
+
+    Whatever is no text is left to the reader of vectors, which knows more formats.
+    """
+    with path.open("rb") as file:
+        start = file.read(1 << 16)
+    if start.startswith(b"\x1f\x8b"):
+        try:
+            with gzip.open(path) as unpacked:
+                start = unpacked.read(1 << 16)
+        except (EOFError, OSError, zlib.error):
+            return False  # whoever reads it says what is wrong
+    if b"\0" in start:
+        return True
+    *whole, rest = start.split(b"\n")
+    lines = [line.split() for line in (whole or [rest]) if line.strip()][:_LOOKED_AT]
+    if lines and len(lines[0]) == 2 and all(field.isdigit() for field in lines[0]):
+        return True
+    return bool(lines) and all(
+        len(fields) > 2 and all(map(_NUMBER.fullmatch, fields[-2:])) for fields in lines
+    )
+
+
+_LOOKED_AT = 10  # lines
+_NUMBER = re.compile(rb"[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan|inf)", re.IGNORECASE)
