@@ -165,7 +165,8 @@ class SoftIndex:
         S : TermSimilarityMatrix
             Over the same vocabulary.
         source : TermSimilaritySource, optional
-            Asked about query words outside the vocabulary.
+            Asked about query words outside the vocabulary, as it is: `Guarded` keeps antonyms
+            apart there too.
 
         Raises
         ------
