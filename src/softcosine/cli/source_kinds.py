@@ -83,7 +83,7 @@ class SourceSettings:
 def _english(argument: str, settings: SourceSettings) -> TermSimilaritySource:
     from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 
-    return EmbeddingSimilarity.english(**_settings(settings))
+    return EmbeddingSimilarity.english(**settings.of_cosines())
 
 
 def _vectors(path: str, settings: SourceSettings) -> TermSimilaritySource:
@@ -93,7 +93,7 @@ def _vectors(path: str, settings: SourceSettings) -> TermSimilaritySource:
         path,
         words=settings.words,
         progress=settings.progress(f"reading {Path(path).name}"),
-        **_settings(settings),
+        **settings.of_cosines(),
     )
 
 
@@ -101,7 +101,7 @@ def _model(name: str, settings: SourceSettings) -> TermSimilaritySource:
     from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 
     settings.report(f"loading {name}", 0, None)
-    return EmbeddingSimilarity.from_pretrained(name, words=settings.words, **_settings(settings))
+    return EmbeddingSimilarity.from_pretrained(name, words=settings.words, **settings.of_cosines())
 
 
 def _encoder(name: str, settings: SourceSettings) -> TermSimilaritySource:
@@ -176,7 +176,7 @@ def _texts(argument: str, settings: SourceSettings) -> TermSimilaritySource:
     return CooccurrenceSimilarity.fit(
         _learned_from("texts", settings),
         progress=settings.progress("learning vectors from the texts"),
-        **_settings(settings),
+        **settings.of_cosines(),
     )
 
 
@@ -204,11 +204,6 @@ def _regression(argument: str, settings: SourceSettings) -> TermSimilaritySource
     return RegressionSimilarity.fit(
         _learned_from("regression", settings), progress=settings.progress("regression")
     )
-
-
-def _settings(settings: SourceSettings) -> dict[str, Any]:
-    """Return the settings of vectors; those of `SoftIndex` where none are given."""
-    return {"threshold": 0.3, "exponent": 4.0, **settings.of_cosines()}
 
 
 def _learned_from(name: str, settings: SourceSettings) -> Any:

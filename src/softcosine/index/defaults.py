@@ -7,22 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from softcosine.sources.constraints.guard import Guarded
-from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
-from softcosine.sources.joins.combine import first
-from softcosine.sources.source import TermSimilaritySource
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
-from softcosine.sources.vectors.english import english_share
-from softcosine.text.corpus import AnalyzedTexts
 from softcosine.text.weighting import Weighting
+
+if TYPE_CHECKING:
+    from softcosine.sources.source import TermSimilaritySource
+    from softcosine.text.corpus import AnalyzedTexts
 
 __all__ = ["MIN_ENGLISH", "RANKING", "WEIGHTING", "DefaultSource", "default_source"]
 
 RANKING = "soft_bm25"
 WEIGHTING = Weighting(tf="log", idf="smooth", k1=1.6, b=0.75)
-_THRESHOLD = 0.3
-_EXPONENT = 4.0
 
 # Share of the documents' longer words that the English table must know.
 MIN_ENGLISH = 0.6
@@ -43,9 +39,14 @@ def default_source(
 
     The table speaks of the pairs that it knows, the texts of all others.
     """
-    learned = CooccurrenceSimilarity.fit(
-        analyzed, threshold=_THRESHOLD, exponent=_EXPONENT, progress=progress
-    )
+    # An index that is opened and searched needs none of these.
+    from softcosine.sources.constraints.guard import Guarded
+    from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
+    from softcosine.sources.joins.combine import first
+    from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+    from softcosine.sources.vectors.english import english_share
+
+    learned = CooccurrenceSimilarity.fit(analyzed, progress=progress)
     if not len(analyzed.vocabulary):
         return DefaultSource(Guarded(learned), "There are no words to find similarities for.")
     share = english_share(analyzed.vocabulary)
@@ -55,9 +56,8 @@ def default_source(
             f"The bundled English vectors know {share:.0%} of the longer words, less than "
             f"{MIN_ENGLISH:.0%}: they were left out, and similarities come from the texts alone.",
         )
-    english = EmbeddingSimilarity.english(threshold=_THRESHOLD, exponent=_EXPONENT)
     return DefaultSource(
-        Guarded(first(english, learned)),
+        Guarded(first(EmbeddingSimilarity.english(), learned)),
         f"Similarities come from the bundled English vectors, which know {share:.0%} of the longer "
         "words, and for the others from what the texts teach.",
     )

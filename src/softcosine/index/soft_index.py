@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
-from softcosine.index.build import Progress, build
 from softcosine.index.defaults import RANKING
 from softcosine.index.documents import Documents
 from softcosine.index.explanation import Explanation, explain
@@ -24,6 +23,9 @@ from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting, checked_weighting
+
+if TYPE_CHECKING:
+    from softcosine.index.build import Progress
 
 __all__ = ["SoftIndex"]
 
@@ -127,6 +129,8 @@ class SoftIndex:
         DuplicateIdError
             If an id is given twice.
         """
+        from softcosine.index.build import build  # which opening and searching do not need
+
         index = cls(
             **build(
                 texts, ids=ids, metadata=metadata, source=source, S=S, plain=plain,

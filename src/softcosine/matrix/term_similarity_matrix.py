@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,10 +13,7 @@ from scipy.sparse import csr_array, eye_array
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.matrix import definiteness
 from softcosine.matrix.answers import Progress, checked_source
-from softcosine.matrix.building import build, extend, prepared
-from softcosine.matrix.difference import MatrixDifference, difference
 from softcosine.matrix.entries import Entries, asymmetry
-from softcosine.matrix.picture import MatrixPicture, picture_of
 from softcosine.matrix.reading import read_similarities
 from softcosine.matrix.restriction import Restricted, restricted
 from softcosine.matrix.rules import Order, Rules, Strategy, is_count
@@ -25,6 +22,10 @@ from softcosine.matrix.stored import matrix_state, read_matrix_state, stored_sou
 from softcosine.sources.source import TermSimilaritySource, usual_neighbors
 from softcosine.storage import Folder, open_folder
 from softcosine.text.vocabulary import Vocabulary, checked_vocabulary
+
+if TYPE_CHECKING:
+    from softcosine.matrix.difference import MatrixDifference
+    from softcosine.matrix.picture import MatrixPicture
 
 __all__ = ["MatrixStatistics", "TermSimilarityMatrix", "checked_similarity", "checked_source"]
 
@@ -131,6 +132,9 @@ class TermSimilarityMatrix(Entries):
             If a setting is unknown, rows are to be balanced or made definite, the source breaks
             its promises, or it cannot be saved and so not be resumed.
         """
+        # What builds S is not loaded where one is only opened.
+        from softcosine.matrix.building import build, prepared
+
         source = prepared(source, checked_vocabulary(vocabulary), guard=guard)
         limit = usual_neighbors(source) if max_neighbors is None else max_neighbors
         rules = Rules(limit, min_similarity, strategy)
@@ -236,6 +240,8 @@ class TermSimilarityMatrix(Entries):
 
     def picture(self) -> MatrixPicture:
         """Histograms of the terms' neighbours and of their similarities, to print or to draw."""
+        from softcosine.matrix.picture import picture_of
+
         return picture_of(self)
 
     def difference(self, other: Self, *, tolerance: float = 0.0) -> MatrixDifference:
@@ -243,6 +249,8 @@ class TermSimilarityMatrix(Entries):
 
         Similarities that differ by no more than `tolerance` count as equal.
         """
+        from softcosine.matrix.difference import difference
+
         return difference(self, checked_similarity(other), tolerance=tolerance)
 
     def restricted(self, vocabulary: Vocabulary) -> Self:
@@ -301,6 +309,8 @@ class TermSimilarityMatrix(Entries):
                 f"{lacking[0]!r}; it must hold the old terms and the new ones. Leave terms out by "
                 "restricted()."
             )
+        from softcosine.matrix.building import extend, prepared
+
         source = prepared(source, vocabulary, guard=guard)
         rules = Rules.from_settings(
             self.settings, symmetric=self.symmetric, usual=usual_neighbors(source)
