@@ -15,7 +15,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.ragged import slices
-from softcosine.sources.source import SourceState, check_limit, check_pairs, equal_strings
+from softcosine.sources.source import SourceState, check_limit, check_pairs, equal_strings, rows_of
 from softcosine.text.packing import pack_strings, unpack_strings
 
 __all__ = ["PairSimilarity"]
@@ -156,15 +156,7 @@ class PairSimilarity:
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether each term is in the table, shape (n_terms,)."""
-        return self._find(terms) >= 0
-
-    def _find(self, terms: Sequence[str]) -> NDArray[np.int32]:
-        """Row of each term, or -1."""
-        found = self._found
-        rows = np.fromiter((found.get(term, -1) for term in terms), np.int32, len(terms))
-        for i in np.flatnonzero(rows < 0).tolist():
-            rows[i] = found.get(terms[i].casefold(), -1)
-        return rows
+        return rows_of(self._found, terms) >= 0
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,).
@@ -175,7 +167,7 @@ class PairSimilarity:
             If the two sequences differ in length.
         """
         check_pairs(left, right)
-        i, j = self._find(left), self._find(right)
+        i, j = rows_of(self._found, left), rows_of(self._found, right)
         answer = np.zeros(len(i), np.float32)
         both = np.flatnonzero((i >= 0) & (j >= 0))
         answer[both] = _entries(self._S, i[both], j[both])
@@ -196,7 +188,7 @@ class PairSimilarity:
             If `max_neighbors` is negative.
         """
         check_limit(max_neighbors)
-        rows = self._find(terms)
+        rows = rows_of(self._found, terms)
         known = np.flatnonzero(rows >= 0)
         if len(known) == 0 or len(among) == 0 or max_neighbors == 0:
             return Neighbors.none(len(terms))
@@ -249,7 +241,7 @@ class PairSimilarity:
         )
 
     def _search(self, among: Sequence[str]) -> _Searched:
-        rows = self._find(among)
+        rows = rows_of(self._found, among)
         n_names = np.bincount(rows[rows >= 0], minlength=self._S.shape[0])
         starts = np.zeros(len(n_names) + 1, np.int64)
         np.cumsum(n_names, out=starts[1:])

@@ -9,11 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources.asking import known_by, neighbors_by
+from softcosine.sources.asking import known_by, neighbors_by, similarities_by
 from softcosine.sources.neighbors import Neighbors, StringOrder
-from softcosine.sources.source import TermSimilaritySource, usual_neighbors
+from softcosine.sources.source import (
+    TermSimilaritySource,
+    check_limit,
+    check_pairs,
+    equal_strings,
+    usual_neighbors,
+)
 
-__all__ = ["SourceOfOne", "SourceOfSources", "check_source", "mapped_neighbors"]
+__all__ = ["MappedSource", "SourceOfOne", "SourceOfSources", "check_source", "mapped_neighbors"]
 
 
 class SourceOfSources:
@@ -79,6 +85,46 @@ class SourceOfOne:
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether the source knows each term, shape (n_terms,)."""
         return known_by(self._source, terms)
+
+
+class MappedSource(SourceOfOne):
+    """Base of the sources that map what another says by an increasing function.
+
+    Parameters
+    ----------
+    source : TermSimilaritySource
+    """
+
+    __slots__ = ("_order",)
+
+    def __init__(self, source: TermSimilaritySource) -> None:
+        super().__init__(source)
+        self._order = StringOrder()
+
+    def _mapped(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Map similarities; see `mapped_neighbors` for what is asked of the map."""
+        raise NotImplementedError
+
+    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
+        """Similarity of the pairs ``(left[i], right[i])``, mapped; 1 for equal strings."""
+        check_pairs(left, right)
+        answer = self._mapped(similarities_by(self._source, left, right))
+        answer[equal_strings(left, right)] = 1.0
+        return answer
+
+    def neighbors(
+        self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
+    ) -> Neighbors:
+        """Return the most similar strings of `among` of every term."""
+        check_limit(max_neighbors)
+        return mapped_neighbors(
+            self._source,
+            self._mapped,
+            terms,
+            among,
+            max_neighbors=max_neighbors,
+            order=self._order,
+        )
 
 
 def check_source(source: object) -> None:

@@ -22,6 +22,7 @@ __all__ = [
     "check_pairs",
     "equal_strings",
     "register_source",
+    "rows_of",
     "source_from_state",
     "state_of",
     "usual_neighbors",
@@ -201,6 +202,14 @@ def check_limit(max_neighbors: int) -> None:
     """Raise InvalidInputError if the number of neighbours asked for is negative."""
     if max_neighbors < 0:
         raise InvalidInputError(f"max_neighbors is {max_neighbors}; needed is 0 or more.")
+
+
+def rows_of(numbers: Mapping[str, int], terms: Sequence[str]) -> NDArray[np.int32]:
+    """Return the number of each term as it stands, else casefolded, else -1; shape (n_terms,)."""
+    rows = np.fromiter((numbers.get(term, -1) for term in terms), np.int32, len(terms))
+    for i in np.flatnonzero(rows < 0).tolist():
+        rows[i] = numbers.get(terms[i].casefold(), -1)
+    return rows
 
 
 def equal_strings(left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Any, cast
@@ -15,14 +15,10 @@ from softcosine.errors import InvalidInputError
 from softcosine.sources.asking import similarities_by
 from softcosine.sources.joins.isotonic import Calibration
 from softcosine.sources.naming import name_of
-from softcosine.sources.neighbors import Neighbors, StringOrder
-from softcosine.sources.parts import SourceOfOne, check_source, mapped_neighbors
+from softcosine.sources.parts import MappedSource, check_source
 from softcosine.sources.source import (
     SourceState,
     TermSimilaritySource,
-    check_limit,
-    check_pairs,
-    equal_strings,
     source_from_state,
     state_of,
 )
@@ -36,7 +32,7 @@ __all__ = [
 ]
 
 
-class CalibratedSimilarity(SourceOfOne):
+class CalibratedSimilarity(MappedSource):
     """Another source's similarities, read on the scale of human judgements.
 
     What a source calls 0.3 may be what people call 0.7. A calibration maps its similarities, in
@@ -61,12 +57,11 @@ class CalibratedSimilarity(SourceOfOne):
     True
     """
 
-    __slots__ = ("_calibration", "_order")
+    __slots__ = ("_calibration",)
 
     def __init__(self, source: TermSimilaritySource, calibration: Calibration) -> None:
         super().__init__(source)
         self._calibration = calibration
-        self._order = StringOrder()
 
     @property
     def raw(self) -> TermSimilaritySource:
@@ -83,26 +78,8 @@ class CalibratedSimilarity(SourceOfOne):
         told = f", fitted on {fitted.n_pairs:,} {fitted.fitted_on}" if fitted.n_pairs else ""
         return f"calibrated({self._source!r}{told})"
 
-    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
-        """Calibrated similarity of the pairs ``(left[i], right[i])``."""
-        check_pairs(left, right)
-        answer = self._calibration(similarities_by(self._source, left, right))
-        answer[equal_strings(left, right)] = 1.0
-        return answer
-
-    def neighbors(
-        self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
-    ) -> Neighbors:
-        """Return the most similar strings of `among` of every term."""
-        check_limit(max_neighbors)
-        return mapped_neighbors(
-            self._source,
-            self._calibration,
-            terms,
-            among,
-            max_neighbors=max_neighbors,
-            order=self._order,
-        )
+    def _mapped(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        return self._calibration(values)
 
     def state(self) -> SourceState:
         """Everything that is needed to build an equal source."""

@@ -12,7 +12,7 @@ from softcosine.sources.asking import neighbors_by, similarities_by
 from softcosine.sources.joins.joining import joined_neighbors
 from softcosine.sources.joins.precedence import FirstSimilarity
 from softcosine.sources.neighbors import Neighbors, StringOrder
-from softcosine.sources.parts import SourceOfOne, SourceOfSources, mapped_neighbors
+from softcosine.sources.parts import MappedSource, SourceOfSources
 from softcosine.sources.settings import is_number
 from softcosine.sources.source import (
     SourceState,
@@ -195,7 +195,7 @@ class MeanSimilarity(SourceOfSources):
         return cls([source_from_state(part) for part in state.parts], **state.settings)
 
 
-class ScaledSimilarity(SourceOfOne):
+class ScaledSimilarity(MappedSource):
     """Another source's similarities times a factor; a term's with itself stays 1.
 
     Parameters
@@ -210,14 +210,13 @@ class ScaledSimilarity(SourceOfOne):
         If the factor is not.
     """
 
-    __slots__ = ("_factor", "_order")
+    __slots__ = ("_factor",)
 
     def __init__(self, source: TermSimilaritySource, factor: float) -> None:
         super().__init__(source)
         if not (is_number(factor) and 0.0 < factor <= 1.0):
             raise InvalidInputError(f"factor is {factor}; needed is a number in (0, 1].")
         self._factor = float(factor)
-        self._order = StringOrder()
 
     @property
     def source(self) -> TermSimilaritySource:
@@ -232,29 +231,8 @@ class ScaledSimilarity(SourceOfOne):
     def __repr__(self) -> str:
         return f"scaled({self._source!r}, {self._factor:g})"
 
-    def _scale(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _mapped(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         return (values.astype(np.float64) * self._factor).astype(np.float32)
-
-    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
-        """Scaled similarity of the pairs ``(left[i], right[i])``."""
-        check_pairs(left, right)
-        answer = self._scale(similarities_by(self._source, left, right))
-        answer[equal_strings(left, right)] = 1.0
-        return answer
-
-    def neighbors(
-        self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
-    ) -> Neighbors:
-        """Return the most similar strings of `among` of every term."""
-        check_limit(max_neighbors)
-        return mapped_neighbors(
-            self._source,
-            self._scale,
-            terms,
-            among,
-            max_neighbors=max_neighbors,
-            order=self._order,
-        )
 
     def state(self) -> SourceState:
         """Everything that is needed to build an equal source."""

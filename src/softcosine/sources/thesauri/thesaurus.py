@@ -15,7 +15,7 @@ from softcosine.kernels.thesaurus import members_by_concepts, similarities_by_co
 from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.settings import is_number, is_whole
-from softcosine.sources.source import SourceState, check_limit, check_pairs, equal_strings
+from softcosine.sources.source import SourceState, check_limit, check_pairs, equal_strings, rows_of
 from softcosine.sources.thesauri.concepts import Concepts
 from softcosine.sources.thesauri.members import Asked, Searched
 from softcosine.sources.threads import for_each_chunk
@@ -246,15 +246,7 @@ class ThesaurusSimilarity:
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether each term is in the thesaurus, shape (n_terms,)."""
-        return self._find(terms) >= 0
-
-    def _find(self, terms: Sequence[str]) -> NDArray[np.int32]:
-        """Row of each term, or -1."""
-        found = self._found
-        rows = np.fromiter((found.get(term, -1) for term in terms), np.int32, len(terms))
-        for i in np.flatnonzero(rows < 0).tolist():
-            rows[i] = found.get(terms[i].casefold(), -1)
-        return rows
+        return rows_of(self._found, terms) >= 0
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,).
@@ -265,7 +257,7 @@ class ThesaurusSimilarity:
             If the two sequences differ in length.
         """
         n_pairs = check_pairs(left, right)
-        i, j = self._find(left), self._find(right)
+        i, j = rows_of(self._found, left), rows_of(self._found, right)
         both = np.flatnonzero((i >= 0) & (j >= 0))
         i, j = i[both], j[both]
         known = np.zeros(len(both), np.float32)
@@ -305,12 +297,12 @@ class ThesaurusSimilarity:
             If `max_neighbors` is negative.
         """
         check_limit(max_neighbors)
-        rows = self._find(terms)
+        rows = rows_of(self._found, terms)
         known = np.flatnonzero(rows >= 0)
         if len(known) == 0 or len(among) == 0 or max_neighbors == 0:
             return Neighbors.none(len(terms))
         searched = self._searched.get(
-            among, lambda: Searched.of(self._concepts, among, self._find(among))
+            among, lambda: Searched.of(self._concepts, among, rows_of(self._found, among))
         )
         asked = Asked.of(self._concepts, rows[known], searched, self._threshold)
         found = [
