@@ -244,7 +244,7 @@ def main() -> None:
                 "n-grams say all cosines above 0, and what is learned keeps 1,000 neighbours a "
                 "term. Exponents do not matter but where sources are joined.",
                 "Calibrations were fitted on these very judgements, so the calibrated join is not "
-                "judged fairly here; docs/similarity.md has the figure of two halves.",
+                "judged fairly here.",
             ),
             script="sources",
         )

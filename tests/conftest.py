@@ -16,6 +16,7 @@ NUMBA_DISABLE_JIT
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,32 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def data() -> Path:
     """Folder of the evaluation data."""
     return find_data()
+
+
+@pytest.fixture
+def console(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the command line write to the streams of this test, 80 columns wide."""
+    from softcosine.cli import showing
+
+    # A console keeps the stream that it met first, and every test has its own.
+    showing._console.cache_clear()
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("SOFTCOSINE_DEBUG", raising=False)
+    yield
+    showing._console.cache_clear()
+
+
+@pytest.fixture
+def run(console: None, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Call the command line; what it prints, or its errors where it is to end with a `code`."""
+    from softcosine.cli.app import main
+
+    def call(*arguments: object, code: int = 0) -> str:
+        with pytest.raises(SystemExit) as stop:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        assert (stop.value.code or 0) == code, captured.err
+        assert "Traceback" not in captured.err
+        return captured.err if code else captured.out
+
+    return call

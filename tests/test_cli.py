@@ -22,26 +22,8 @@ TEXTS = {
 
 
 @pytest.fixture(autouse=True)
-def _fresh_console(monkeypatch):
-    # A console keeps the stream that it met first, and every test has its own.
-    showing._console.cache_clear()
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.delenv("SOFTCOSINE_DEBUG", raising=False)
-    yield
-    showing._console.cache_clear()
-
-
-@pytest.fixture
-def run(capsys):
-    def call(*arguments: object, code: int = 0) -> str:
-        with pytest.raises(SystemExit) as stop:
-            main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        assert (stop.value.code or 0) == code, captured.err
-        assert "Traceback" not in captured.err
-        return captured.err if code else captured.out
-
-    return call
+def _console(console):
+    """Every test has a console of its own, also where it does not use `run`."""
 
 
 @pytest.fixture(scope="module")

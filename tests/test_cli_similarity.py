@@ -13,8 +13,6 @@ import time
 import numpy as np
 import pytest
 
-from softcosine.cli import showing
-from softcosine.cli.app import main
 from softcosine.matrix import answers
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.vectors.embedding import EmbeddingSimilarity
@@ -28,26 +26,9 @@ TEXTS = {
 
 
 @pytest.fixture(autouse=True)
-def _fresh_console(monkeypatch):
-    # A console keeps the stream that it met first, and every test has its own.
-    showing._console.cache_clear()
+def _console(console, monkeypatch):
+    """Every test has a console of its own, also where it does not use `run`."""
     monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.delenv("SOFTCOSINE_DEBUG", raising=False)
-    yield
-    showing._console.cache_clear()
-
-
-@pytest.fixture
-def run(capsys):
-    def call(*arguments: object, code: int = 0) -> str:
-        with pytest.raises(SystemExit) as stop:
-            main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        assert (stop.value.code or 0) == code, captured.err
-        assert "Traceback" not in captured.err
-        return captured.err if code else captured.out
-
-    return call
 
 
 @pytest.fixture

@@ -8,6 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from softcosine.cli.options import (
+    DecisionsFile,
+    Encoding,
+    Join,
+    MaxNeighbors,
+    MinDf,
+    Pattern,
+    Stemmer,
+    Summary,
+    TextFields,
+)
 from softcosine.errors import AlreadyExistsError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -35,18 +46,13 @@ def index(
             "--id", metavar="FIELD", help="Field of the id; else 'id', else running numbers from 1."
         ),
     ] = None,
-    text_fields: Annotated[
-        list[str] | None,
-        typer.Option("--text", metavar="FIELD", help="Field of the text ('text'); repeatable."),
-    ] = None,
+    text_fields: TextFields = None,
     format: Annotated[
         str | None,
         typer.Option(help="jsonl, json, csv, tsv, lines, text (a file is a document) or parquet."),
     ] = None,
-    encoding: Annotated[str, typer.Option(help="Encoding of text files.")] = "utf-8",
-    pattern: Annotated[
-        str | None, typer.Option("--glob", metavar="PATTERN", help="Files of a folder: '*.py'.")
-    ] = None,
+    encoding: Encoding = "utf-8",
+    pattern: Pattern = None,
     source: Annotated[
         list[str] | None,
         typer.Option(
@@ -56,13 +62,8 @@ def index(
             "of synonyms, or a name, such as english or edit-distance; see 'similarity build'.",
         ),
     ] = None,
-    join: Annotated[
-        str, typer.Option(help="Of several sources: strongest, mean, noisy-or or first.")
-    ] = "strongest",
-    decisions: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Pairs that a person pins, forbids or weighs."),
-    ] = None,
+    join: Join = "strongest",
+    decisions: DecisionsFile = None,
     similarity: Annotated[
         Path | None,
         typer.Option(
@@ -73,24 +74,14 @@ def index(
     plain: Annotated[
         bool, typer.Option("--plain", help="Ordinary cosine: no word is like another.")
     ] = False,
-    stemmer: Annotated[
-        str | None, typer.Option(metavar="LANGUAGE", help="Such as english, german, or none.")
-    ] = None,
+    stemmer: Stemmer = None,
     ranking: Annotated[
         str | None,
         typer.Option(help="soft_cosine, inner_product, expanded_cosine or soft_bm25."),
     ] = None,
-    max_neighbors: Annotated[
-        int | None,
-        typer.Option(
-            min=0, help="Most similar words that a word has [100; 10 where texts alone teach]."
-        ),
-    ] = None,
-    min_df: Annotated[
-        str | None,
-        typer.Option(metavar="N", help="Leave out words of fewer documents: 2, or 0.001 of all."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
+    max_neighbors: MaxNeighbors = None,
+    min_df: MinDf = None,
+    as_json: Summary = False,
 ) -> None:
     """Index documents, so that they can be searched by meaning.
 

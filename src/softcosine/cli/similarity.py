@@ -9,6 +9,17 @@ from typing import Annotated
 import typer
 
 from softcosine.cli.asking import Json, Limit
+from softcosine.cli.options import (
+    DecisionsFile,
+    Encoding,
+    Join,
+    MaxNeighbors,
+    MinDf,
+    Pattern,
+    Stemmer,
+    Summary,
+    TextFields,
+)
 from softcosine.cli.sources import SOURCES_HELP
 from softcosine.errors import InvalidInputError
 
@@ -42,23 +53,13 @@ def build(
             metavar="FILE", help="In place of --vocabulary: a plain list of words, one a line."
         ),
     ] = None,
-    join: Annotated[
-        str, typer.Option(help="Of several sources: strongest, mean, noisy-or or first.")
-    ] = "strongest",
+    join: Join = "strongest",
     calibrate: Annotated[
         bool,
         typer.Option("--calibrate", help="Bring each source to one scale before joining."),
     ] = False,
-    decisions: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Pairs that a person pins, forbids or weighs."),
-    ] = None,
-    max_neighbors: Annotated[
-        int | None,
-        typer.Option(
-            min=0, help="Most similar words that a word has [100; 10 where texts alone teach]."
-        ),
-    ] = None,
+    decisions: DecisionsFile = None,
+    max_neighbors: MaxNeighbors = None,
     min_similarity: Annotated[
         float, typer.Option(metavar="S", help="Leave out similarities below it.")
     ] = 0.0,
@@ -120,29 +121,19 @@ def build(
             "compared up to twice as fast.",
         ),
     ] = True,
-    stemmer: Annotated[
-        str | None, typer.Option(metavar="LANGUAGE", help="Such as english, german, or none.")
-    ] = None,
-    min_df: Annotated[
-        str | None,
-        typer.Option(metavar="N", help="Leave out words of fewer documents: 2, or 0.001 of all."),
-    ] = None,
-    text_fields: Annotated[
-        list[str] | None,
-        typer.Option("--text", metavar="FIELD", help="Field of the text ('text'); repeatable."),
-    ] = None,
+    stemmer: Stemmer = None,
+    min_df: MinDf = None,
+    text_fields: TextFields = None,
     format: Annotated[
         str | None,
         typer.Option(help="Of --vocabulary: jsonl, json, csv, tsv, lines, text or parquet."),
     ] = None,
-    encoding: Annotated[str, typer.Option(help="Encoding of text files.")] = "utf-8",
-    pattern: Annotated[
-        str | None, typer.Option("--glob", metavar="PATTERN", help="Files of a folder: '*.py'.")
-    ] = None,
+    encoding: Encoding = "utf-8",
+    pattern: Pattern = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a matrix of that name.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
+    as_json: Summary = False,
 ) -> None:
     r"""Build the matrix of which words are similar, from one or several sources.
 
