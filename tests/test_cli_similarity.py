@@ -440,6 +440,7 @@ def test_the_output_is_needed_and_not_overwritten_unasked(run, folder):
         ("\ntea 1e-3 -.5 1\n", True),
         ("new york 0.5 0.25\n", True),
         ("tea 1 nan\n", True),
+        ("tea 1 2\ncocoa 1\nmilk 2 1\n", True),
         ("tea, cocoa\n", False),
         ("tea\tcocoa\t0.5\n", False),
         ("tea cocoa coffee\n", False),

@@ -284,7 +284,7 @@ def _possible() -> str:
 
 
 def _looks_like_vectors(path: Path) -> bool:
-    """Whether a file begins as vectors do: by two counts, or a word and at least two numbers.
+    """Whether a file begins as vectors do: by two counts, or mostly by a word and some numbers.
 
     Whatever is no text is left to the reader of vectors, which knows more formats.
     """
@@ -302,9 +302,9 @@ def _looks_like_vectors(path: Path) -> bool:
     lines = [line.split() for line in (whole or [rest]) if line.strip()][:_LOOKED_AT]
     if lines and len(lines[0]) == 2 and all(field.isdigit() for field in lines[0]):
         return True
-    return bool(lines) and all(
-        len(fields) > 2 and all(map(_NUMBER.fullmatch, fields[-2:])) for fields in lines
-    )
+    # A line that is cut short does not make a list of synonyms of the others.
+    fitting = [len(fields) > 2 and all(map(_NUMBER.fullmatch, fields[-2:])) for fields in lines]
+    return sum(fitting) > len(lines) / 2
 
 
 _LOOKED_AT = 10  # lines
