@@ -11,6 +11,7 @@ import sys
 import threading
 import tokenize
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,14 +19,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from softcosine import storage
 from softcosine.errors import (
     AlreadyExistsError,
     CorruptIndexError,
     IndexFormatError,
     InvalidInputError,
 )
-from softcosine.storage import open_folder, write_folder
+from softcosine.storage import folder as folders
+from softcosine.storage import manifest as manifests
+from softcosine.storage import open_folder, replacement, write_folder
 
 ARRAYS = {
     "numbers": np.arange(5),
@@ -103,6 +105,28 @@ def test_writing_into_a_mapped_array_never_reaches_the_file(tmp_path):
     assert folder.array("numbers").tolist() == [0, 1, 2, 3, 4]
 
 
+def test_only_large_arrays_are_mapped_and_small_ones_keep_no_descriptor(tmp_path):
+    large = np.arange(1 << 18)
+    written(tmp_path / "x", arrays={"large": large, "small": np.arange(9)})
+    folder = open_folder(tmp_path / "x", "thing")
+    assert isinstance(folder.array("large").base, np.memmap)
+    assert folder.array("small").base is None
+    np.testing.assert_array_equal(folder.array("large"), large)
+
+
+def test_every_kind_may_have_a_version_of_its_own(tmp_path):
+    path = written(tmp_path / "x", version=2)
+    assert open_folder(path, "thing", version=2).settings["n"] == 3
+    with pytest.raises(
+        IndexFormatError, match=r"version 2; this .* reads version 1\. Install a newer"
+    ):
+        open_folder(path, "thing")
+    with pytest.raises(
+        IndexFormatError, match=r"version 2; this .* reads version 3\. Build it anew"
+    ):
+        open_folder(path, "thing", version=3)
+
+
 class FailsError(Exception):
     pass
 
@@ -115,10 +139,10 @@ FAILURES = {
     "the writer of a file": lambda patch: {"files": {"a": note(), "b": fail}},
     "an array of objects": lambda patch: {"arrays": {"a": np.array([{}], object)}},
     "settings that JSON cannot hold": lambda patch: {"settings": {"a": np.int64(1)}},
-    "syncing": lambda patch: patch.setattr(storage, "_sync", fail),
-    "checksums": lambda patch: patch.setattr(storage, "_sha256", fail),
+    "syncing": lambda patch: patch.setattr(folders, "sync", fail),
+    "checksums": lambda patch: patch.setattr(folders, "sha256", fail),
     "saving an array": lambda patch: patch.setattr(np, "save", fail),
-    "renaming": lambda patch: patch.setattr(storage.Path, "rename", fail),
+    "renaming": lambda patch: patch.setattr(Path, "rename", fail),
 }
 
 
@@ -129,7 +153,7 @@ def test_a_failing_write_leaves_all_as_it_was(tmp_path, monkeypatch, failure, ov
         written(tmp_path / "x", settings={"old": True})
     before = tree(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(storage, "_exchange", lambda *folders: False)
+        patch.setattr(replacement, "_exchange", lambda *folders: False)
         changes = FAILURES[failure](patch) or {}
         with pytest.raises((FailsError, ValueError)):
             written(tmp_path / "x", overwrite=overwrite, **changes)
@@ -142,7 +166,7 @@ def test_a_failing_write_leaves_all_as_it_was(tmp_path, monkeypatch, failure, ov
 def test_an_interrupted_replacement_puts_the_old_one_back(tmp_path, monkeypatch, error, step):
     written(tmp_path / "x", settings={"old": True})
     before = tree(tmp_path)
-    rename = storage.Path.rename
+    rename = Path.rename
     calls = []
 
     def renaming(path, target):
@@ -152,17 +176,17 @@ def test_an_interrupted_replacement_puts_the_old_one_back(tmp_path, monkeypatch,
         return rename(path, target)
 
     with monkeypatch.context() as patch:
-        patch.setattr(storage, "_exchange", lambda *folders: False)
-        patch.setattr(storage.Path, "rename", renaming)
+        patch.setattr(replacement, "_exchange", lambda *folders: False)
+        patch.setattr(Path, "rename", renaming)
         with pytest.raises(error):
             written(tmp_path / "x", overwrite=True)
     assert tree(tmp_path) == before
     assert names(tmp_path) == ["x"]
 
 
-@pytest.mark.parametrize("exchange", [storage._exchange, lambda *folders: False])
+@pytest.mark.parametrize("exchange", [replacement._exchange, lambda *folders: False])
 def test_replacing_leaves_the_new_one_alone(tmp_path, monkeypatch, exchange):
-    monkeypatch.setattr(storage, "_exchange", exchange)
+    monkeypatch.setattr(replacement, "_exchange", exchange)
     for n in range(3):
         written(tmp_path / "x", settings={"n": n}, overwrite=True)
         assert open_folder(tmp_path / "x", "thing").settings == {"n": n}
@@ -355,8 +379,8 @@ def test_other_kinds_versions_and_folders_are_refused(tmp_path):
     with pytest.raises(IndexFormatError, match="holds a softcosine-thing; a softcosine-other was"):
         open_folder(path, "other")
     manifest = manifest_of(path)
-    manifest["version"] = storage.FORMAT_VERSION + 1
-    manifest["checksum"] = storage._checksum(manifest)
+    manifest["version"] = manifests.FORMAT_VERSION + 1
+    manifest["checksum"] = manifests.checksum(manifest)
     (path / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(IndexFormatError, match="has format version 2; this softcosine reads"):
         open_folder(path, "thing")
@@ -426,7 +450,7 @@ def test_the_folder_that_one_is_in_is_not_replaced(tmp_path, monkeypatch):
 
 def test_what_a_killed_writer_left_is_swept_and_a_living_one_left_alone(tmp_path):
     pytest.importorskip("fcntl")
-    living, lock = storage._new_folder(tmp_path / "x")
+    living, lock = replacement._new_folder(tmp_path / "x")
     for name in (".x.0123456789ab.tmp", ".y.0123456789ab.tmp", ".x.mine.tmp"):
         (tmp_path / name).mkdir()
     (tmp_path / ".x.ba9876543210.tmp" / "old").mkdir(parents=True)
@@ -448,7 +472,7 @@ def test_losing_a_race_for_a_name_says_so(tmp_path, content):
     else:
         (tmp_path / "x").write_text(content)
     with pytest.raises(AlreadyExistsError, match="by another process meanwhile"):
-        storage._rename_over(work, tmp_path / "x", overwrite=False)
+        replacement._rename_over(work, tmp_path / "x", overwrite=False)
 
 
 def test_many_writers_of_one_name_leave_one_whole(tmp_path):

@@ -1,0 +1,36 @@
+"""Folders of plain arrays with a manifest, written whole or not at all.
+
+A stored object is a folder: ``manifest.json`` beside ``.npy`` arrays and other files. The manifest
+names the kind, the format's version, the settings, and every file with its size and SHA-256; its
+own SHA-256 stands in it. It is written last, in a folder beside the target that is renamed into
+place (exchanged with what it replaces, on Linux), so that a reader meets the old object or the new
+one and nothing between.
+"""
+
+from softcosine.storage.disk import checked_path, naming_a_full_disk, sync
+from softcosine.storage.folder import Folder, fill_folder, open_folder, write_folder
+from softcosine.storage.manifest import (
+    FORMAT_VERSION,
+    MANIFEST,
+    checksum,
+    read_manifest,
+    signed_manifest,
+)
+from softcosine.storage.replacement import check_target, replacing
+
+__all__ = [
+    "FORMAT_VERSION",
+    "MANIFEST",
+    "Folder",
+    "check_target",
+    "checked_path",
+    "checksum",
+    "fill_folder",
+    "naming_a_full_disk",
+    "open_folder",
+    "read_manifest",
+    "replacing",
+    "signed_manifest",
+    "sync",
+    "write_folder",
+]

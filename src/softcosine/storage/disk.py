@@ -1,0 +1,60 @@
+"""Single files: their paths, checksums, and whether they have reached the disk."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from softcosine.errors import InvalidInputError, SoftCosineError
+
+__all__ = ["checked_path", "naming_a_full_disk", "sha256", "sync"]
+
+
+def checked_path(path: object) -> Path:
+    """Return a path; InvalidInputError says what is wrong with what can be none."""
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidInputError(
+            f"the path is {path!r}, of type {type(path).__name__}; a string or a Path is needed."
+        )
+    if not str(path):
+        raise InvalidInputError("the path is empty; name a file or a folder.")
+    if "\0" in str(path):
+        raise InvalidInputError(f"the path {str(path)!r} holds a NUL character; leave it out.")
+    return Path(path)
+
+
+def sha256(path: Path) -> str:
+    """Return the checksum of a file, in hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, have reached the disk."""
+    if path.is_dir() and os.name == "nt":
+        return  # Windows has no handle to sync on a folder.
+    descriptor = os.open(path, os.O_RDONLY if os.name != "nt" else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def naming_a_full_disk(target: str | Path) -> Iterator[None]:
+    """Say what writing without room fails with: errors of many kinds, some without a number."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (None, errno.ENOSPC, getattr(errno, "EDQUOT", None))
+        if isinstance(error, SoftCosineError) or not full:
+            raise
+        raise OSError(
+            errno.ENOSPC,
+            "could not be written, the disk is probably full; free space or choose another place",
+            str(target),
+        ) from error

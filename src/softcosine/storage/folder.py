@@ -1,0 +1,209 @@
+"""A stored object, written and opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import CorruptIndexError
+from softcosine.storage.disk import checked_path, sha256, sync
+from softcosine.storage.manifest import (
+    FORMAT_VERSION,
+    MANIFEST,
+    read_manifest,
+    signed_manifest,
+    write_manifest,
+)
+from softcosine.storage.replacement import replacing
+
+__all__ = ["Folder", "fill_folder", "open_folder", "write_folder"]
+
+# A mapped file keeps a descriptor, of which a process has about a thousand: small ones are read.
+_MAPPED_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A stored object, opened: its settings, and its files by name.
+
+    Attributes
+    ----------
+    path : Path
+    settings : dict
+    files : dict
+        Size and SHA-256 of every file by its name.
+    checksum : str
+        Of the manifest, and so, by the checksums in it, of all that is stored.
+    """
+
+    path: Path
+    settings: dict[str, Any]
+    files: dict[str, dict[str, Any]]
+    checksum: str = ""
+
+    def array(self, name: str) -> NDArray[Any]:
+        """Map an array, or read a small one. Writing to it never reaches the file.
+
+        Pages of a mapped one are read when touched. It stays readable when the file is deleted.
+        """
+        path = self.file(f"{name}.npy")
+        try:
+            if self.files[f"{name}.npy"]["bytes"] < _MAPPED_BYTES:
+                return np.load(path, allow_pickle=False)  # type: ignore[no-any-return]
+            try:
+                # Copy-on-write, since compiled kernels take writable arrays only.
+                return np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
+            except ValueError:
+                return np.load(path, allow_pickle=False)  # type: ignore[no-any-return]  # empty
+        except Exception as error:  # a damaged header makes NumPy raise whatever Python can
+            raise CorruptIndexError(f"{path} cannot be read as an array: {error}") from error
+
+    def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
+        """Map every array whose name begins with ``prefix/``, by the rest of its name."""
+        start = f"{prefix}/"
+        return {
+            name[len(start) : -len(".npy")]: self.array(name[: -len(".npy")])
+            for name in self.files
+            if name.startswith(start) and name.endswith(".npy")
+        }
+
+    def file(self, name: str) -> Path:
+        """Path of a file that the manifest names."""
+        if name not in self.files:
+            raise CorruptIndexError(f"{self.path / MANIFEST} names no file {name}.")
+        return self.path / name
+
+    def verify(self) -> None:
+        """Read every file whole and compare its checksum; CorruptIndexError names the first bad."""
+        for name, facts in self.files.items():
+            try:
+                found = sha256(self.path / name)
+            except OSError as error:
+                raise CorruptIndexError(f"{self.path / name} cannot be read: {error}") from error
+            if found != facts["sha256"]:
+                raise CorruptIndexError(
+                    f"{self.path / name} has changed since it was written; rebuild the index or "
+                    "restore the file from a copy."
+                )
+
+
+def write_folder(
+    path: str | Path,
+    kind: str,
+    settings: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+    *,
+    files: Mapping[str, Callable[[Path], None]] | None = None,
+    overwrite: bool = False,
+    version: int = FORMAT_VERSION,
+) -> None:
+    """Write a stored object so that it is there whole or not at all.
+
+    Parameters
+    ----------
+    path : path of a folder
+        Its parent must exist.
+    kind : str
+        What is stored, such as ``"index"``; `open_folder` asks for it.
+    settings : mapping
+        JSON-serialisable.
+    arrays : mapping of names to arrays
+        Written as ``name.npy``; a name may hold slashes. No object arrays.
+    files : mapping of names to functions, optional
+        Each is called with the path that it has to write.
+    overwrite : bool
+        Whether a stored object of the same kind at `path` may be replaced. Any other folder or
+        file is never replaced.
+    version : int
+        Of the format of this kind.
+
+    Raises
+    ------
+    AlreadyExistsError
+        If `path` exists and may not be replaced.
+    FileNotFoundError
+        If its parent does not exist.
+    OSError
+        If it cannot be written, as where the disk is full.
+    InvalidInputError
+        If `settings` hold what JSON cannot.
+    """
+    with replacing(path, kind, overwrite=overwrite) as work:
+        fill_folder(work, kind, settings, arrays, files=files, version=version)
+
+
+def fill_folder(
+    folder: Path,
+    kind: str,
+    settings: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+    *,
+    files: Mapping[str, Callable[[Path], None]] | None = None,
+    version: int = FORMAT_VERSION,
+) -> str:
+    """Write a stored object into an empty folder, the manifest last, and sync all of it.
+
+    For a folder that nobody knows of yet: otherwise as `write_folder`.
+
+    Returns
+    -------
+    str
+        The checksum of its manifest.
+    """
+    facts = {}
+    for name, array in arrays.items():
+        file = folder / f"{name}.npy"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("wb") as stream:
+            np.save(stream, array, allow_pickle=False)
+        facts[f"{name}.npy"] = _facts(file)
+    for name, write in (files or {}).items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write(file)
+        facts[name] = _facts(file)
+    manifest = signed_manifest(kind, version, {"settings": dict(settings), "files": facts})
+    write_manifest(manifest, folder / MANIFEST)
+    sync(folder / MANIFEST)
+    for inner in (*(path for path in folder.rglob("*") if path.is_dir()), folder):
+        sync(inner)
+    return str(manifest["checksum"])
+
+
+def open_folder(path: str | Path, kind: str, *, version: int = FORMAT_VERSION) -> Folder:
+    """Open a stored object: read its manifest, and check that every file is there in full size.
+
+    Contents are compared by `Folder.verify` alone, so that opening costs the same at any size.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is nothing at `path`.
+    IndexFormatError
+        If it is not a stored object of this kind, or of a version that cannot be read.
+    CorruptIndexError
+        If a file is missing or has another size, or the manifest was altered.
+    """
+    folder = checked_path(path)
+    manifest = read_manifest(folder, kind, version)
+    for name, facts in manifest["files"].items():
+        try:
+            size = (folder / name).stat().st_size
+        except (FileNotFoundError, NotADirectoryError):
+            raise CorruptIndexError(f"{folder / name} is missing.") from None
+        if size != facts["bytes"]:
+            raise CorruptIndexError(
+                f"{folder / name} has {size} bytes; {facts['bytes']} were written. The file was "
+                "cut short or altered: rebuild the index or restore the file from a copy."
+            )
+    return Folder(folder, manifest["settings"], manifest["files"], manifest["checksum"])
+
+
+def _facts(file: Path) -> dict[str, Any]:
+    sync(file)
+    return {"bytes": file.stat().st_size, "sha256": sha256(file)}

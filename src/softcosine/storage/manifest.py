@@ -1,0 +1,94 @@
+"""The manifest of a stored object: what it is, in which version, and its own checksum."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from softcosine.errors import CorruptIndexError, IndexFormatError, InvalidInputError
+
+__all__ = [
+    "FORMAT_VERSION",
+    "MANIFEST",
+    "checksum",
+    "is_stored",
+    "read_manifest",
+    "signed_manifest",
+    "write_manifest",
+]
+
+FORMAT_VERSION = 1  # of the kinds that name no other
+MANIFEST = "manifest.json"
+
+
+def signed_manifest(kind: str, version: int, content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a manifest with its checksum; InvalidInputError if it holds what JSON cannot."""
+    manifest = {"format": f"softcosine-{kind}", "version": version, **content}
+    try:
+        manifest["checksum"] = checksum(manifest)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"the settings of this {kind} cannot be written as JSON: {error}; settings are "
+            "strings, numbers, lists and dictionaries."
+        ) from error
+    return manifest
+
+
+def write_manifest(manifest: Mapping[str, Any], file: Path) -> None:
+    """Write what `signed_manifest` gave."""
+    text = json.dumps(manifest, ensure_ascii=True, indent=1, sort_keys=True)
+    file.write_text(text + "\n", encoding="utf-8")
+
+
+def read_manifest(folder: Path, kind: str, version: int) -> dict[str, Any]:
+    """Return the manifest in a folder, checked.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is nothing at `folder`.
+    IndexFormatError
+        If it is not a stored object of this kind, or of a version that cannot be read.
+    CorruptIndexError
+        If the manifest was altered.
+    """
+    file = folder / MANIFEST
+    try:
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+        found, given = manifest["format"], manifest["version"]
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        if not folder.exists():
+            raise FileNotFoundError(f"there is no {kind} at {folder}.") from None
+        raise IndexFormatError(f"{folder} is no softcosine {kind}: it has no {MANIFEST}.") from None
+    except (ValueError, TypeError, KeyError) as error:
+        raise CorruptIndexError(f"{file} is not a readable manifest: {error!r}") from error
+    if found != f"softcosine-{kind}":
+        raise IndexFormatError(f"{folder} holds a {found}; a softcosine-{kind} was needed.")
+    if given != version:
+        newer = isinstance(given, int) and given > version
+        raise IndexFormatError(
+            f"{folder} has format version {given}; this softcosine reads version {version}. "
+            + ("Install a newer softcosine" if newer else "Build it anew with this one")
+            + ", or use the softcosine that wrote it."
+        )
+    if manifest.get("checksum") != checksum(manifest):
+        raise CorruptIndexError(f"{file} has changed since it was written.")
+    return dict(manifest)
+
+
+def is_stored(path: Path, kind: str) -> bool:
+    """Whether there is a stored object of this kind, of whatever version, damaged or not."""
+    try:
+        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+        return bool(manifest["format"] == f"softcosine-{kind}")
+    except (OSError, ValueError, TypeError, KeyError):
+        return False
+
+
+def checksum(manifest: Mapping[str, Any]) -> str:
+    """Return the checksum of a manifest but for its own place in it."""
+    content = {name: value for name, value in manifest.items() if name != "checksum"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

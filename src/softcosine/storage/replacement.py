@@ -1,0 +1,177 @@
+"""A folder that is made aside and takes its place in one step."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import shutil
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+from softcosine.errors import AlreadyExistsError
+from softcosine.storage.disk import checked_path, naming_a_full_disk, sync
+from softcosine.storage.manifest import is_stored
+
+__all__ = ["check_target", "replacing"]
+
+_OLD = "old"
+# What renaming onto something that appeared meanwhile says, by system and by what it is.
+_TAKEN = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
+
+
+@contextlib.contextmanager
+def replacing(path: str | Path, kind: str, *, overwrite: bool) -> Iterator[Path]:
+    """Give a new folder, which takes the place of `path` unless an exception is raised.
+
+    Raises
+    ------
+    AlreadyExistsError
+        If `path` exists and may not be replaced: only a stored object of the same kind may, and
+        only to `overwrite`.
+    FileNotFoundError
+        If its parent does not exist.
+    OSError
+        If it cannot be written, as where the disk is full.
+    """
+    check_target(path, kind, overwrite=overwrite)
+    # A link stays, and leads to the new one.
+    target = Path(path).resolve()
+    _sweep(target)
+    with _beside(target) as work:
+        with naming_a_full_disk(target):
+            yield work
+        _check_free(target, kind, overwrite)  # again: writing may have taken a while
+        _rename_over(work, target, overwrite)
+
+
+def check_target(path: str | Path, kind: str, *, overwrite: bool) -> None:
+    """Raise what `replacing` would, where that is known before there is anything to write."""
+    target = checked_path(path)
+    _check_free(target, kind, overwrite)
+    parent = target.resolve().parent
+    if not parent.is_dir():
+        raise FileNotFoundError(f"the folder {target.parent} does not exist; create it first.")
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, "nothing may be written in this folder", str(parent))
+
+
+def _check_free(target: Path, kind: str, overwrite: bool) -> None:
+    if not target.exists() and not target.is_symlink():
+        return
+    if not overwrite:
+        raise AlreadyExistsError(
+            f"{target} exists already; choose another name, or ask for overwriting."
+        )
+    if not is_stored(target, kind):
+        raise AlreadyExistsError(
+            f"{target} exists and is no softcosine {kind}, so it is not overwritten; "
+            "choose another name."
+        )
+    here = Path.cwd()
+    if target.resolve() in (here, *here.parents):
+        raise AlreadyExistsError(
+            f"{target} is the folder that you are in, which cannot be replaced; leave it first."
+        )
+
+
+@contextlib.contextmanager
+def _beside(target: Path) -> Iterator[Path]:
+    """Give a new folder beside the target, which is gone afterwards unless renamed."""
+    work, lock = _new_folder(target)
+    try:
+        yield work
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def _new_folder(target: Path) -> tuple[Path, int | None]:
+    """Make a folder and lock it against `_sweep`, where the system can."""
+    while True:
+        work = target.parent / f".{target.name}.{uuid.uuid4().hex[:12]}.tmp"
+        work.mkdir()
+        try:
+            lock = _lock(work)
+        except (FileNotFoundError, BlockingIOError):
+            continue  # swept before it was locked
+        except OSError:
+            return work, None
+        if work.is_dir():
+            return work, lock
+        os.close(lock)
+
+
+def _lock(folder: Path) -> int:
+    """Lock a folder until the process ends or closes what is returned; OSError if it cannot."""
+    descriptor = os.open(folder, os.O_RDONLY)  # Windows opens no folders
+    try:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _sweep(target: Path) -> None:
+    """Remove what writers of this target left that were killed: what can be locked."""
+    left = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{12}}\.tmp")
+    with contextlib.suppress(OSError):
+        for path in [path for path in target.parent.iterdir() if left.fullmatch(path.name)]:
+            with contextlib.suppress(OSError):
+                lock = _lock(path)
+                # An old one that stepped aside may be the only one that there is.
+                if not (path / _OLD).exists():
+                    shutil.rmtree(path, ignore_errors=True)
+                os.close(lock)
+
+
+def _rename_over(work: Path, target: Path, overwrite: bool) -> None:
+    try:
+        if not overwrite or not target.exists():
+            work.rename(target)
+        elif not _exchange(work, target):
+            # A folder cannot be renamed over a full one, so the old one steps aside first. For
+            # that moment a reader finds nothing; a crash then leaves the old one under the other
+            # name.
+            with _beside(target) as aside:
+                target.rename(aside / _OLD)
+                try:
+                    work.rename(target)
+                except BaseException:  # an interrupt too: the old one must not be swept
+                    (aside / _OLD).rename(target)
+                    raise
+    except OSError as error:
+        if error.errno not in _TAKEN:
+            raise
+        if overwrite and target.is_dir():
+            _rename_over(work, target, overwrite)
+            return
+        raise AlreadyExistsError(
+            f"{target} was written by another process meanwhile; choose another name, or write "
+            "again."
+        ) from error
+    sync(target.parent)
+
+
+def _exchange(left: Path, right: Path) -> bool:
+    """Swap two folders in one step; False where the system cannot (only Linux can)."""
+    if sys.platform != "linux":
+        return False
+    import ctypes
+
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    try:
+        swap = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return False  # a C library without it
+    swap.argtypes = (
+        ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint
+    )  # fmt: skip
+    return bool(swap(here, os.fsencode(left), here, os.fsencode(right), exchange) == 0)
