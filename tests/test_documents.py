@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 from hypothesis import given
@@ -57,6 +59,7 @@ def test_documents_are_given_back_as_they_came(tmp_path_factory, collection):
             assert documents.text(number) == text
             assert documents.metadata(number) == (facts or {})
             assert documents.number(id) == number
+        assert list(documents.all_metadata()) == [facts or {} for facts in metadata]
         for absent in ("not there", None, 0, b"x"):
             if absent not in ids:
                 with pytest.raises(UnknownDocumentError, match="there is no document"):
@@ -151,6 +154,49 @@ def test_a_missing_row_is_named(tmp_path):
         documents.text(1)
 
 
+@pytest.mark.parametrize("kept", ["memory", "stored"])
+def test_texts_may_be_left_out(tmp_path, kept):
+    documents = MemoryDocuments(["x", "y"], ids=["a", "b"], metadata=[{"n": 1}, None])
+    assert documents.keeps_texts
+    assert stored(documents, tmp_path).keeps_texts
+    (tmp_path / "documents.sqlite").unlink()
+    documents = MemoryDocuments(
+        ["x", "y"], ids=["a", "b"], metadata=[{"n": 1}, None], keep_texts=False
+    )
+    if kept == "stored":
+        documents = stored(documents, tmp_path)
+    assert not documents.keeps_texts
+    assert len(documents) == 2
+    assert [documents.text(0), documents.text(1)] == ["", ""]
+    assert [documents.id(0), documents.number("b")] == ["a", 1]
+    assert list(documents.all_metadata()) == [{"n": 1}, {}]
+
+
+@pytest.mark.parametrize("kept", ["memory", "stored"])
+def test_metadata_of_many_blocks_stands_in_order(tmp_path, kept):
+    documents = MemoryDocuments([""] * 2500, metadata=[{"n": n} for n in range(2500)])
+    if kept == "stored":
+        documents = stored(documents, tmp_path)
+    assert [facts["n"] for facts in documents.all_metadata()] == list(range(2500))
+
+
+@pytest.mark.parametrize("damage", ["{", "7", '{"n": 1}, {"n": 2}', b"{}", None])
+def test_all_metadata_is_what_is_read_one_by_one_of_damaged_files(tmp_path, damage):
+    documents = stored(MemoryDocuments([""] * 5, metadata=[{"n": n} for n in range(5)]), tmp_path)
+    with closing(sqlite3.connect(tmp_path / "documents.sqlite")) as connection:
+        if damage is None:
+            connection.execute("DELETE FROM documents WHERE number = 3")
+        else:
+            connection.execute("UPDATE documents SET metadata = ? WHERE number = 3", (damage,))
+        connection.commit()
+    documents = StoredDocuments(tmp_path / "documents.sqlite", 5)
+    if damage == b"{}":
+        assert list(documents.all_metadata())[3] == documents.metadata(3) == {}
+        return
+    with pytest.raises(CorruptIndexError, match="number 3"):
+        list(documents.all_metadata())
+
+
 def test_awkward_folder_names_are_opened(tmp_path):
     folder = tmp_path / "a b?c#d%20é;'"
     folder.mkdir()
@@ -165,9 +211,6 @@ def test_many_threads_may_read_at_once(tmp_path):
 
 
 def test_the_file_holds_plain_text_where_it_can(tmp_path):
-    import sqlite3
-    from contextlib import closing
-
     stored(MemoryDocuments(["plain", "\0"], ids=["a", "b"], metadata=[{"x": 1}, None]), tmp_path)
     with closing(sqlite3.connect(tmp_path / "documents.sqlite")) as connection:
         rows = connection.execute("SELECT * FROM documents ORDER BY number").fetchall()

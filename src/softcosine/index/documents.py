@@ -6,7 +6,7 @@ import errno
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,11 +22,19 @@ __all__ = ["Documents", "MemoryDocuments", "StoredDocuments", "write_documents"]
 
 Metadata = Mapping[str, Any]
 
+# So many documents' metadata are read at once where all are.
+_BLOCK = 1024
+
 
 class Documents(Protocol):
     """What an index knows of its documents beside their terms; numbers count insertions from 0."""
 
     def __len__(self) -> int: ...
+
+    @property
+    def keeps_texts(self) -> bool:
+        """Whether texts are kept; `text` gives an empty one where they are not."""
+        ...
 
     def id(self, number: int) -> str:
         """Return the id of a document."""
@@ -38,6 +46,10 @@ class Documents(Protocol):
 
     def metadata(self, number: int) -> dict[str, Any]:
         """Return the metadata of a document; empty if it has none."""
+        ...
+
+    def all_metadata(self) -> Iterator[dict[str, Any]]:
+        """Give the metadata of every document, in order of number; faster than one by one."""
         ...
 
     def number(self, id: str) -> int:
@@ -55,6 +67,8 @@ class MemoryDocuments:
         Distinct; the numbers in decimal by default.
     metadata : sequence of mappings or None, optional
         Each serialisable as JSON.
+    keep_texts : bool
+        False forgets the texts.
 
     Raises
     ------
@@ -67,8 +81,10 @@ class MemoryDocuments:
         *,
         ids: Iterable[str] | None = None,
         metadata: Iterable[Metadata | None] | None = None,
+        keep_texts: bool = True,
     ) -> None:
-        self._texts = texts
+        self._n_docs = len(texts)
+        self._texts = texts if keep_texts else None
         self._ids = None if ids is None else checked_ids(ids, len(texts))
         self._numbers = (
             None if self._ids is None else {id: number for number, id in enumerate(self._ids)}
@@ -76,19 +92,31 @@ class MemoryDocuments:
         self._metadata = None if metadata is None else _checked_metadata(metadata, len(texts))
 
     def __len__(self) -> int:
-        return len(self._texts)
+        return self._n_docs
+
+    @property
+    def keeps_texts(self) -> bool:
+        """Whether texts are kept."""
+        return self._texts is not None
 
     def id(self, number: int) -> str:
         """Return the id of a document."""
         return str(number) if self._ids is None else self._ids[number]
 
     def text(self, number: int) -> str:
-        """Return the text of a document."""
-        return self._texts[number]
+        """Return the text of a document; empty if texts are not kept."""
+        return "" if self._texts is None else self._texts[number]
 
     def metadata(self, number: int) -> dict[str, Any]:
         """Return the metadata of a document; empty if it has none."""
         return _loaded(None if self._metadata is None else self._metadata[number])
+
+    def all_metadata(self) -> Iterator[dict[str, Any]]:
+        """Give the metadata of every document, in order of number."""
+        for first in range(0, len(self), _BLOCK):
+            last = min(first + _BLOCK, len(self))
+            block = None if self._metadata is None else _block_loaded(self._metadata[first:last])
+            yield from block or (self.metadata(number) for number in range(first, last))
 
     def number(self, id: str) -> int:
         """Return the number of a document."""
@@ -110,6 +138,7 @@ class StoredDocuments:
         self._n_docs = n_docs
         self._path = path
         self._lock = threading.Lock()
+        self._keeps_texts: bool | None = None
         # immutable=1: no locks and no journal, so that it works on read-only media.
         uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
         try:
@@ -128,12 +157,22 @@ class StoredDocuments:
         if connection is not None:
             connection.close()
 
+    @property
+    def keeps_texts(self) -> bool:
+        """Whether texts are kept."""
+        if self._keeps_texts is None:
+            columns = "SELECT count(*) FROM pragma_table_info('documents') WHERE name = ?"
+            self._keeps_texts = self._select(columns, "text") == [(1,)]
+        return self._keeps_texts
+
     def id(self, number: int) -> str:
         """Return the id of a document."""
         return self._text("SELECT id FROM documents WHERE number = ?", number)
 
     def text(self, number: int) -> str:
-        """Return the text of a document."""
+        """Return the text of a document; empty if texts are not kept."""
+        if not self.keeps_texts:
+            return ""
         return self._text("SELECT text FROM documents WHERE number = ?", number)
 
     def metadata(self, number: int) -> dict[str, Any]:
@@ -146,12 +185,22 @@ class StoredDocuments:
                 f"{self._path}: the metadata of document number {number} cannot be read: {error}."
             ) from error
 
+    def all_metadata(self) -> Iterator[dict[str, Any]]:
+        """Give the metadata of every document, in order of number."""
+        statement = "SELECT metadata FROM documents WHERE number BETWEEN ? AND ? ORDER BY number"
+        for first in range(0, len(self), _BLOCK):
+            last = min(first + _BLOCK, len(self))
+            rows = self._select(statement, first, last - 1)
+            block = _block_loaded([row[0] for row in rows]) if len(rows) == last - first else None
+            # One by one names the document that cannot be read.
+            yield from block or (self.metadata(number) for number in range(first, last))
+
     def number(self, id: str) -> int:
         """Return the number of a document."""
         if isinstance(id, str):
-            row = self._select("SELECT number FROM documents WHERE id = ?", _encoded(id))
-            if row is not None:
-                return int(row[0])
+            rows = self._select("SELECT number FROM documents WHERE id = ?", _encoded(id))
+            if rows:
+                return int(rows[0][0])
         raise _unknown(id)
 
     def _text(self, statement: str, number: int) -> str:
@@ -164,18 +213,17 @@ class StoredDocuments:
             ) from error
 
     def _row(self, statement: str, number: int) -> tuple[Any, ...]:
-        row = self._select(statement, int(number))
-        if row is None or not isinstance(row[0], str | bytes | None):
+        rows = self._select(statement, int(number))
+        if not rows or not isinstance(rows[0][0], str | bytes | None):
             raise CorruptIndexError(f"{self._path} has no document number {number}.")
-        return row
+        return rows[0]
 
-    def _select(self, statement: str, value: Any) -> tuple[Any, ...] | None:
+    def _select(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         try:
             with self._lock:
-                row = self._connection.execute(statement, (value,)).fetchone()
+                return self._connection.execute(statement, values).fetchall()
         except sqlite3.Error as error:
             raise CorruptIndexError(f"{self._path} cannot be read: {error}") from error
-        return None if row is None else tuple(row)
 
 
 def write_documents(documents: Documents, path: Path) -> None:
@@ -193,20 +241,21 @@ def _write_documents(documents: Documents, path: Path) -> None:
         # The file is written once, aside, and synced as a whole: no journal is needed.
         connection.execute("PRAGMA journal_mode = OFF")
         connection.execute("PRAGMA synchronous = OFF")
-        connection.execute(
-            "CREATE TABLE documents (number INTEGER PRIMARY KEY, id, text, metadata TEXT)"
-        )
+        # Where texts are not kept, there is no column for them.
+        texts = ["text"] if documents.keeps_texts else []
+        columns = ["number INTEGER PRIMARY KEY", "id", *texts, "metadata TEXT"]
+        connection.execute(f"CREATE TABLE documents ({', '.join(columns)})")
         connection.execute("BEGIN")
         connection.executemany(
-            "INSERT INTO documents VALUES (?, ?, ?, ?)",
+            f"INSERT INTO documents VALUES ({', '.join('?' * len(columns))})",
             (
                 (
                     number,
                     _encoded(documents.id(number)),
-                    _encoded(documents.text(number)),
-                    json.dumps(facts) if (facts := documents.metadata(number)) else None,
+                    *([_encoded(documents.text(number))] if texts else []),
+                    json.dumps(facts) if facts else None,
                 )
-                for number in range(len(documents))
+                for number, facts in enumerate(documents.all_metadata())
             ),
         )
         connection.execute("CREATE UNIQUE INDEX documents_by_id ON documents (id)")
@@ -264,6 +313,16 @@ def _checked_metadata(metadata: Iterable[Metadata | None], n_docs: int) -> list[
 
 def _loaded(metadata: str | None) -> dict[str, Any]:
     return {} if metadata is None else dict(json.loads(metadata))
+
+
+def _block_loaded(stored: Sequence[str | None]) -> list[dict[str, Any]] | None:
+    """Load many documents' metadata in one go; None where that may differ from one by one."""
+    try:
+        loaded = json.loads(f"[{','.join('{}' if one is None else one for one in stored)}]")
+    except (TypeError, ValueError, RecursionError):
+        return None
+    sound = len(loaded) == len(stored) and all(type(one) is dict for one in loaded)
+    return loaded if sound else None
 
 
 def _unknown(id: object) -> UnknownDocumentError:
