@@ -24,7 +24,7 @@ from softcosine.kernels.documents import (
 )
 from softcosine.kernels.search import clear, expand, find_candidates
 from softcosine.text.weighting import Weighting
-from toys import similarity_matrix
+from toys import similarity_matrix, statistics_of
 
 # No term has more postings than that.
 NO_COLUMNS = (2**40, np.empty(0, np.int32), np.empty((0, 0), np.uint16))
@@ -51,8 +51,7 @@ def segments(draw, kind=None):
         weighting = Weighting(name, draw(st.sampled_from(["none", "smooth", "probabilistic"])))
         values = oracle.tf(X, name) if X.any() else X
     S = similarity_matrix(draw(own.similarity_matrices(n_terms)))
-    frequencies = np.count_nonzero(X, axis=0)
-    ranking = prepare("inner_product", segment, S, weighting, frequencies, threads=1)
+    ranking = prepare("inner_product", segment, S, weighting, statistics_of(segment), threads=1)
     assert ranking.kind == kind
     return segment, ranking, S, values
 
@@ -206,7 +205,8 @@ def test_no_document_that_may_be_among_the_best_is_missed(drawn, expansion, floo
     n = find_candidates(
         ranking.kind, touched, touched.shape[0], expansion, 3.0, segment.term_groups,
         segment.group_starts, ranking.group_weights, segment.documents, segment.posting_weights,
-        ranking.saturation32, *NO_COLUMNS, factors, np.float32(floor), k, slack, scores, candidates,
+        ranking.saturation32, *NO_COLUMNS, factors, np.float32(floor),
+        np.zeros(k, np.float32), slack, scores, candidates,
     )  # fmt: skip
     exact = values @ expansion / 3.0
     least = max(sorted(exact, reverse=True)[k - 1], floor)
@@ -226,7 +226,7 @@ def test_candidates_are_found_across_blocks_of_the_scan():
     X[[5, 1023, 1024, 2047, 2499], 0] = [2, 1, 3, 3, 2]
     segment = Segment.from_counts(csr_array(X))
     ranking = prepare(
-        "inner_product", segment, similarity_matrix([[1]]), None, np.array([5]), threads=1
+        "inner_product", segment, similarity_matrix([[1]]), None, statistics_of(segment), threads=1
     )
     for k, expected in (
         (1, [1024, 2047]),
@@ -238,6 +238,7 @@ def test_candidates_are_found_across_blocks_of_the_scan():
             COUNTS, np.zeros(1, np.int32), 1, np.ones(1), 1.0, segment.term_groups,
             segment.group_starts, ranking.group_weights, segment.documents,
             segment.posting_weights, ranking.saturation32, *NO_COLUMNS, ranking.factors32,
-            np.float32(0), k, 1.0, np.zeros(n_docs, np.float32), candidates,
+            np.float32(0), np.zeros(k, np.float32), 1.0, np.zeros(n_docs, np.float32),
+            candidates,
         )  # fmt: skip
         assert candidates[:n].tolist() == expected

@@ -14,15 +14,14 @@ from softcosine.errors import IndefiniteMatrixError, InvalidInputError
 from softcosine.index.rankings import PreparedRanking, prepare
 from softcosine.index.segment import Segment
 from softcosine.text.weighting import Weighting
-from toys import similarity_matrix
+from toys import similarity_matrix, statistics_of
 
 
 def prepared(name, X, S, weighting=None) -> PreparedRanking:
     X = csr_array(np.asarray(X, float))
     whole = bool(np.all(X.data == np.rint(X.data)))
     segment = Segment.from_counts(X) if whole else Segment.from_weights(X)
-    frequencies = np.bincount(X.indices, minlength=X.shape[1])
-    return prepare(name, segment, similarity_matrix(S), weighting, frequencies)
+    return prepare(name, segment, similarity_matrix(S), weighting, statistics_of(segment))
 
 
 @given(own.collections(matrices=own.similarity_matrices))

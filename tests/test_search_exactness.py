@@ -16,20 +16,13 @@ from conftest import JIT
 from expected import RANKINGS, TF
 from softcosine.errors import IndefiniteMatrixError, InvalidInputError
 from softcosine.index.rankings import prepare
-from softcosine.index.searcher import QueryVector, Searcher
+from softcosine.index.searcher import Searcher
 from softcosine.index.segment import Segment
+from softcosine.index.values import QueryVector
 from softcosine.text.weighting import Weighting
-from toys import similarity_matrix
+from toys import searcher_of, similarity_matrix, statistics_of
 
 N_DOCS, N_TERMS = (3000, 60) if JIT else (1100, 20)
-
-
-def searcher_of(X, S, ranking="soft_cosine", weighting=None):
-    X = csr_array(X)
-    counts = bool(np.all(X.data == np.rint(X.data)))
-    segment = Segment.from_counts(X) if counts else Segment.from_weights(X)
-    frequencies = np.bincount(X.indices, minlength=X.shape[1]).astype(np.int64)
-    return Searcher(segment, S, prepare(ranking, segment, S, weighting, frequencies))
 
 
 def vector(weights):
@@ -102,6 +95,58 @@ def test_fast_and_slow_searches_agree_to_the_bit(ranking, weighting, limit):
                 np.testing.assert_array_equal(found.documents, fast.documents[kept])
         both(searcher, query, k=limit, min_score=-np.inf, positive=False)
         both(searcher, query, k=limit, min_score=best, positive=False)
+
+
+@pytest.mark.parametrize("limit", [1, 10, N_DOCS])
+@pytest.mark.parametrize(("ranking", "weighting"), CASES)
+def test_parts_give_the_bits_of_the_whole(ranking, weighting, limit):
+    generator = np.random.default_rng(limit)
+    X = real_matrix(generator) if weighting is None else count_matrix(generator)
+    X[generator.integers(0, N_DOCS, 40)] = X[0]
+    S = similarities(generator, N_TERMS)
+    whole = searcher_of(X, S, ranking, weighting)
+    cuts = [1, 2, N_DOCS // 2, N_DOCS - 1]
+    parts = searcher_of(X, S, ranking, weighting, cuts=cuts)
+    for n_words in (1, 5, N_TERMS):
+        weights = np.zeros(N_TERMS)
+        weights[generator.choice(N_TERMS, n_words, replace=False)] = 1.0
+        query = vector(weights)
+        for settings in (
+            {"k": limit},
+            {"k": limit, "min_score": -np.inf, "positive": False},
+            {"k": limit, "expand_postings": False},
+        ):
+            top, _ = both(parts, query, **settings)
+            assert same(top, whole.search(query, **settings))
+        documents = top.documents[::-1]
+        np.testing.assert_array_equal(parts.scores(query, documents), top.scores[::-1])
+
+
+@pytest.mark.parametrize(("ranking", "weighting"), CASES)
+def test_deleted_and_excluded_documents_are_no_answers(ranking, weighting):
+    generator = np.random.default_rng(3)
+    X = real_matrix(generator) if weighting is None else count_matrix(generator)
+    S = similarities(generator, N_TERMS)
+    live, allowed = generator.random(N_DOCS) < 0.7, generator.random(N_DOCS) < 0.4
+    cuts = [N_DOCS // 3]
+    searcher = searcher_of(X, S, ranking, weighting, cuts=cuts, live=live)
+    masks = [allowed[: cuts[0]], allowed[cuts[0] :]]
+    query = vector(np.where(generator.random(N_TERMS) < 0.2, 1.0, 0.0))
+    for settings in (
+        {},
+        {"min_score": -np.inf, "positive": False},
+        {"expand_postings": False},
+    ):
+        every = searcher.search(query, k=N_DOCS, **settings)
+        assert live[every.documents].all()
+        assert settings.get("positive", True) or len(every.documents) == live.sum()
+        kept = allowed[every.documents]
+        for k in (5, N_DOCS):
+            some, _ = both(searcher, query, k=k, allowed=masks, **settings)
+            np.testing.assert_array_equal(some.documents, every.documents[kept][:k])
+            np.testing.assert_array_equal(some.scores, every.scores[kept][:k])
+            again = searcher.search_batch([query] * 40, k=k, allowed=masks, **settings)
+            assert all(same(one, some) for one in again)
 
 
 @given(
@@ -187,10 +232,9 @@ def test_the_number_of_threads_changes_no_norm():
     generator = np.random.default_rng(2)
     X = csr_array(count_matrix(generator))
     segment, S = Segment.from_counts(X), similarities(generator, N_TERMS)
-    frequencies = np.bincount(X.indices, minlength=N_TERMS)
     factors = {
         prepare(
-            "soft_cosine", segment, S, Weighting(), frequencies, threads=threads
+            "soft_cosine", segment, S, Weighting(), statistics_of(segment), threads=threads
         ).factors.tobytes()
         for threads in (1, 2, 3, 7, 5000)
     }

@@ -9,14 +9,13 @@ import pytest
 from scipy.sparse import csr_array
 
 from conftest import JIT
-from softcosine.index import columns, panel, searcher
+from softcosine.index import columns, panel, plan
 from softcosine.index.columns import frequent_columns, halves
-from softcosine.index.rankings import prepare
-from softcosine.index.searcher import QueryVector, Searcher
-from softcosine.index.segment import Segment
+from softcosine.index.searcher import Searcher
+from softcosine.index.values import QueryVector
 from softcosine.kernels.panel import PANEL
 from softcosine.text.weighting import Weighting
-from toys import similarity_matrix
+from toys import searcher_of, similarity_matrix
 
 N_DOCS, N_TERMS = (2500, 40) if JIT else (100, 12)
 CASES = [
@@ -39,14 +38,12 @@ def collection(generator, *, real):
     return csr_array(X)
 
 
-def prepared(ranking, weighting, seed=0):
+def searching_for(ranking, weighting, seed=0, cuts=()):
     generator = np.random.default_rng(seed)
     X = collection(generator, real=weighting is None)
-    segment = Segment.from_weights(X) if weighting is None else Segment.from_counts(X)
     upper = np.triu(np.where(generator.random((N_TERMS, N_TERMS)) < 0.1, 0.3, 0), 1)
     S = similarity_matrix(upper + upper.T + np.eye(N_TERMS))
-    frequencies = np.diff(X.tocsc().indptr)
-    return segment, S, prepare(ranking, segment, S, weighting, frequencies)
+    return searcher_of(X, S, ranking, weighting, cuts=cuts)
 
 
 def queries(n, seed=0):
@@ -73,10 +70,10 @@ def slowly(searching, query, **settings):
 @pytest.mark.parametrize(("ranking", "weighting"), CASES)
 @pytest.mark.parametrize("share", [1, 4, 50])
 def test_columns_change_no_bit(ranking, weighting, share):
-    parts = prepared(ranking, weighting)
     with patch.multiple(columns, _SHARE=share, _FEWEST_DOCUMENTS=1):
-        searching = Searcher(*parts)
-        assert (frequent_columns(parts[0], parts[2]).values.shape[0] > 0) == (share > 1)
+        searching = searching_for(ranking, weighting)
+        part = searching.parts[0]
+        assert (frequent_columns(part.segment, part.ranking).values.shape[0] > 0) == (share > 1)
     for k, bound in ((1, 0.0), (10, 0.0), (10, 0.05), (N_DOCS, -np.inf)):
         for query in queries(6):
             fast = searching.search(query, k=k, min_score=bound)
@@ -86,7 +83,7 @@ def test_columns_change_no_bit(ranking, weighting, share):
 @pytest.mark.parametrize(("ranking", "weighting"), CASES)
 @pytest.mark.parametrize("n_queries", [2, PANEL, PANEL + 3])
 def test_a_panel_changes_no_bit(ranking, weighting, n_queries):
-    searching = Searcher(*prepared(ranking, weighting))
+    searching = searching_for(ranking, weighting, cuts=[N_DOCS // 3, N_DOCS // 2])
     asked = queries(n_queries)
     for settings in (
         {"k": 1},
@@ -98,7 +95,7 @@ def test_a_panel_changes_no_bit(ranking, weighting, n_queries):
         alone = [searching.search(query, **settings) for query in asked]
         # Chunks of any size, and panels whatever they cost.
         with (
-            patch.object(searcher, "_PANEL_COST", -1.0),
+            patch.object(plan, "_PANEL_COST", -1.0),
             patch.object(panel, "_CHUNK", 130 if JIT else 70),
         ):
             for threads in (1, 3):
@@ -107,14 +104,13 @@ def test_a_panel_changes_no_bit(ranking, weighting, n_queries):
 
 
 def test_queries_that_float32_cannot_hold_may_stand_among_others():
-    segment, _, _ = prepared("inner_product", None)
+    X = collection(np.random.default_rng(0), real=True)
     S = similarity_matrix(np.eye(N_TERMS) - 0.1 * (np.eye(N_TERMS, k=1) + np.eye(N_TERMS, k=-1)))
-    ranking = prepare("inner_product", segment, S, None, np.ones(N_TERMS, np.int64))
-    searching = Searcher(segment, S, ranking)
+    searching = searcher_of(X, S, "inner_product")
     nothing = QueryVector(np.empty(0, np.int32), np.empty(0))
     asked = [*queries(3), nothing, *queries(3, seed=1)]
     alone = [searching.search(query, k=3) for query in asked]
-    with patch.object(searcher, "_PANEL_COST", -1.0):
+    with patch.object(plan, "_PANEL_COST", -1.0):
         together = searching.search_batch(asked, k=3, threads=1)
     assert all(same(*pair) for pair in zip(alone, together, strict=True))
     assert len(together[3].documents) == 0
@@ -122,11 +118,10 @@ def test_queries_that_float32_cannot_hold_may_stand_among_others():
 
 def test_the_first_of_equal_documents_comes_first_across_chunks():
     X = csr_array(np.ones((50, 2)))
-    segment, S = Segment.from_counts(X), similarity_matrix(np.eye(2))
-    ranking = prepare("soft_cosine", segment, S, Weighting(), np.full(2, 50))
+    searching = searcher_of(X, similarity_matrix(np.eye(2)), weighting=Weighting(), cuts=[20, 21])
     query = QueryVector(np.array([1], np.int32), np.ones(1))
-    with patch.object(searcher, "_PANEL_COST", -1.0), patch.object(panel, "_CHUNK", 7):
-        for top in Searcher(segment, S, ranking).search_batch([query] * 3, k=9, threads=1):
+    with patch.object(plan, "_PANEL_COST", -1.0), patch.object(panel, "_CHUNK", 7):
+        for top in searching.search_batch([query] * 3, k=9, threads=1):
             assert top.documents.tolist() == list(range(9))
 
 
@@ -137,9 +132,8 @@ def test_halves_are_rounded_to_nearest():
 
 
 def test_a_matrix_of_zeros_is_searched_in_vain():
-    segment, S = Segment.from_weights(csr_array((40, 30))), similarity_matrix(np.eye(30))
-    ranking = prepare("inner_product", segment, S, None, np.zeros(30, np.int64))
+    searching = searcher_of(csr_array((40, 30)), similarity_matrix(np.eye(30)), "inner_product")
     query = QueryVector(np.arange(30, dtype=np.int32), np.ones(30))
-    with patch.object(searcher, "_PANEL_COST", -1.0):
-        for top in Searcher(segment, S, ranking).search_batch([query] * 2, k=3, threads=1):
+    with patch.object(plan, "_PANEL_COST", -1.0):
+        for top in searching.search_batch([query] * 2, k=3, threads=1):
             assert len(top.documents) == 0

@@ -1,11 +1,17 @@
-"""A source of similarity that is a dictionary, and S made of plain arrays."""
+"""A source of similarity that is a dictionary, S made of plain arrays, searchers of matrices."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from scipy.sparse import csr_array
 
+from softcosine.index.parts import Part
+from softcosine.index.rankings import prepare
+from softcosine.index.searcher import Searcher
+from softcosine.index.segment import Segment
+from softcosine.index.statistics import FieldStatistics
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.source import Neighbors, SourceState
 from softcosine.text.vocabulary import Vocabulary
@@ -69,3 +75,26 @@ class SavableToySource(ToySource):
 def similarity_matrix(S, vocabulary: Vocabulary | None = None) -> TermSimilarityMatrix:
     """S without the warning about definiteness."""
     return TermSimilarityMatrix.from_matrix(S, vocabulary, warn=False)
+
+
+def searcher_of(X, S, ranking="soft_cosine", weighting=None, *, cuts=(), live=None):
+    """A searcher of the rows of X, inverted in parts that begin at `cuts`; some may be deleted."""
+    X = csr_array(X, dtype=float)
+    counts = weighting is not None or bool(np.all(X.data == np.rint(X.data)))
+    bounds = sorted({0, *cuts, X.shape[0]})
+    invert = Segment.from_counts if counts else Segment.from_weights
+    ranges = [range(*pair) for pair in zip(bounds[:-1], bounds[1:], strict=True)]
+    segments = [invert(X[rows.start : rows.stop]) for rows in ranges]
+    masks = [None if live is None else np.asarray(live)[rows] for rows in ranges]
+    statistics = FieldStatistics.of(segments, X.shape[1], live=masks)
+    return Searcher(
+        [
+            Part(segment, prepare(ranking, segment, S, weighting, statistics), rows.start, mask)
+            for segment, rows, mask in zip(segments, ranges, masks, strict=True)
+        ],
+        S,
+    )
+
+
+def statistics_of(segment):
+    return FieldStatistics.of([segment], segment.n_terms)

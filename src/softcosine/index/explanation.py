@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine.index.parts import Part as Searched
 from softcosine.index.query import ParsedQuery
 from softcosine.index.rankings import TITLES
-from softcosine.index.searcher import QueryVector, Searcher
+from softcosine.index.searcher import Searcher
+from softcosine.index.values import QueryVector
 from softcosine.kernels.documents import REALS, SATURATED
 
 if TYPE_CHECKING:
@@ -115,9 +117,10 @@ def explain(
     document_words : dict
         For a term, the word that shows it in this document's text.
     """
-    S, ranking = searcher.S, searcher.ranking
-    terms, values = _coordinates(searcher, document)
-    factor = searcher.expanded(vector).factor * float(ranking.factors[document])
+    S = searcher.S
+    part, local = searcher.part_of(document)
+    terms, values = _coordinates(part, local)
+    factor = searcher.expanded(vector).factor * float(part.ranking.factors[local])
     place = {int(term): position for position, term in enumerate(terms)}
     parts: list[Part] = []
 
@@ -151,17 +154,15 @@ def explain(
     return searcher.score(vector, document), tuple(parts)
 
 
-def _coordinates(
-    searcher: Searcher, document: int
-) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
+def _coordinates(part: Searched, document: int) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
     """Terms of a document and W times their values, scaled as the ranking scales them."""
-    segment, ranking = searcher.segment, searcher.ranking
-    part = slice(segment.pointers[document], segment.pointers[document + 1])
-    terms = segment.terms[part]
+    segment, ranking = part.segment, part.ranking
+    own = slice(segment.pointers[document], segment.pointers[document + 1])
+    terms = segment.terms[own]
     if ranking.kind == REALS:
-        values = segment.reals[part]
+        values = segment.reals[own]
     else:
-        values = ranking.table[segment.levels[part]]
+        values = ranking.table[segment.levels[own]]
         if ranking.kind == SATURATED:
             values = values * (ranking.k1 + 1.0) / (values + ranking.saturation[document])
     return terms, values * ranking.term_weights[terms]

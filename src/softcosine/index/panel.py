@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.index.rankings import PreparedRanking
-from softcosine.index.segment import Segment
+from softcosine.index.parts import Part
 from softcosine.kernels.panel import PANEL, clear_panel, fill_panel, score_panel
 from softcosine.kernels.search import select_candidates
 
@@ -24,10 +23,8 @@ class Panel:
     It takes 128 bytes a term. One pass at a time.
     """
 
-    def __init__(self, segment: Segment, ranking: PreparedRanking) -> None:
-        self._segment = segment
-        self._ranking = ranking
-        self._weights = np.zeros((segment.n_terms, PANEL), np.uint16)
+    def __init__(self, n_terms: int) -> None:
+        self._weights = np.zeros((n_terms, PANEL), np.uint16)
         self._scores = np.empty((PANEL, _CHUNK), np.float32)
         self._candidates = np.empty(_CHUNK, np.uint32)
 
@@ -42,17 +39,24 @@ class Panel:
         clear_panel(terms, column, self._weights)
 
     def candidates(
-        self, k: int, floors: Sequence[np.float32], slacks: Sequence[float]
+        self,
+        part: Part,
+        factors: NDArray[np.float32],
+        heaps: NDArray[np.float32],
+        floors: Sequence[np.float32],
+        slacks: Sequence[float],
     ) -> list[NDArray[np.uint32]]:
-        """Return the candidates of each query, ascending; see `select_candidates`.
+        """Return the candidates of each query in one part, ascending; see `select_candidates`.
 
         Parameters
         ----------
-        k : int
+        part : Part
+        factors : ndarray of shape (n_docs,), float32
+        heaps : ndarray of shape (n_queries, k), float32
+            The largest scores of the parts before; those of this one go in.
         floors, slacks : sequences, one a query
         """
-        segment, ranking = self._segment, self._ranking
-        heaps = np.zeros((len(floors), k), np.float32)
+        segment, ranking = part.segment, part.ranking
         found: list[list[NDArray[np.uint32]]] = [[] for _ in floors]
         for start in range(0, segment.n_docs, _CHUNK):
             stop = min(start + _CHUNK, segment.n_docs)
@@ -61,11 +65,11 @@ class Panel:
                 ranking.saturation32, segment.reals, self._weights, start, stop,
                 self._scores,
             )  # fmt: skip
-            factors = ranking.factors32[start:stop]
             for query, (floor, slack) in enumerate(zip(floors, slacks, strict=True)):
                 scores = self._scores[query, : stop - start]
                 n = select_candidates(
-                    scores, factors, start, heaps[query], floor, slack, self._candidates
-                )
+                    scores, factors[start:stop], start, heaps[query], floor, slack,
+                    self._candidates,
+                )  # fmt: skip
                 found[query].append(self._candidates[:n].copy())
         return [np.concatenate(parts) if parts else np.empty(0, np.uint32) for parts in found]

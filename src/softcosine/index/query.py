@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.rankings import PreparedRanking
-from softcosine.index.searcher import QueryVector
+from softcosine.index.values import QueryVector
 from softcosine.matrix.outside import OutsideRow, outside_rows, outside_similarities
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.asking import known_by

@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.segment import Segment
+from softcosine.index.statistics import FieldStatistics
 from softcosine.index.threads import n_threads
 from softcosine.kernels.documents import COUNTS, REALS, SATURATED, soft_norms_squared
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.norms import reciprocal, roots
 from softcosine.text.weighting import Weighting
 
-__all__ = ["TITLES", "PreparedRanking", "Ranking", "check_ranking", "prepare"]
+__all__ = ["TITLES", "PreparedRanking", "Ranking", "check_ranking", "prepare", "soft_norms"]
 
 Ranking = Literal["soft_cosine", "inner_product", "expanded_cosine", "soft_bm25"]
 
@@ -93,8 +94,11 @@ def prepare(
     segment: Segment,
     S: TermSimilarityMatrix,
     weighting: Weighting | None,
-    document_frequencies: NDArray[np.int64],
+    statistics: FieldStatistics,
     *,
+    norms: NDArray[np.float64] | None = None,
+    like: PreparedRanking | None = None,
+    first: int = 0,
     threads: int | None = None,
 ) -> PreparedRanking:
     """Compute the norms and tables of a ranking.
@@ -106,7 +110,14 @@ def prepare(
     S : TermSimilarityMatrix of order n_terms
     weighting : Weighting or None
         None takes values as they are (real weights or raw counts, W = I).
-    document_frequencies : ndarray of shape (n_terms,)
+    statistics : FieldStatistics
+        Over all segments.
+    norms : ndarray of shape (n_docs,), float64, optional
+        Soft norms, if they are known already.
+    like : PreparedRanking, optional
+        The same ranking of another segment, to share what both have.
+    first : int
+        Number of the segment's first document, which an error names.
     threads : int, optional
         For the norms; does not change a bit of them.
 
@@ -117,13 +128,17 @@ def prepare(
     IndefiniteMatrixError
         If some document has x'Sx < 0.
     """
-    build = _RANKINGS[check_ranking(name)]
+    finish = _RANKINGS[check_ranking(name)]
     if segment.real and name == "soft_bm25":
         raise InvalidInputError(
             "soft_bm25 needs counts, and this index holds real weights; rank by soft_cosine or "
             "inner_product."
         )
-    return build(segment, S, weighting, document_frequencies, n_threads(threads))
+    if name == "soft_bm25":
+        given = Weighting() if weighting is None else weighting
+        weighting = Weighting(tf="bm25", idf="bm25", k1=given.k1, b=given.b)
+    base = _base(name, segment, weighting, statistics, like)
+    return _finished(finish(base, segment, S, norms, first, n_threads(threads)), segment)
 
 
 def check_ranking(name: str) -> str:
@@ -139,19 +154,25 @@ def _base(
     name: str,
     segment: Segment,
     weighting: Weighting | None,
-    document_frequencies: NDArray[np.int64],
+    statistics: FieldStatistics,
+    like: PreparedRanking | None,
 ) -> PreparedRanking:
     """Values and term weights, with no norm yet."""
     raw = Weighting(tf="raw", idf="none") if weighting is None else weighting
-    # Real weights have no length: they are not counted in words.
-    lengths = np.empty(0) if segment.real else segment.lengths()
-    average = float(lengths.mean()) if lengths.size else 0.0
-    term_weights = raw.term_weights(document_frequencies, segment.n_docs)
-    absent = float(raw.term_weights(np.zeros(1, np.int64), segment.n_docs)[0])
+    average = statistics.average_length
+    if like is not None:
+        term_weights, absent = like.term_weights, like.absent_weight
+    else:
+        n_docs = statistics.n_docs
+        term_weights = raw.term_weights(statistics.document_frequencies, n_docs)
+        absent = float(raw.term_weights(np.zeros(1, np.int64), n_docs)[0])
+        if name == "soft_bm25":  # T15: sqrt(idf) on either side of S
+            term_weights, absent = np.sqrt(term_weights), float(np.sqrt(absent))
     saturation = np.empty(0)
     if segment.real:
         kind, table, group_weights = REALS, np.empty(0), np.empty(0)
     elif raw.tf == "bm25":
+        lengths = segment.lengths
         ratio = lengths / average if average > 0 else np.ones_like(lengths)
         saturation = raw.k1 * (1.0 - raw.b + raw.b * ratio)
         kind, table = SATURATED, segment.frequencies
@@ -164,7 +185,8 @@ def _base(
         name=name,
         kind=kind,
         term_weights=np.ascontiguousarray(term_weights, np.float64),
-        query_weighting=raw,
+        # T15 takes the query's frequencies as they are.
+        query_weighting=Weighting(tf="raw", idf="none") if name == "soft_bm25" else raw,
         absent_weight=absent,
         table=np.ascontiguousarray(table, np.float64),
         saturation=np.ascontiguousarray(saturation, np.float64),
@@ -199,74 +221,76 @@ def _finished(base: PreparedRanking, segment: Segment) -> PreparedRanking:
     return replace(base, factors32=factors32, saturation32=saturation32, least=least, most=most)
 
 
-def _soft_cosine(
+def soft_norms(
+    ranking: PreparedRanking,
     segment: Segment,
     S: TermSimilarityMatrix,
-    weighting: Weighting | None,
-    document_frequencies: NDArray[np.int64],
-    threads: int,
-) -> PreparedRanking:
-    base = _base("soft_cosine", segment, weighting, document_frequencies)
-    squares = _squares(base, segment, S.arrays, threads)
+    *,
+    first: int = 0,
+    threads: int | None = None,
+) -> NDArray[np.float64]:
+    """Soft norm of each document (theory T2), shape (n_docs,).
+
+    Raises
+    ------
+    IndefiniteMatrixError
+        If some document has x'Sx < 0; the message names its number, counted from `first`.
+    """
+    threads = n_threads(threads)
+    squares = _squares(ranking, segment, S.arrays, threads)
     sizes = np.abs(squares)
     if not S.non_negative:
         indptr, indices, data = S.arrays
-        sizes = _squares(base, segment, (indptr, indices, np.abs(data)), threads)
-    norms = roots(squares, sizes)
-    return _finished(replace(base, factors=reciprocal(norms), normalization="soft"), segment)
+        sizes = _squares(ranking, segment, (indptr, indices, np.abs(data)), threads)
+    return roots(squares, sizes, first_row=first)
 
 
-def _inner_product(
+def _soft_cosine(
+    base: PreparedRanking,
     segment: Segment,
     S: TermSimilarityMatrix,
-    weighting: Weighting | None,
-    document_frequencies: NDArray[np.int64],
+    norms: NDArray[np.float64] | None,
+    first: int,
     threads: int,
 ) -> PreparedRanking:
-    return _finished(_base("inner_product", segment, weighting, document_frequencies), segment)
+    if norms is None:
+        norms = soft_norms(base, segment, S, first=first, threads=threads)
+    return replace(base, factors=reciprocal(norms), normalization="soft")
 
 
 def _expanded_cosine(
+    base: PreparedRanking,
     segment: Segment,
     S: TermSimilarityMatrix,
-    weighting: Weighting | None,
-    document_frequencies: NDArray[np.int64],
+    norms: NDArray[np.float64] | None,
+    first: int,
     threads: int,
 ) -> PreparedRanking:
-    base = _base("expanded_cosine", segment, weighting, document_frequencies)
     identity = TermSimilarityMatrix.identity(S.vocabulary)
-    norms = np.sqrt(_squares(base, segment, identity.arrays, threads))
-    return _finished(replace(base, factors=reciprocal(norms), normalization="ordinary"), segment)
+    ordinary = np.sqrt(_squares(base, segment, identity.arrays, threads))
+    return replace(base, factors=reciprocal(ordinary), normalization="ordinary")
 
 
-def _soft_bm25(
+def _unnormalized(
+    base: PreparedRanking,
     segment: Segment,
     S: TermSimilarityMatrix,
-    weighting: Weighting | None,
-    document_frequencies: NDArray[np.int64],
+    norms: NDArray[np.float64] | None,
+    first: int,
     threads: int,
 ) -> PreparedRanking:
-    given = Weighting() if weighting is None else weighting
-    bm25 = Weighting(tf="bm25", idf="bm25", k1=given.k1, b=given.b)
-    base = _base("soft_bm25", segment, bm25, document_frequencies)
-    # T15: sqrt(idf) on either side of S, and the query's frequencies as they are.
-    base = replace(
-        base,
-        term_weights=np.sqrt(base.term_weights),
-        absent_weight=float(np.sqrt(base.absent_weight)),
-        query_weighting=Weighting(tf="raw", idf="none"),
-    )
-    return _finished(base, segment)
+    return base
 
 
-_Build = Callable[
-    [Segment, TermSimilarityMatrix, "Weighting | None", NDArray[np.int64], int], PreparedRanking
+_Finish = Callable[
+    [PreparedRanking, Segment, TermSimilarityMatrix, "NDArray[np.float64] | None", int, int],
+    PreparedRanking,
 ]
-_RANKINGS: dict[str, _Build] = {
+_RANKINGS: dict[str, _Finish] = {
     "soft_cosine": _soft_cosine,
-    "inner_product": _inner_product,
+    "inner_product": _unnormalized,
     "expanded_cosine": _expanded_cosine,
-    "soft_bm25": _soft_bm25,
+    "soft_bm25": _unnormalized,
 }
 
 
@@ -283,7 +307,7 @@ def _squares(
         soft_norms_squared(
             base.kind, segment.pointers, segment.terms, segment.levels, base.table,
             base.saturation, base.k1, segment.reals, base.term_weights, *matrix,
-            start, stop, np.zeros(segment.n_terms), out,
+            start, stop, np.zeros(base.term_weights.shape[0]), out,
         )  # fmt: skip
 
     # Equal shares of the postings, since documents differ in length.

@@ -1,11 +1,14 @@
 """The arrays of an index: postings by term, and the same values by document.
 
 Counts are kept as they are, so that S and W may change without touching a posting. Postings stand
-by term, within a term by frequency (1 first, most of all), then by document: 4 bytes a posting and
+by term, within a term by frequency (1 first, most of all), then by document: 2 bytes a posting and
 no stream of weights, since all postings of a group share their frequency. The distinct frequencies
 are numbered as *levels*; a frequency of any size is one of them, never clipped. A matrix of real
 weights keeps a float64 a value instead, each document divided by a power of two that brings its
 largest weight into [1, 2): no digit is lost, and squares neither overflow nor vanish.
+
+A segment holds at most 65,536 documents: their numbers take 16 bits, and the scores of a search
+stay in the second-level cache (docs/decisions.md).
 """
 
 from __future__ import annotations
@@ -23,48 +26,56 @@ from softcosine.kernels.postings import invert_counts, invert_reals
 from softcosine.matrix.ranges import check_array, check_numbers, check_starts, check_values
 from softcosine.space.norms import balanced
 
-__all__ = ["Segment"]
+__all__ = ["MAX_DOCS", "Segment", "cut"]
 
+MAX_DOCS = 2**16
 _MAX_LEVELS = 2**16
+# Larger ones are checked by `Segment.check` alone, since opening must cost the same at any size.
+_CHECKED_AT_ONCE = 2**20
+_LEVELS = ("uint8", "uint16")
 _DTYPES = {
-    "pointers": "int64",
-    "terms": "uint32",
-    "levels": "uint16",
-    "reals": "float64",
-    "frequencies": "float64",
-    "scales": "float64",
-    "term_groups": "int64",
-    "group_starts": "int64",
-    "group_levels": "uint16",
-    "documents": "uint32",
-    "posting_weights": "float32",
+    "pointers": ("int64",),
+    "terms": ("uint32",),
+    "levels": _LEVELS,
+    "reals": ("float64",),
+    "frequencies": ("float64",),
+    "scales": ("float64",),
+    "term_groups": ("int64",),
+    "group_starts": ("int64",),
+    "lengths": ("float64",),
+    "group_levels": _LEVELS,
+    "documents": ("uint16",),
+    "posting_weights": ("float32",),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Documents of one index, inverted.
+    """At most `MAX_DOCS` documents of one index, inverted.
 
     Attributes
     ----------
     n_terms : int
+        Of the vocabulary when the segment was made; terms added since stand in no document of it.
     pointers : ndarray of shape (n_docs + 1,), int64
         Where each document begins in `terms`, `levels` and `reals`.
     terms : ndarray of shape (n_postings,), uint32
         Ascending within a document.
-    levels : ndarray, uint16
-        Level of each value's frequency; empty for real weights.
+    levels : ndarray, uint8 or uint16
+        Level of each value's frequency; empty for real weights. uint16 if there are more than 256.
     reals : ndarray, float64
         In [0, 2); empty for counts.
     frequencies : ndarray of shape (n_levels,), float64
         The distinct frequencies, ascending; empty for real weights.
     scales : ndarray of shape (n_docs,), float64
         What each document's values were divided by, a power of two; ones for counts.
+    lengths : ndarray of shape (n_docs,), float64
+        Sum of each document's frequencies; 0 for real weights.
     term_groups : ndarray of shape (n_terms + 1,), int64
         Where each term begins in `group_starts`; for real weights, in `documents`.
     group_starts : ndarray of shape (n_groups + 1,), int64
-    group_levels : ndarray of shape (n_groups,), uint16
-    documents : ndarray of shape (n_postings,), uint32
+    group_levels : ndarray of shape (n_groups,), of the dtype of `levels`
+    documents : ndarray of shape (n_postings,), uint16
         The postings.
     posting_weights : ndarray, float32
         Beside `documents`; empty for counts.
@@ -73,29 +84,31 @@ class Segment:
     n_terms: int
     pointers: NDArray[np.int64]
     terms: NDArray[np.uint32]
-    levels: NDArray[np.uint16]
+    levels: NDArray[np.uint8] | NDArray[np.uint16]
     reals: NDArray[np.float64]
     frequencies: NDArray[np.float64]
     scales: NDArray[np.float64]
+    lengths: NDArray[np.float64]
     term_groups: NDArray[np.int64]
     group_starts: NDArray[np.int64]
-    group_levels: NDArray[np.uint16]
-    documents: NDArray[np.uint32]
+    group_levels: NDArray[np.uint8] | NDArray[np.uint16]
+    documents: NDArray[np.uint16]
     posting_weights: NDArray[np.float32]
 
     @classmethod
     def from_counts(cls, X: csr_array) -> Self:
         """Invert a canonical matrix of counts (n_docs, n_terms), all positive."""
         n_docs, n_terms = X.shape
+        assert n_docs <= MAX_DOCS
         pointers = X.indptr.astype(np.int64)
         terms = X.indices.astype(np.uint32)
         frequencies, levels = _levels(X.data)
         term_starts, level_starts = _starts(terms, n_terms), _starts(levels, len(frequencies))
         n_postings = terms.shape[0]
-        documents = np.empty(n_postings, np.uint32)
+        documents = np.empty(n_postings, np.uint16)
         term_groups = np.empty(n_terms + 1, np.int64)
         group_starts = np.empty(n_postings + 1, np.int64)
-        group_levels = np.empty(n_postings, np.uint16)
+        group_levels = np.empty(n_postings, levels.dtype)
         n_groups = invert_counts(
             pointers, terms, levels, level_starts, term_starts,
             documents, term_groups, group_starts, group_levels,
@@ -108,6 +121,7 @@ class Segment:
             reals=np.empty(0),
             frequencies=frequencies.astype(np.float64),
             scales=np.ones(n_docs),
+            lengths=_sums(X.data.astype(np.float64), pointers),
             term_groups=term_groups,
             group_starts=group_starts[: n_groups + 1].copy(),
             group_levels=group_levels[:n_groups].copy(),
@@ -119,11 +133,12 @@ class Segment:
     def from_weights(cls, X: csr_array) -> Self:
         """Invert a canonical matrix of real weights (n_docs, n_terms), all positive."""
         n_terms = X.shape[1]
+        assert X.shape[0] <= MAX_DOCS
         pointers = X.indptr.astype(np.int64)
         terms = X.indices.astype(np.uint32)
         scaled, powers = balanced(X)
         scales, reals = np.ldexp(1.0, powers), scaled.data
-        documents = np.empty(terms.shape[0], np.uint32)
+        documents = np.empty(terms.shape[0], np.uint16)
         posting_weights = np.empty(terms.shape[0], np.float32)
         term_starts = _starts(terms, n_terms)
         term_groups = np.append(term_starts, terms.shape[0])
@@ -132,14 +147,15 @@ class Segment:
             n_terms=n_terms,
             pointers=pointers,
             terms=terms,
-            levels=np.empty(0, np.uint16),
+            levels=np.empty(0, np.uint8),
             reals=reals,
             frequencies=np.empty(0),
             scales=scales,
+            lengths=np.zeros(X.shape[0]),
             term_groups=term_groups,
             # Without a value, it counts as one of counts.
             group_starts=np.zeros(int(terms.shape[0] == 0), np.int64),
-            group_levels=np.empty(0, np.uint16),
+            group_levels=np.empty(0, np.uint8),
             documents=documents,
             posting_weights=posting_weights,
         )
@@ -165,13 +181,10 @@ class Segment:
             return self.frequencies[self.levels]
         return self.reals * np.repeat(self.scales, np.diff(self.pointers))
 
-    def lengths(self) -> NDArray[np.float64]:
-        """Sum of each document's values, shape (n_docs,)."""
-        lengths = np.zeros(self.n_docs)
-        filled = np.diff(self.pointers) > 0
-        if filled.any():
-            lengths[filled] = np.add.reduceat(self.values(), self.pointers[:-1][filled])
-        return lengths
+    @classmethod
+    def empty(cls, n_terms: int) -> Self:
+        """Return a segment of no documents."""
+        return cls.from_counts(csr_array((0, n_terms)))
 
     def document_frequencies(self) -> NDArray[np.int64]:
         """How many documents have each term, shape (n_terms,)."""
@@ -189,12 +202,14 @@ class Segment:
     def documents_of(self, terms: NDArray[np.int32]) -> NDArray[np.uint32]:
         """Every document that holds one of the terms, ascending."""
         parts = []
-        for term in terms:
+        for term in terms[terms < self.n_terms]:
             first, last = self.term_groups[term], self.term_groups[term + 1]
             if not self.real:
                 first, last = self.group_starts[first], self.group_starts[last]
             parts.append(self.documents[first:last])
-        return np.unique(np.concatenate(parts)) if parts else np.empty(0, np.uint32)
+        return (
+            np.unique(np.concatenate(parts)).astype(np.uint32) if parts else np.empty(0, np.uint32)
+        )
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays by name, for storage."""
@@ -211,7 +226,7 @@ class Segment:
         if missing := names - arrays.keys():
             raise CorruptIndexError(f"a segment lacks its arrays {', '.join(sorted(missing))}.")
         for name in names:
-            check_array(name, arrays[name], (_DTYPES[name],))
+            check_array(name, arrays[name], _DTYPES[name])
         segment = cls(
             n_terms=arrays["term_groups"].shape[0] - 1, **{name: arrays[name] for name in names}
         )
@@ -220,6 +235,9 @@ class Segment:
             segment.documents.shape[0] != n
             or max(segment.levels.shape[0], segment.reals.shape[0]) != n
             or segment.scales.shape[0] != segment.n_docs
+            or segment.lengths.shape[0] != segment.n_docs
+            or segment.n_docs > MAX_DOCS
+            or segment.levels.dtype != segment.group_levels.dtype
             or segment.pointers.shape[0] == 0
             or int(segment.pointers[-1]) != n
             or segment.posting_weights.shape[0] != segment.reals.shape[0]
@@ -228,10 +246,11 @@ class Segment:
             raise CorruptIndexError(
                 "the arrays of a segment do not fit together; rebuild the index."
             )
-        segment._check_ranges()
+        if n <= _CHECKED_AT_ONCE:
+            segment.check()
         return segment
 
-    def _check_ranges(self) -> None:
+    def check(self) -> None:
         """Raise CorruptIndexError where an array would lead a kernel astray."""
         n, n_levels = self.n_postings, self.frequencies.shape[0]
         check_starts("pointers", self.pointers, n)
@@ -240,6 +259,7 @@ class Segment:
         check_values("frequencies", self.frequencies, least=0.0)
         check_values("reals", self.reals, least=0.0)
         check_values("scales", self.scales, least=0.0)
+        check_values("lengths", self.lengths, least=0.0)
         check_starts("term_groups", self.term_groups, n if self.real else len(self.group_levels))
         if not self.real:
             check_starts("group_starts", self.group_starts, n)
@@ -248,12 +268,27 @@ class Segment:
         check_values("posting_weights", self.posting_weights, least=0.0)
 
 
-def _levels(counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.uint16]]:
+def cut(X: csr_array) -> list[csr_array]:
+    """Cut a matrix into pieces of at most `MAX_DOCS` rows; at least one."""
+    starts = range(0, max(X.shape[0], 1), MAX_DOCS)
+    return [X[start : start + MAX_DOCS] for start in starts] if len(starts) > 1 else [X]
+
+
+def _sums(values: NDArray[np.float64], pointers: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the sum of each document's values."""
+    sums = np.zeros(pointers.shape[0] - 1)
+    filled = np.diff(pointers) > 0
+    if filled.any():
+        sums[filled] = np.add.reduceat(values, pointers[:-1][filled])
+    return sums
+
+
+def _levels(counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the distinct counts, ascending, and the number of each count among them."""
     largest = int(counts.max(initial=0))
     if largest < 2**20:  # nearly always: cheaper than sorting
         present = np.flatnonzero(np.bincount(counts.astype(np.int64), minlength=1))
-        number = np.zeros(largest + 1, np.uint16)
+        number = np.zeros(largest + 1, _level_dtype(present.shape[0]))
         if present.shape[0] <= _MAX_LEVELS:
             number[present] = np.arange(present.shape[0])
             return present, number[counts.astype(np.int64)]
@@ -263,7 +298,11 @@ def _levels(counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.uint16]]:
             f"the counts take {present.shape[0]} distinct values, and {_MAX_LEVELS} is the most; "
             "weigh them first and index real weights."
         )
-    return present, inverse.astype(np.uint16)
+    return present, inverse.astype(_level_dtype(present.shape[0]))
+
+
+def _level_dtype(n_levels: int) -> type[np.uint8] | type[np.uint16]:
+    return np.uint8 if n_levels <= 2**8 else np.uint16
 
 
 def _starts(keys: NDArray[Any], n: int) -> NDArray[np.int64]:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from softcosine.errors import InvalidInputError, NotFittedError
+from softcosine.index.parts import Part
+from softcosine.index.plan import Plan
 from softcosine.index.rankings import prepare
-from softcosine.index.searcher import QueryVector, Searcher, check_k
-from softcosine.index.segment import Segment
+from softcosine.index.searcher import Searcher
+from softcosine.index.segment import Segment, cut
+from softcosine.index.statistics import FieldStatistics
+from softcosine.index.values import QueryVector, check_k
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.space.norms import checked_matrix
 from softcosine.text.weighting import Weighting, checked_weighting
@@ -32,10 +36,13 @@ class Matches:
     ids : ndarray of shape (n_queries, k), int64
         Row numbers of the fitted matrix.
     scores : ndarray of shape (n_queries, k), float64
+    plans : tuple of Plan, one a query
+        How each was answered, and why so.
     """
 
     ids: NDArray[np.int64]
     scores: NDArray[np.float64]
+    plans: tuple[Plan, ...] = field(default=(), repr=False)
 
     def to_pandas(self) -> pd.DataFrame:
         """One row a match: query, rank (from 1), id, score."""
@@ -134,12 +141,19 @@ class SoftNeighbors:
                 "weigh X yourself and leave weighting out."
             )
         counts = self.weighting is not None or (whole and np.unique(X.data).shape[0] <= 2**16)
-        segment = Segment.from_counts(X) if counts else Segment.from_weights(X)
-        frequencies = np.bincount(X.indices, minlength=len(self.S)).astype(np.int64)
-        prepared = prepare(
-            self.ranking, segment, self.S, self.weighting, frequencies, threads=self.n_jobs
-        )
-        self.searcher_ = Searcher(segment, self.S, prepared)
+        invert = Segment.from_counts if counts else Segment.from_weights
+        segments = [invert(piece) for piece in cut(X)]
+        statistics = FieldStatistics.of(segments, len(self.S))
+        parts: list[Part] = []
+        first = 0
+        for segment in segments:
+            prepared = prepare(
+                self.ranking, segment, self.S, self.weighting, statistics,
+                like=parts[0].ranking if parts else None, first=first, threads=self.n_jobs,
+            )  # fmt: skip
+            parts.append(Part(segment, prepared, first))
+            first += segment.n_docs
+        self.searcher_ = Searcher(parts, self.S)
         self.n_features_in_ = len(self.S)
         self.n_samples_fit_ = X.shape[0]
         return self
@@ -166,8 +180,11 @@ class SoftNeighbors:
         tops = searcher.search_batch(
             queries, k=k, min_score=-np.inf, positive=False, threads=self.n_jobs
         )
-        ids = np.array([top.documents for top in tops], np.int64).reshape(len(tops), k)
-        return Matches(ids, np.array([top.scores for top in tops]).reshape(len(tops), k))
+        return Matches(
+            np.array([top.documents for top in tops], np.int64).reshape(len(tops), k),
+            np.array([top.scores for top in tops]).reshape(len(tops), k),
+            tuple(top.plan for top in tops),
+        )
 
     def kneighbors(
         self,
@@ -193,7 +210,7 @@ class SoftNeighbors:
                 f"for at most {self.n_samples_fit_ - (X is None)}."
             )
         if X is None:
-            matches = self.search(_matrix_of(searcher.segment), k=needed)
+            matches = self.search(_matrix_of(searcher), k=needed)
             ids, scores = _without_self(matches)
         else:
             matches = self.search(X, k=k)
@@ -238,10 +255,18 @@ def _non_negative(X: csr_array, name: str) -> csr_array:
     return X
 
 
-def _matrix_of(segment: Segment) -> csr_array:
-    return csr_array(
-        (segment.values(), segment.terms.astype(np.int64), segment.pointers),
-        shape=(segment.n_docs, segment.n_terms),
+def _matrix_of(searcher: Searcher) -> csr_array:
+    """Return the fitted matrix."""
+    segments = [part.segment for part in searcher.parts]
+    return vstack(
+        [
+            csr_array(
+                (segment.values(), segment.terms.astype(np.int64), segment.pointers),
+                shape=(segment.n_docs, segment.n_terms),
+            )
+            for segment in segments
+        ],
+        format="csr",
     )
 
 

@@ -10,7 +10,14 @@ from __future__ import annotations
 
 from softcosine.kernels.jit import helper, kernel
 
-__all__ = ["COUNTS", "REALS", "SATURATED", "rank_candidates", "soft_norms_squared"]
+__all__ = [
+    "COUNTS",
+    "REALS",
+    "SATURATED",
+    "rank_candidates",
+    "score_documents",
+    "soft_norms_squared",
+]
 
 COUNTS, SATURATED, REALS = 0, 1, 2
 
@@ -25,10 +32,25 @@ def _value(kind, p, d, levels, table, saturation, k1, reals):  # type: ignore[no
     return reals[p]
 
 
+@helper
+def _score(  # type: ignore[no-untyped-def]
+    kind, d, pointers, terms, levels, table, saturation, k1,
+    reals, factors, expansion, query_factor,
+):  # fmt: skip
+    """Score one document: the sum over its terms, ascending, in float64."""
+    total = 0.0
+    for p in range(pointers[d], pointers[d + 1]):
+        total += expansion[terms[p]] * _value(kind, p, d, levels, table, saturation, k1, reals)
+    return total * factors[d] * query_factor
+
+
 @kernel(
-    "void(int64, int64[::1], uint32[::1], uint16[::1], float64[::1], float64[::1], float64,"
-    " float64[::1], float64[::1], int64[::1], int32[::1], float32[::1], int64, int64,"
-    " float64[::1], float64[::1])"
+    *(
+        f"void(int64, int64[::1], uint32[::1], {levels}[::1], float64[::1], float64[::1], float64,"
+        " float64[::1], float64[::1], int64[::1], int32[::1], float32[::1], int64, int64,"
+        " float64[::1], float64[::1])"
+        for levels in ("uint8", "uint16")
+    )
 )
 def soft_norms_squared(  # type: ignore[no-untyped-def]
     kind, pointers, terms, levels, table, saturation, k1,
@@ -58,9 +80,12 @@ def soft_norms_squared(  # type: ignore[no-untyped-def]
 
 
 @kernel(
-    "int64(int64, int64[::1], uint32[::1], uint16[::1], float64[::1], float64[::1], float64,"
-    " float64[::1], float64[::1], float64[::1], float64, uint32[::1], int64, float64, boolean,"
-    " uint32[::1], float64[::1])"
+    *(
+        f"int64(int64, int64[::1], uint32[::1], {levels}[::1], float64[::1], float64[::1], float64,"
+        " float64[::1], float64[::1], float64[::1], float64, uint32[::1], int64, float64, boolean,"
+        " uint32[::1], float64[::1])"
+        for levels in ("uint8", "uint16")
+    )
 )
 def rank_candidates(  # type: ignore[no-untyped-def]
     kind, pointers, terms, levels, table, saturation, k1,
@@ -78,10 +103,10 @@ def rank_candidates(  # type: ignore[no-untyped-def]
     held = 0
     for c in range(n_candidates):
         d = candidates[c]
-        total = 0.0
-        for p in range(pointers[d], pointers[d + 1]):
-            total += expansion[terms[p]] * _value(kind, p, d, levels, table, saturation, k1, reals)
-        score = total * factors[d] * query_factor
+        score = _score(
+            kind, d, pointers, terms, levels, table, saturation, k1,
+            reals, factors, expansion, query_factor,
+        )  # fmt: skip
         if score < minimum or (exclusive and score == minimum):
             continue
         if held < k:
@@ -106,6 +131,25 @@ def rank_candidates(  # type: ignore[no-untyped-def]
         out_documents[last] = out_documents[0]
         _sift_down(out_scores, out_documents, last, score, d)
     return held
+
+
+@kernel(
+    *(
+        f"void(int64, int64[::1], uint32[::1], {levels}[::1], float64[::1], float64[::1], float64,"
+        " float64[::1], float64[::1], float64[::1], float64, uint32[::1], float64[::1])"
+        for levels in ("uint8", "uint16")
+    )
+)
+def score_documents(  # type: ignore[no-untyped-def]
+    kind, pointers, terms, levels, table, saturation, k1,
+    reals, factors, expansion, query_factor, documents, out_scores,
+):  # fmt: skip
+    """Write the scores of some documents, those of `rank_candidates` to the bit."""
+    for c in range(documents.shape[0]):
+        out_scores[c] = _score(
+            kind, documents[c], pointers, terms, levels, table, saturation, k1,
+            reals, factors, expansion, query_factor,
+        )  # fmt: skip
 
 
 @helper

@@ -51,8 +51,11 @@ def _widened(weight):  # type: ignore[no-untyped-def]
 
 
 @kernel(
-    "void(int64, int64[::1], uint32[::1], uint16[::1], float64[::1], float32[::1], float64[::1],"
-    " uint16[:, ::1], int64, int64, float32[:, ::1])"
+    *(
+        f"void(int64, int64[::1], uint32[::1], {levels}[::1], float64[::1], float32[::1],"
+        " float64[::1], uint16[:, ::1], int64, int64, float32[:, ::1])"
+        for levels in ("uint8", "uint16")
+    )
 )
 def score_panel(  # type: ignore[no-untyped-def]
     kind, pointers, terms, levels, table, saturation, reals, panel, start, stop, scores

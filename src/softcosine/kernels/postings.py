@@ -10,8 +10,10 @@ __all__ = ["invert_counts", "invert_reals"]
 
 
 @kernel(
+    "int64(int64[::1], uint32[::1], uint8[::1], int64[::1], int64[::1],"
+    " uint16[::1], int64[::1], int64[::1], uint8[::1])",
     "int64(int64[::1], uint32[::1], uint16[::1], int64[::1], int64[::1],"
-    " uint32[::1], int64[::1], int64[::1], uint16[::1])"
+    " uint16[::1], int64[::1], int64[::1], uint16[::1])",
 )
 def invert_counts(  # type: ignore[no-untyped-def]
     pointers, terms, levels, level_starts, term_starts,
@@ -26,14 +28,14 @@ def invert_counts(  # type: ignore[no-untyped-def]
     """
     n_postings = terms.shape[0]
     by_level = np.empty(n_postings, np.int64)
-    owner = np.empty(n_postings, np.uint32)
+    owner = np.empty(n_postings, np.uint16)
     for d in range(pointers.shape[0] - 1):
         for p in range(pointers[d], pointers[d + 1]):
             owner[p] = d
             slot = level_starts[levels[p]]
             level_starts[levels[p]] = slot + 1
             by_level[slot] = p
-    sorted_levels = np.empty(n_postings, np.uint16)
+    sorted_levels = np.empty(n_postings, levels.dtype)
     for position in range(n_postings):
         p = by_level[position]
         slot = term_starts[terms[p]]
@@ -56,7 +58,7 @@ def invert_counts(  # type: ignore[no-untyped-def]
     return n_groups
 
 
-@kernel("void(int64[::1], uint32[::1], float64[::1], int64[::1], uint32[::1], float32[::1])")
+@kernel("void(int64[::1], uint32[::1], float64[::1], int64[::1], uint16[::1], float32[::1])")
 def invert_reals(pointers, terms, reals, term_starts, documents, weights):  # type: ignore[no-untyped-def]
     """Order real-valued postings by term, then document. `term_starts` (n_terms,) is used up."""
     for d in range(pointers.shape[0] - 1):

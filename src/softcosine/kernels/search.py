@@ -7,7 +7,7 @@ import numpy as np
 from softcosine.kernels.jit import helper, kernel
 from softcosine.kernels.prefetch import prefetch
 
-__all__ = ["clear", "expand", "find_candidates", "select_candidates"]
+__all__ = ["add_scores", "clear", "expand", "find_candidates", "select_candidates"]
 
 # Most lists are short and cold: so many terms ahead of its use, the term, its groups and its
 # postings are fetched, one after the other.
@@ -157,6 +157,48 @@ def _add_columns(rows, row_weights, columns, begin, part):  # type: ignore[no-un
             part[i] += (wa * va + wb * vb) + (wc * vc + wd * vd)
 
 
+@helper
+def _add_postings(  # type: ignore[no-untyped-def]
+    kind, touched, n_touched, expansion, scale, term_groups, group_starts, group_weights,
+    documents, posting_weights, saturation, longest_list, column_of,
+    rows, row_weights, scores,
+):  # fmt: skip
+    """Add up the terms' postings; of terms with a column only row and weight are noted."""
+    inverse = 1.0 / scale
+    n_terms = term_groups.shape[0] - 1
+    n_rows = 0
+    for t in range(n_touched):
+        if t + _FETCH_TERM < n_touched:
+            prefetch(expansion, np.int64(touched[t + _FETCH_TERM]))
+            prefetch(term_groups, np.int64(touched[t + _FETCH_TERM]))
+            ahead = term_groups[min(touched[t + _FETCH_POSTINGS], n_terms)]
+            if kind != 2:
+                prefetch(group_starts, term_groups[min(touched[t + _FETCH_GROUPS], n_terms)])
+                ahead = group_starts[ahead]
+            prefetch(documents, ahead)
+        j = touched[t]
+        weight = np.float32(expansion[j] * inverse)
+        if weight == 0 or j >= n_terms:
+            continue
+        first, last = term_groups[j], term_groups[j + 1]
+        if first == last:
+            continue
+        length = last - first if kind == 2 else group_starts[last] - group_starts[first]
+        if length > longest_list:
+            rows[n_rows] = column_of[j]
+            row_weights[n_rows] = weight
+            n_rows += 1
+        elif kind == 0:
+            _add_groups(first, last, group_starts, group_weights, documents, weight, scores)
+        elif kind == 1:
+            _add_saturated(
+                first, last, group_starts, group_weights, documents, weight, saturation, scores
+            )
+        else:
+            _add_reals(first, last, documents, posting_weights, weight, scores)
+    return n_rows
+
+
 # The scans below walk slices from 0 on: a loop over begin..end does not vectorise, since an index
 # that the compiler cannot prove to be 0 or more might count from the end. And they count in
 # integers what exceeds a bound, which vectorises where a float maximum would not.
@@ -199,69 +241,70 @@ def _collect(scores, bound, first, candidates):  # type: ignore[no-untyped-def]
 
 @kernel(
     "int64(int64, int32[::1], int64, float64[::1], float64, int64[::1], int64[::1], float32[::1],"
-    " uint32[::1], float32[::1], float32[::1], int64, int32[::1], uint16[:, ::1],"
-    " float32[::1], float32, int64, float64, float32[::1], uint32[::1])"
+    " uint16[::1], float32[::1], float32[::1], int64, int32[::1], uint16[:, ::1],"
+    " float32[::1], float32, float32[::1], float64, float32[::1], uint32[::1])"
 )
 def find_candidates(  # type: ignore[no-untyped-def]
     kind, touched, n_touched, expansion, scale, term_groups, group_starts, group_weights,
     documents, posting_weights, saturation, longest_list, column_of, columns,
-    factors, floor, k, slack, scores, candidates,
+    factors, floor, heap, slack, scores, candidates,
 ):  # fmt: skip
     """Write every document that can be among the k best, ascending; their number is returned.
 
     Weights are `expansion` / `scale`, accumulated in float32 and multiplied by `factors`
-    (n_docs,). With a_k the k-th largest such score, the candidates are all documents with a score
-    above 0 of at least ``max(a_k, floor) * slack``; `slack` < 1 covers the rounding (theory,
+    (n_docs,). `heap` (k,) float32 holds the k largest such scores of the segments before, zeros at
+    first, and takes those of this one. With a_k its least, the candidates are all documents with a
+    score above 0 of at least ``max(a_k, floor) * slack``; `slack` < 1 covers the rounding (theory,
     "Exactness of the two-stage search"). All weights are non-negative. `scores` (n_docs,) float32
     is zero on entry and exit. `kind`, see `softcosine.kernels.documents`; for real weights
     `term_groups` points into the postings themselves. Terms with more postings than
     `longest_list` are read from their row ``column_of[term]`` of `columns` (n_columns, n_docs),
-    see `softcosine.index.columns`.
+    see `softcosine.index.columns`. Terms beyond `term_groups` have no postings.
     """
-    inverse = 1.0 / scale
-    n_rows = 0
     rows = np.zeros(columns.shape[0] + 3, np.int32)
     row_weights = np.zeros(columns.shape[0] + 3, np.float32)
-    for t in range(n_touched):
-        if t + _FETCH_TERM < n_touched:
-            prefetch(expansion, np.int64(touched[t + _FETCH_TERM]))
-            prefetch(term_groups, np.int64(touched[t + _FETCH_TERM]))
-            ahead = term_groups[touched[t + _FETCH_POSTINGS]]
-            if kind != 2:
-                prefetch(group_starts, term_groups[touched[t + _FETCH_GROUPS]])
-                ahead = group_starts[ahead]
-            prefetch(documents, ahead)
-        j = touched[t]
-        weight = np.float32(expansion[j] * inverse)
-        if weight == 0:
-            continue
-        first, last = term_groups[j], term_groups[j + 1]
-        if first == last:
-            continue
-        length = last - first if kind == 2 else group_starts[last] - group_starts[first]
-        if length > longest_list:
-            rows[n_rows] = column_of[j]
-            row_weights[n_rows] = weight
-            n_rows += 1
-        elif kind == 0:
-            _add_groups(first, last, group_starts, group_weights, documents, weight, scores)
-        elif kind == 1:
-            _add_saturated(
-                first, last, group_starts, group_weights, documents, weight, saturation, scores
-            )
-        else:
-            _add_reals(first, last, documents, posting_weights, weight, scores)
-
+    n_rows = _add_postings(
+        kind, touched, n_touched, expansion, scale, term_groups, group_starts, group_weights,
+        documents, posting_weights, saturation, longest_list, column_of,
+        rows, row_weights, scores,
+    )  # fmt: skip
     # Filled up to a multiple of four by weights of zero.
     rows, row_weights = rows[: (n_rows + 3) // 4 * 4], row_weights[: (n_rows + 3) // 4 * 4]
     n_docs = scores.shape[0]
-    heap = np.zeros(k, np.float32)
     least = max(heap[0], floor)
     for begin in range(0, n_docs, _BLOCK):
         part = scores[begin : begin + _BLOCK]
         _add_columns(rows, row_weights, columns, begin, part)
         least = _scale(part, factors[begin : begin + _BLOCK], heap, least, floor)
     return _collect(scores, np.float32(np.float64(least) * slack), 0, candidates)
+
+
+@kernel(
+    "void(int64, int32[::1], int64, float64[::1], float64, int64[::1], int64[::1], float32[::1],"
+    " uint16[::1], float32[::1], float32[::1], int64, int32[::1], uint16[:, ::1],"
+    " float32[::1], float32, float32[::1], float32[::1])"
+)
+def add_scores(  # type: ignore[no-untyped-def]
+    kind, touched, n_touched, expansion, scale, term_groups, group_starts, group_weights,
+    documents, posting_weights, saturation, longest_list, column_of, columns,
+    factors, weight, scores, total,
+):  # fmt: skip
+    """Add `weight` times the scores that `find_candidates` adds up to `total` (n_docs,) float32."""
+    rows = np.zeros(columns.shape[0] + 3, np.int32)
+    row_weights = np.zeros(columns.shape[0] + 3, np.float32)
+    n_rows = _add_postings(
+        kind, touched, n_touched, expansion, scale, term_groups, group_starts, group_weights,
+        documents, posting_weights, saturation, longest_list, column_of,
+        rows, row_weights, scores,
+    )  # fmt: skip
+    rows, row_weights = rows[: (n_rows + 3) // 4 * 4], row_weights[: (n_rows + 3) // 4 * 4]
+    for begin in range(0, scores.shape[0], _BLOCK):
+        part = scores[begin : begin + _BLOCK]
+        _add_columns(rows, row_weights, columns, begin, part)
+        own, out = factors[begin : begin + _BLOCK], total[begin : begin + _BLOCK]
+        for i in range(part.shape[0]):
+            out[i] += weight * (part[i] * own[i])
+        part[:] = np.float32(0.0)
 
 
 @kernel(

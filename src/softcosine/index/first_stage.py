@@ -1,0 +1,108 @@
+"""The first stage of a search, part by part: approximate scores in float32."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.index.columns import Columns, frequent_columns
+from softcosine.index.parts import Part
+from softcosine.index.workspace import Workspace
+from softcosine.kernels.search import add_scores
+
+__all__ = ["FirstStage", "Prepared"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A part, and what is derived of it for searching."""
+
+    part: Part
+    columns: Columns
+    longest: int
+
+    @classmethod
+    def of(cls, part: Part) -> Prepared:
+        """Derive it."""
+        longest = int(np.diff(part.segment.pointers).max(initial=0))
+        return cls(part, frequent_columns(part.segment, part.ranking), longest)
+
+    @property
+    def half(self) -> bool:
+        """Whether some values were rounded to the upper half of a float32."""
+        return self.columns.values.shape[0] > 0
+
+    def factors(self, mask: NDArray[np.bool_] | None) -> NDArray[np.float32]:
+        """Return the documents' factors: 0, so that it is no candidate, for each off the mask."""
+        factors = self.part.ranking.factors32
+        return factors if mask is None else np.where(mask, factors, np.float32(0.0))
+
+    def postings(self, space: Workspace, n_touched: int, scale: float) -> tuple[Any, ...]:
+        """Return the arguments by which kernels walk the postings of an expanded query."""
+        ranking, segment, columns = self.part.ranking, self.part.segment, self.columns
+        return (
+            ranking.kind, space.touched, n_touched, space.expansion, scale,
+            segment.term_groups, segment.group_starts, ranking.group_weights,
+            segment.documents, segment.posting_weights, ranking.saturation32,
+            columns.longest_list, columns.column_of, columns.values,
+        )  # fmt: skip
+
+    def scores(self, space: Workspace) -> NDArray[np.float32]:
+        """Return the scratch array of the part's scores."""
+        return space.scores[: self.part.segment.n_docs]
+
+
+@dataclass(frozen=True, slots=True)
+class FirstStage:
+    """An expanded query in a workspace, to be added up part by part.
+
+    Attributes
+    ----------
+    prepared : sequence of Prepared
+    space : Workspace
+    n_touched : int
+    factor : float
+        What scores are multiplied by.
+    holds : bool
+        Whether the approximate scores obey their error bound.
+    longest : int
+        Most terms of a document.
+    """
+
+    prepared: list[Prepared]
+    space: Workspace
+    n_touched: int
+    factor: float
+    holds: bool
+    longest: int
+
+    @property
+    def empty(self) -> bool:
+        """Whether no document can have a score other than 0."""
+        return self.factor == 0.0 or self.space.facts[0] == 0.0
+
+    @property
+    def unit(self) -> float:
+        """The score that is 1 on the approximate scale."""
+        return float(self.space.facts[0]) * self.factor
+
+    @property
+    def n_summands(self) -> int:
+        """The most that any document's score has."""
+        return min(self.n_touched, self.longest)
+
+    @property
+    def half(self) -> bool:
+        """Whether some values were rounded to the upper half of a float32."""
+        return any(prepared.half for prepared in self.prepared)
+
+    def add(self, number: int, weight: np.float32, total: NDArray[np.float32]) -> None:
+        """Add `weight` times the scores of a part, on the approximate scale, to `total`."""
+        prepared = self.prepared[number]
+        add_scores(
+            *prepared.postings(self.space, self.n_touched, float(self.space.facts[0])),
+            prepared.factors(None), weight, prepared.scores(self.space), total,
+        )  # fmt: skip

@@ -1,0 +1,61 @@
+"""How a search goes about its work, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["ALL", "ALONE", "NOTHING", "SHARING", "Plan", "panel_plan"]
+
+# A pass over all documents for a panel of queries costs as much as so many passes over all
+# postings for one query: measured.
+_PANEL_COST = 12.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a query was answered. Every plan gives the same answers, to the bit.
+
+    Attributes
+    ----------
+    method : str
+        ``terms`` (the postings of the expanded query's terms), ``panel`` (all documents times many
+        queries at once), ``sharing`` (documents that share a term), ``all`` (every document in
+        float64) or ``nothing``.
+    reason : str
+    """
+
+    method: str
+    reason: str
+
+    @property
+    def together(self) -> bool:
+        """Whether many queries are searched in one pass over the documents."""
+        return self.method == "panel"
+
+
+ALONE = Plan("terms", "a single query: the postings of its terms are the least work")
+SHARING = Plan("sharing", "expand=False: only documents that share a term with the query")
+ALL = Plan(
+    "all",
+    "float32 could not tell the best: negative similarities, weights too far apart, or zeros asked",
+)
+NOTHING = Plan("nothing", "no document has a term that the query reaches")
+
+
+def panel_plan(n_queries: int, n_touched: int, n_postings: int) -> Plan:
+    """Choose between the postings, query by query, and one pass over the documents for all.
+
+    Parameters
+    ----------
+    n_queries : int
+        That a panel may hold.
+    n_touched : int
+        Postings that they touch, one by one.
+    n_postings : int
+        Of the index.
+    """
+    share = n_touched / max(n_postings, 1)
+    told = f"{n_queries} queries touch {share:.3g} times the postings one by one"
+    if share > _PANEL_COST:
+        return Plan("panel", f"{told}; one pass over the documents costs {_PANEL_COST:g} times")
+    return Plan("terms", f"{told}; one pass over the documents would cost {_PANEL_COST:g} times")

@@ -1,0 +1,82 @@
+"""What goes into a search and what comes out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.index.plan import ALONE, Plan
+from softcosine.matrix.reading import is_number
+
+__all__ = ["Expanded", "QueryVector", "Top", "check_k", "check_min_score", "merged"]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryVector:
+    """A query's coordinates W x, and what its words outside the vocabulary add.
+
+    Attributes
+    ----------
+    terms : ndarray of shape (m,), int32, ascending
+    weights : ndarray of shape (m,), float64
+    extra_terms : ndarray of shape (e,), int32
+        Indexed terms that outside words are similar to.
+    extra_values : ndarray of shape (e,), float64
+        What they add to Sᵀ W x there.
+    extra_norm : float
+        What they add to x'WSWx.
+    """
+
+    terms: NDArray[np.int32]
+    weights: NDArray[np.float64]
+    extra_terms: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    extra_values: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    extra_norm: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Top:
+    """Documents by (score descending, number ascending), and how they were found."""
+
+    documents: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    plan: Plan = ALONE
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """An expanded query: W Sᵀ W x by term, and what scores are multiplied by."""
+
+    terms: NDArray[np.int32]
+    weights: NDArray[np.float64]
+    factor: float
+
+
+def merged(tops: Sequence[Top], k: int, plan: Plan = ALONE) -> Top:
+    """Join the answers of parts, given in the order of their documents' numbers."""
+    if len(tops) == 1:
+        return tops[0]
+    if not tops:
+        return Top(np.empty(0, np.int64), np.empty(0), plan)
+    documents = np.concatenate([top.documents for top in tops])
+    scores = np.concatenate([top.scores for top in tops])
+    best = np.lexsort((documents, -scores))[:k]
+    return Top(documents[best], scores[best], plan)
+
+
+def check_min_score(min_score: float) -> float:
+    """Return min_score if it is a number; InvalidInputError otherwise."""
+    if is_number(min_score):
+        return float(min_score)
+    raise InvalidInputError(f"min_score is {min_score!r}; it must be a number.")
+
+
+def check_k(k: int) -> int:
+    """Return k if it is a whole number of 1 or more; InvalidInputError otherwise."""
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise InvalidInputError(f"k is {k!r}; it must be a whole number of 1 or more.")
+    return int(k)
