@@ -27,8 +27,7 @@ def parse(query):
     """Parse any text; the only error is that of a weight, which has its own test."""
     try:
         return parse_syntax(query)
-    except InvalidInputError as error:
-        assert "the weight" in str(error)
+    except InvalidInputError:
         reject()
 
 
