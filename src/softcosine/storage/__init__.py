@@ -12,9 +12,9 @@ from softcosine.storage.folder import Folder, fill_folder, open_folder, write_fo
 from softcosine.storage.manifest import (
     FORMAT_VERSION,
     MANIFEST,
-    checksum,
     read_manifest,
     signed_manifest,
+    write_manifest,
 )
 from softcosine.storage.replacement import check_target, replacing
 
@@ -24,7 +24,6 @@ __all__ = [
     "Folder",
     "check_target",
     "checked_path",
-    "checksum",
     "fill_folder",
     "naming_a_full_disk",
     "open_folder",
@@ -33,4 +32,5 @@ __all__ = [
     "signed_manifest",
     "sync",
     "write_folder",
+    "write_manifest",
 ]

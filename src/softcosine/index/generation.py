@@ -1,0 +1,147 @@
+"""An index as of one commit."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from softcosine.errors import CorruptIndexError
+from softcosine.storage import MANIFEST, Folder, open_folder, read_manifest
+
+__all__ = [
+    "KIND",
+    "PARTS",
+    "PART_NAME",
+    "VERSION",
+    "Generation",
+    "current_manifest",
+    "open_generation",
+    "patiently",
+]
+
+PARTS = "parts"
+PART_NAME = re.compile(r"[a-z]+-[0-9a-f]{16}")
+
+
+KIND, VERSION = "index", 2
+_PATIENCE = 2.0  # seconds, on Windows, where a file that is being read cannot be replaced
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """An index as of one commit, its parts opened.
+
+    Attributes
+    ----------
+    path : Path
+        Of the index.
+    number : int
+        Commits so far.
+    settings : dict
+    parts : mapping of names to Folder
+    checksum : str
+        Of the manifest, and so of everything in the index.
+    """
+
+    path: Path
+    number: int
+    settings: dict[str, Any]
+    parts: Mapping[str, Folder]
+    checksum: str = ""
+    _kinds: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def kind(self, name: str) -> str:
+        """Return what a part is, as it was written."""
+        return self._kinds[name]
+
+    def part(self, name: object) -> Folder:
+        """Return a part; CorruptIndexError if the manifest names none like it."""
+        if not isinstance(name, str) or name not in self.parts:
+            raise CorruptIndexError(f"{self.path / MANIFEST} names no part {name!r}.")
+        return self.parts[name]
+
+    def verify(self, progress: Callable[[str, int, int | None], None] | None = None) -> None:
+        """Compare every checksum; CorruptIndexError names the first file that has changed.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Called with (what is being done, how many parts are, out of how many).
+        """
+        for done, (name, part) in enumerate(self.parts.items()):
+            if progress is not None:
+                progress("comparing checksums", done, len(self.parts))
+            _open_part(self.path, name, self._kinds[name], part.checksum).verify()
+
+
+def open_generation(
+    path: Path, manifest: dict[str, Any], known: Mapping[str, Folder]
+) -> Generation:
+    """Open the parts that a manifest names, but those that are known already.
+
+    Raises
+    ------
+    CorruptIndexError
+        If one is missing or altered; names the file.
+    """
+    try:
+        facts = {
+            name: (str(part["kind"]), str(part["checksum"]))
+            for name, part in manifest["parts"].items()
+        }
+        number, settings = int(manifest["generation"]), dict(manifest["settings"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CorruptIndexError(
+            f"{path / MANIFEST} lacks a part of an index: {error!r}; rebuild the index."
+        ) from error
+    parts = {}
+    for name, (kind, checksum) in facts.items():
+        part = known.get(name)
+        if part is None or part.checksum != checksum:
+            part = _open_part(path, name, kind, checksum)
+        parts[name] = part
+    kinds = {name: kind for name, (kind, _) in facts.items()}
+    return Generation(path, number, settings, MappingProxyType(parts), manifest["checksum"], kinds)
+
+
+def _open_part(path: Path, name: str, kind: str, checksum: str) -> Folder:
+    if not PART_NAME.fullmatch(name):
+        raise CorruptIndexError(f"{path / MANIFEST} names a part {name!r}, which is no name.")
+    folder = path / PARTS / name
+    try:
+        part = open_folder(folder, kind)
+    except FileNotFoundError as error:
+        raise CorruptIndexError(
+            f"{folder} is missing; rebuild the index, or restore the folder from a copy."
+        ) from error
+    if part.checksum != checksum:
+        raise CorruptIndexError(
+            f"{folder / MANIFEST} is not the one that the index was committed with; rebuild the "
+            "index, or restore the file from a copy."
+        )
+    return part
+
+
+def current_manifest(path: Path) -> dict[str, Any]:
+    """Return the manifest of the last commit; errors as `softcosine.storage.open_folder`'s."""
+    return patiently(lambda: read_manifest(path, KIND, VERSION))
+
+
+def patiently(action: Callable[[], _T]) -> _T:
+    """Do what Windows refuses for the moment that another process has the file open."""
+    end = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return action()
+        except PermissionError:
+            if os.name != "nt" or time.monotonic() >= end:
+                raise
+            time.sleep(0.005)
