@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -215,3 +216,42 @@ def test_the_file_holds_plain_text_where_it_can(tmp_path):
     with closing(sqlite3.connect(tmp_path / "documents.sqlite")) as connection:
         rows = connection.execute("SELECT * FROM documents ORDER BY number").fetchall()
     assert rows == [(0, "a", "plain", json.dumps({"x": 1})), (1, "b", b"\0", None)]
+
+
+@given(collections(), st.lists(strings, max_size=4))
+def test_many_ids_are_looked_up_at_once(tmp_path_factory, collection, others):
+    ids, texts, metadata = collection
+    memory = MemoryDocuments(texts, ids=ids, metadata=metadata)
+    documents = stored(memory, tmp_path_factory.mktemp("docs"))
+    assert list(documents.all_ids()) == ids
+    asked = [*ids, *others]
+    assert documents.numbers(asked) == {id: ids.index(id) for id in asked if id in ids}
+    assert [len(row) for row in documents.rows("id", "metadata")] == [2] * len(ids)
+
+
+def test_more_ids_than_a_statement_takes_are_looked_up(tmp_path):
+    ids = [str(number) for number in range(2500)]
+    documents = stored(MemoryDocuments(ids, ids=ids), tmp_path)
+    asked = [str(number) for number in range(1000, 4000)]
+    assert documents.numbers(asked) == {id: int(id) for id in asked if int(id) < 2500}
+    assert list(documents.all_ids()) == ids
+
+
+@pytest.mark.parametrize("n_docs", [3, 100_000])
+def test_a_small_file_keeps_no_descriptor_and_both_outlive_their_name(tmp_path, n_docs):
+    ids = [str(number) for number in range(n_docs)]
+    documents = stored(MemoryDocuments(ids, ids=ids), tmp_path)
+    large = documents._path.stat().st_size >= 1 << 20
+    assert large is (n_docs > 3)
+    if not large or os.name != "nt":
+        (tmp_path / "documents.sqlite").unlink()
+    assert documents.id(2) == "2"
+
+
+@pytest.mark.parametrize("content", [b"", b"no database", b"SQLite format 3\0" + b"\xff" * 200])
+def test_a_small_file_that_is_no_database_is_named(tmp_path, content):
+    (tmp_path / "documents.sqlite").write_bytes(content)
+    with pytest.raises(CorruptIndexError, match=r"documents\.sqlite"):
+        StoredDocuments(tmp_path / "documents.sqlite", 1).id(0)
+    with pytest.raises(CorruptIndexError, match=r"nowhere\.sqlite"):
+        StoredDocuments(tmp_path / "nowhere.sqlite", 1)

@@ -22,8 +22,12 @@ __all__ = ["Documents", "MemoryDocuments", "StoredDocuments", "write_documents"]
 
 Metadata = Mapping[str, Any]
 
-# So many documents' metadata are read at once where all are.
+# So many documents are read at once where all are.
 _BLOCK = 1024
+# SQLite takes at least so many values in a statement.
+_ASKED_AT_ONCE = 500
+# Smaller files are read whole: an open one keeps a descriptor, of which a process has a thousand.
+_OPENED_BYTES = 1 << 20
 
 
 class Documents(Protocol):
@@ -142,8 +146,13 @@ class StoredDocuments:
         # immutable=1: no locks and no journal, so that it works on read-only media.
         uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
         try:
-            self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
-        except sqlite3.Error as error:
+            small = 0 < path.stat().st_size < _OPENED_BYTES
+            if small and hasattr(sqlite3.Connection, "deserialize"):
+                self._connection = sqlite3.connect(":memory:", check_same_thread=False)
+                self._connection.deserialize(path.read_bytes())
+            else:
+                self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        except (sqlite3.Error, OSError) as error:
             raise CorruptIndexError(f"{path} cannot be opened: {error}") from error
 
     def __len__(self) -> int:
@@ -202,6 +211,34 @@ class StoredDocuments:
             if rows:
                 return int(rows[0][0])
         raise _unknown(id)
+
+    def numbers(self, ids: Sequence[str]) -> dict[str, int]:
+        """Return the numbers of those of some ids that there are."""
+        found: dict[str, int] = {}
+        for first in range(0, len(ids), _ASKED_AT_ONCE):
+            asked = [_encoded(id) for id in ids[first : first + _ASKED_AT_ONCE]]
+            places = ", ".join("?" * len(asked))
+            statement = f"SELECT id, number FROM documents WHERE id IN ({places})"
+            found.update((_decoded(id), int(n)) for id, n in self._select(statement, *asked))
+        return found
+
+    def all_ids(self) -> Iterator[str]:
+        """Give the id of every document, in order of number."""
+        for id, *_ in self.rows("id"):
+            yield _decoded(id)
+
+    def rows(self, *columns: str) -> Iterator[tuple[Any, ...]]:
+        """Give some columns of every document as they are stored, in order of number."""
+        named = ", ".join(columns)
+        statement = f"SELECT {named} FROM documents WHERE number BETWEEN ? AND ? ORDER BY number"
+        for first in range(0, len(self), _BLOCK):
+            last = min(first + _BLOCK, len(self))
+            rows = self._select(statement, first, last - 1)
+            if len(rows) < last - first:
+                raise CorruptIndexError(
+                    f"{self._path} has {len(rows)} of the documents number {first} to {last - 1}."
+                )
+            yield from rows
 
     def _text(self, statement: str, number: int) -> str:
         stored = self._row(statement, number)[0]
