@@ -13,14 +13,17 @@ from scipy.sparse import csr_array
 
 from measure import data_folder, read_jsonl
 from softcosine import CooccurrenceSimilarity, TermSimilarityMatrix, Weighting, analyze
+from softcosine.index.parts import Part
 from softcosine.index.rankings import PreparedRanking, prepare
-from softcosine.index.searcher import QueryVector, Searcher
-from softcosine.index.segment import Segment
+from softcosine.index.searcher import Searcher
+from softcosine.index.segment import Segment, cut
+from softcosine.index.statistics import FieldStatistics
+from softcosine.index.values import QueryVector
 from softcosine.text.corpus import AnalyzedTexts
 
 __all__ = [
-    *("CACHE", "MAX_NEIGHBORS", "MIN_DF", "Workload", "load_workload", "newsgroups", "vectors"),
-    "workload_of",
+    *("CACHE", "MAX_NEIGHBORS", "MIN_DF", "Workload", "load_workload", "newsgroups", "ranked"),
+    *("sampled", "scaled_rows", "vectors", "workload_of"),
 ]
 
 CACHE = Path(tempfile.gettempdir()) / "softcosine-benchmarks"
@@ -37,56 +40,89 @@ class Workload:
     ----------
     counts : csr_array of shape (n_docs, n_terms)
     S : TermSimilarityMatrix of order n_terms
-    segment : Segment
-    ranking : PreparedRanking
+    statistics : FieldStatistics
+    parts : tuple of Part
     searcher : Searcher
     """
 
     counts: csr_array
     S: TermSimilarityMatrix
-    segment: Segment
-    ranking: PreparedRanking
+    statistics: FieldStatistics
+    parts: tuple[Part, ...]
     searcher: Searcher
+
+    @property
+    def segment(self) -> Segment:
+        """All documents, of a workload that one segment holds."""
+        (part,) = self.parts
+        return part.segment
+
+    @property
+    def ranking(self) -> PreparedRanking:
+        """The ranking; its numbers of documents are those of the first segment."""
+        return self.parts[0].ranking
+
+    def weighted(self) -> csr_array:
+        """Return W y, float64, shape (n_docs, n_terms)."""
+        tables = [part.ranking.table[part.segment.levels] for part in self.parts]
+        values = np.concatenate(tables) * self.ranking.term_weights[self.counts.indices]
+        shape = self.counts.shape
+        return csr_array((values, self.counts.indices, self.counts.indptr), shape=shape)
 
     def documents(self) -> csr_array:
         """Return W y / |y|_S (theory T9), float64, shape (n_docs, n_terms)."""
-        values = self.ranking.table[self.segment.levels] * self.ranking.term_weights[
-            self.counts.indices
-        ]  # fmt: skip
-        X = csr_array((values, self.counts.indices, self.counts.indptr), shape=self.counts.shape)
-        return scaled_rows(X, self.ranking.factors)
+        factors = [part.ranking.factors for part in self.parts]
+        return scaled_rows(self.weighted(), np.concatenate(factors))
 
     def queries(self, n_terms: int, n_queries: int, *, seed: int = 0) -> csr_array:
-        """Sample queries W x / |x|_S: distinct terms of a random document each, counted once.
-
-        Parameters
-        ----------
-        n_terms : int
-            Documents with fewer terms are not drawn.
-        n_queries : int
-
-        Returns
-        -------
-        csr_array of shape (n_queries, all terms), float64
-        """
-        generator = np.random.default_rng((seed, n_terms))
-        lengths = np.diff(self.counts.indptr)
-        documents = generator.choice(np.flatnonzero(lengths >= n_terms), n_queries)
-        terms = np.array([
-            np.sort(generator.choice(self.segment.row(d)[0], n_terms, replace=False))
-            for d in documents
-        ]).astype(np.int32)  # fmt: skip
-        pointers = np.arange(n_queries + 1) * n_terms
-        shape = (n_queries, self.counts.shape[1])
-        weights = self.ranking.term_weights[terms.ravel()]
-        Q = csr_array((weights, terms.ravel(), pointers.astype(np.int32)), shape=shape)
-        norms = np.sqrt((Q @ self.S.to_scipy().astype(np.float64)).multiply(Q).sum(axis=1))
-        return scaled_rows(Q, 1.0 / norms)
+        """Sample queries W x / |x|_S; see `sampled`."""
+        return sampled(
+            self.counts, self.S, self.ranking.term_weights, n_terms, n_queries, seed=seed
+        )
 
     def touched(self, expanded: csr_array) -> float:
         """Return the mean share of all postings that the queries' terms own."""
-        frequencies = self.segment.document_frequencies()
-        return float((expanded.astype(bool) @ frequencies).mean() / self.counts.nnz)
+        frequencies = self.statistics.document_frequencies
+        return float((expanded.astype(bool) @ frequencies).mean() / frequencies.sum())
+
+
+def sampled(
+    counts: csr_array,
+    S: TermSimilarityMatrix,
+    term_weights: NDArray[np.float64],
+    n_terms: int,
+    n_queries: int,
+    *,
+    seed: int = 0,
+) -> csr_array:
+    """Sample queries W x / |x|_S: distinct terms of a random document each, counted once.
+
+    Parameters
+    ----------
+    counts : csr_array of shape (n_docs, all terms)
+    S : TermSimilarityMatrix
+    term_weights : ndarray of shape (all terms,)
+    n_terms : int
+        Documents with fewer terms are not drawn.
+    n_queries : int
+
+    Returns
+    -------
+    csr_array of shape (n_queries, all terms), float64
+    """
+    generator = np.random.default_rng((seed, n_terms))
+    lengths = np.diff(counts.indptr)
+    documents = generator.choice(np.flatnonzero(lengths >= n_terms), n_queries)
+    rows = [counts.indices[slice(*counts.indptr[d : d + 2])] for d in documents]
+    terms = np.array([
+        np.sort(generator.choice(row, n_terms, replace=False)) for row in rows
+    ]).astype(np.int32)  # fmt: skip
+    pointers = np.arange(n_queries + 1) * n_terms
+    shape = (n_queries, counts.shape[1])
+    weights = term_weights[terms.ravel()]
+    Q = csr_array((weights, terms.ravel(), pointers.astype(np.int32)), shape=shape)
+    norms = np.sqrt((Q @ S.to_scipy().astype(np.float64)).multiply(Q).sum(axis=1))
+    return scaled_rows(Q, 1.0 / norms)
 
 
 def scaled_rows(X: csr_array, factors: NDArray[np.float64]) -> csr_array:
@@ -121,11 +157,28 @@ def load_workload(
     return workload_of(analyzed.counts(), S)
 
 
-def workload_of(counts: csr_array, S: TermSimilarityMatrix) -> Workload:
-    """Invert counts (n_docs, n_terms) and prepare their ranking."""
-    segment = Segment.from_counts(counts)
-    ranking = prepare("soft_cosine", segment, S, Weighting(), segment.document_frequencies())
-    return Workload(counts, S, segment, ranking, Searcher(segment, S, ranking))
+def workload_of(
+    counts: csr_array, S: TermSimilarityMatrix, *, name: str = "soft_cosine"
+) -> Workload:
+    """Invert counts (n_docs, n_terms) and prepare a ranking of them."""
+    segments = [Segment.from_counts(X) for X in cut(counts)]
+    statistics, parts = ranked(segments, S, name=name)
+    return Workload(counts, S, statistics, parts, Searcher(parts, S))
+
+
+def ranked(
+    segments: Sequence[Segment], S: TermSimilarityMatrix, *, name: str = "soft_cosine"
+) -> tuple[FieldStatistics, tuple[Part, ...]]:
+    """Prepare a ranking of segments, which hold the documents in their order."""
+    statistics = FieldStatistics.of(segments, len(S))
+    parts: list[Part] = []
+    first = 0
+    for segment in segments:
+        like = parts[0].ranking if parts else None
+        ranking = prepare(name, segment, S, Weighting(), statistics, like=like, first=first)
+        parts.append(Part(segment, ranking, first))
+        first += segment.n_docs
+    return statistics, tuple(parts)
 
 
 def _learned(

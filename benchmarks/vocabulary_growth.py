@@ -26,7 +26,7 @@ N_TERMS = 20  # of a query
 
 def frequent_part(workload: Workload, n_terms: int) -> Workload:
     """Return the workload with the n most frequent terms only."""
-    frequencies = workload.segment.document_frequencies()
+    frequencies = workload.statistics.document_frequencies
     kept = np.sort(np.argsort(-frequencies, kind="stable")[:n_terms])
     S = csr_array(workload.S.to_scipy()[kept][:, kept])
     return workload_of(

@@ -46,19 +46,6 @@ typedef struct {
 
 typedef struct { double score; uint32_t document; } Scored;
 
-/* Documents may stand in segments of 32-bit numbers too: the loop alone, for the yardstick. */
-#define SCATTER(name, id, real)                                                               \
-    void name(const id *documents, const int64_t *starts, const real *weights, int64_t n,     \
-              real *scores) {                                                                 \
-        for (int64_t i = 0; i < n; i++) {                                                     \
-            const real weight = weights[i];                                                   \
-            for (int64_t p = starts[i]; p < starts[i + 1]; p++) scores[documents[p]] += weight; \
-        }                                                                                     \
-    }
-SCATTER(scatter_uint32_float32, uint32_t, float)
-SCATTER(scatter_uint16_float32, uint16_t, float)
-SCATTER(scatter_uint16_float64, uint16_t, double)
-
 static int64_t expand(const Space *s, const int32_t *terms, const double *weights, int64_t m,
                       double *largest, double *norm) {
     int64_t n = 0;
