@@ -226,7 +226,8 @@ def test_many_ids_are_looked_up_at_once(tmp_path_factory, collection, others):
     assert list(documents.all_ids()) == ids
     asked = [*ids, *others]
     assert documents.numbers(asked) == {id: ids.index(id) for id in asked if id in ids}
-    assert [len(row) for row in documents.rows("id", "metadata")] == [2] * len(ids)
+    facts = [own or {} for own in metadata]
+    assert list(documents.all_documents()) == list(zip(ids, texts, facts, strict=True))
 
 
 def test_more_ids_than_a_statement_takes_are_looked_up(tmp_path):

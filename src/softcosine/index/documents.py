@@ -24,6 +24,7 @@ Metadata = Mapping[str, Any]
 
 # So many documents are read at once where all are.
 _BLOCK = 1024
+_FEW = 64  # where their texts, which may be long, are read too
 # SQLite takes at least so many values in a statement.
 _ASKED_AT_ONCE = 500
 # Smaller files are read whole: an open one keeps a descriptor, of which a process has a thousand.
@@ -186,7 +187,10 @@ class StoredDocuments:
 
     def metadata(self, number: int) -> dict[str, Any]:
         """Return the metadata of a document; empty if it has none."""
-        stored = self._row("SELECT metadata FROM documents WHERE number = ?", number)[0]
+        row = self._row("SELECT metadata FROM documents WHERE number = ?", number)
+        return self._loaded(row[0], number)
+
+    def _loaded(self, stored: Any, number: int) -> dict[str, Any]:
         try:
             return _loaded(stored)
         except (TypeError, ValueError) as error:
@@ -224,15 +228,21 @@ class StoredDocuments:
 
     def all_ids(self) -> Iterator[str]:
         """Give the id of every document, in order of number."""
-        for id, *_ in self.rows("id"):
-            yield _decoded(id)
+        for number, row in enumerate(self._rows("id")):
+            yield self._decoded(row[0], number)
 
-    def rows(self, *columns: str) -> Iterator[tuple[Any, ...]]:
-        """Give some columns of every document as they are stored, in order of number."""
+    def all_documents(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        """Give id, text and metadata of every document, in order of number."""
+        texts = ["text"] if self.keeps_texts else []
+        for number, (id, metadata, *text) in enumerate(self._rows("id", "metadata", *texts)):
+            shown = self._decoded(text[0], number) if text else ""
+            yield self._decoded(id, number), shown, self._loaded(metadata, number)
+
+    def _rows(self, *columns: str) -> Iterator[tuple[Any, ...]]:
         named = ", ".join(columns)
         statement = f"SELECT {named} FROM documents WHERE number BETWEEN ? AND ? ORDER BY number"
-        for first in range(0, len(self), _BLOCK):
-            last = min(first + _BLOCK, len(self))
+        for first in range(0, len(self), _FEW):
+            last = min(first + _FEW, len(self))
             rows = self._select(statement, first, last - 1)
             if len(rows) < last - first:
                 raise CorruptIndexError(
@@ -241,7 +251,9 @@ class StoredDocuments:
             yield from rows
 
     def _text(self, statement: str, number: int) -> str:
-        stored = self._row(statement, number)[0]
+        return self._decoded(self._row(statement, number)[0], number)
+
+    def _decoded(self, stored: Any, number: int) -> str:
         try:
             return _decoded(stored)
         except (TypeError, ValueError) as error:
@@ -379,7 +391,7 @@ def _encoded(text: str) -> str | bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _decoded(stored: str | bytes | None) -> str:
-    if stored is None:
+def _decoded(stored: Any) -> str:
+    if not isinstance(stored, str | bytes):
         raise TypeError("there is no text")
     return stored.decode("utf-8", "surrogatepass") if isinstance(stored, bytes) else stored
