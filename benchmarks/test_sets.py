@@ -101,7 +101,7 @@ def all_scores(
     """Scores of every query and its `depth` best documents, shape (n_queries, n_docs)."""
     searcher = index.searcher(ranking)
     vectors = [
-        query_vector(index.parse(query), searcher.ranking, index.S, index.source)
+        (query_vector(index.parse(query), searcher.ranking, index.S, index.source),)
         for query in test.queries
     ]
     depth = len(index) if test.candidates is not None else depth

@@ -18,7 +18,9 @@ from softcosine.errors import (
     VocabularyMismatchError,
 )
 from softcosine.index.soft_neighbors import SoftNeighbors
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.measures import soft_cosine_similarity, soft_inner_product
+from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 from toys import similarity_matrix
 
@@ -214,8 +216,9 @@ def test_more_distinct_counts_than_levels_are_kept_as_weights():
     S = similarity_matrix([[1]])
     matches = SoftNeighbors(S, ranking="inner_product").fit(X).search([[1]], k=2)
     assert matches.scores.tolist() == [[n, n - 1]]
+    many = TermSimilarityMatrix.identity(Vocabulary.numbered(n))
     with pytest.raises(InvalidInputError, match="65537 distinct values"):
-        SoftNeighbors(S, weighting=Weighting()).fit(X)
+        SoftNeighbors(many, weighting=Weighting()).fit(csr_array(X.T))
 
 
 @given(own.collections(), st.sampled_from([1, 2, 3, 7, None, -1]))

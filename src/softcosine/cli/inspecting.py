@@ -39,14 +39,18 @@ def verify(index: Index, as_json: Json = False) -> None:
 
     JSON: index, files, bytes, seconds. A file that has changed ends the command with exit code 1.
     """
-    from softcosine.cli.showing import console, duration, print_json, size
-    from softcosine.storage import open_folder
+    from softcosine.cli.showing import Reporter, console, duration, print_json, size
+    from softcosine.index.store import Store
+    from softcosine.index.stored import read_snapshot
 
     started = time.perf_counter()
-    folder = open_folder(index, "index")
-    folder.verify()
+    generation = Store.open(index).read()
+    with Reporter() as report:
+        generation.verify(report)
+    read_snapshot(generation)
     seconds = time.perf_counter() - started
-    n_files, n_bytes = len(folder.files), bytes_of(index)
+    n_files = sum(len(part.files) + 1 for part in generation.parts.values()) + 1
+    n_bytes = bytes_of(index)
     if as_json:
         print_json({"index": str(index), "files": n_files, "bytes": n_bytes, "seconds": seconds})
     else:
@@ -70,7 +74,10 @@ def _facts(opened: SoftIndex, path: Path) -> dict[str, Any]:
         "index": str(path),
         "documents": len(opened),
         "terms": len(opened.vocabulary),
-        "postings": int(opened.segment.n_postings),
+        "segments": len(opened.snapshot.segments),
+        "postings": sum(
+            own.n_postings for segment in opened.snapshot.segments for own in segment.fields
+        ),
         "bytes": bytes_of(path),
         "ranking": opened.ranking,
         "weighting": opened.weighting.to_dict(),

@@ -6,14 +6,16 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import numpy as np
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.defaults import MIN_ENGLISH, WEIGHTING, default_source
 from softcosine.index.documents import MemoryDocuments
+from softcosine.index.fields import checked_fields
 from softcosine.index.rankings import check_ranking
-from softcosine.index.segment import Segment
+from softcosine.index.segment import MAX_DOCS, Segment, cut
+from softcosine.index.snapshot import IndexedSegment, Snapshot
+from softcosine.index.statistics import FieldStatistics
 from softcosine.matrix.rules import Rules
 from softcosine.matrix.term_similarity_matrix import (
     TermSimilarityMatrix,
@@ -51,8 +53,8 @@ def build(
     min_df: int | float,
     max_df: int | float,
     progress: Progress | None,
-) -> dict[str, Any]:
-    """Return the arguments of `SoftIndex` for texts; see `SoftIndex.from_texts`."""
+) -> Snapshot:
+    """Return an index of texts in memory; see `SoftIndex.from_texts`."""
     if sum((source is not None, S is not None, plain)) > 1:
         raise InvalidInputError("source, S and plain exclude each other; give at most one of them.")
     if max_neighbors is not None:
@@ -110,17 +112,39 @@ def build(
             progress=lambda done, total: tell("finding similar terms", done, total),
         )  # fmt: skip
     tell("inverting", 0, None)
-    return {
-        "segment": Segment.from_counts(counts),
-        "documents": documents,
-        "S": S,
-        "source": source,
-        "analyzer": rules,
-        "weighting": weighting or WEIGHTING,
-        "ranking": ranking,
-        "document_frequencies": np.bincount(counts.indices, minlength=len(vocabulary)),
-        "note": note,
-    }
+    segments = tuple(Segment.from_counts(piece) for piece in cut(counts))
+    return Snapshot(
+        segments=tuple(
+            IndexedSegment((segment,), part)
+            for segment, part in zip(segments, _pieces(documents), strict=True)
+        ),
+        S=S,
+        source=source,
+        analyzer=rules,
+        weighting=weighting or WEIGHTING,
+        ranking=ranking,
+        fields=checked_fields(None),
+        statistics=(FieldStatistics.of(segments, len(vocabulary)),),
+        note=note,
+        plain=plain,
+    )
+
+
+def _pieces(documents: MemoryDocuments) -> list[MemoryDocuments]:
+    """Cut documents as `cut` cuts their counts."""
+    if len(documents) <= MAX_DOCS:
+        return [documents]
+    pieces = []
+    for start in range(0, len(documents), MAX_DOCS):
+        numbers = range(start, min(start + MAX_DOCS, len(documents)))
+        pieces.append(
+            MemoryDocuments(
+                [documents.text(number) for number in numbers],
+                ids=[documents.id(number) for number in numbers],
+                metadata=[documents.metadata(number) for number in numbers],
+            )
+        )
+    return pieces
 
 
 def _many(texts: object) -> bool:

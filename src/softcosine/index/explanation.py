@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine.index.fields import Field, FieldsSearcher
 from softcosine.index.parts import Part as Searched
 from softcosine.index.query import ParsedQuery
 from softcosine.index.rankings import TITLES
@@ -35,6 +37,8 @@ class Part:
         In units of the score.
     exact : bool
         Whether both words are one term, such as two forms of one stem.
+    field : str
+        Where the document has its word; empty in an index of one field.
     """
 
     query_word: str
@@ -42,6 +46,7 @@ class Part:
     similarity: float
     contribution: float
     exact: bool
+    field: str = ""
 
     @property
     def sign(self) -> str:
@@ -99,8 +104,9 @@ class Explanation:
 
 
 def explain(
-    searcher: Searcher,
-    vector: QueryVector,
+    searcher: FieldsSearcher,
+    fields: Sequence[Field],
+    vectors: Sequence[QueryVector],
     parsed: ParsedQuery,
     document: int,
     document_words: dict[str, str],
@@ -109,14 +115,38 @@ def explain(
 
     Parameters
     ----------
-    searcher : Searcher
-    vector : QueryVector
-        Of `parsed`, weighed for the searcher's ranking.
+    searcher : FieldsSearcher
+    fields : sequence of Field
+    vectors : sequence of QueryVector
+        Of `parsed`, weighed for each field.
     parsed : ParsedQuery
     document : int
     document_words : dict
         For a term, the word that shows it in this document's text.
     """
+    parts: list[Part] = []
+    for own, vector, of in zip(searcher.searchers, vectors, fields, strict=True):
+        name = of.name if len(fields) > 1 else ""
+        found = _parts(own, vector, parsed, document, document_words)
+        parts += [
+            replace(part, contribution=of.weight * part.contribution, field=name) for part in found
+        ]
+    parts.sort(
+        key=lambda part: (
+            -abs(part.contribution), part.query_word, part.document_word, part.field
+        )
+    )  # fmt: skip
+    return float(searcher.scores(vectors, np.array([document]))[0]), tuple(parts)
+
+
+def _parts(
+    searcher: Searcher,
+    vector: QueryVector,
+    parsed: ParsedQuery,
+    document: int,
+    document_words: dict[str, str],
+) -> list[Part]:
+    """Return what each pair of words adds to the score of one field."""
     S = searcher.S
     part, local = searcher.part_of(document)
     terms, values = _coordinates(part, local)
@@ -150,8 +180,7 @@ def explain(
             weight = float(value / similarity) if similarity else 0.0
             add(outside.word, weight, int(j), float(similarity), exact=False)
         start = stop
-    parts.sort(key=lambda part: (-abs(part.contribution), part.query_word, part.document_word))
-    return searcher.score(vector, document), tuple(parts)
+    return parts
 
 
 def _coordinates(part: Searched, document: int) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,21 @@ from softcosine.sources.asking import known_by
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 
-__all__ = ["OutsideWord", "ParsedQuery", "parse_query", "query_vector"]
+__all__ = [
+    "OutsideWord",
+    "ParsedQuery",
+    "heaviest",
+    "parse_query",
+    "parse_weighted",
+    "query_vector",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class OutsideWord(OutsideRow):
     """A query word that no document has and the source knows, with its indexed neighbours."""
 
-    frequency: int
+    frequency: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,8 @@ class ParsedQuery:
     outside : tuple of OutsideWord, by their words
     unknown : tuple of str
         Words that neither the documents nor the source have; they have no part in the score.
+    left_out : tuple of str
+        Words of a long query that were cut off.
     """
 
     terms: NDArray[np.int32]
@@ -47,6 +56,7 @@ class ParsedQuery:
     words: tuple[str, ...]
     outside: tuple[OutsideWord, ...] = field(default=())
     unknown: tuple[str, ...] = field(default=())
+    left_out: tuple[str, ...] = field(default=())
 
 
 def parse_query(
@@ -67,14 +77,26 @@ def parse_query(
     source : TermSimilaritySource or None
         None leaves words outside the vocabulary unknown.
     """
-    if not isinstance(query, str | list | tuple | np.ndarray):
-        raise InvalidInputError(
-            f"the query is of type {type(query).__name__}; pass a string or a list of tokens."
-        )
-    counts: dict[str, int] = {}
-    for term in analyzer.terms(query):
-        counts[term] = counts.get(term, 0) + 1
-    forms = _forms(query, analyzer)
+    return parse_weighted([(query, 1.0)], analyzer, S, source)
+
+
+def parse_weighted(
+    pieces: Sequence[tuple[str | Sequence[str], float]],
+    analyzer: Analyzer,
+    S: TermSimilarityMatrix,
+    source: TermSimilaritySource | None,
+) -> ParsedQuery:
+    """Parse a query of several pieces, each word of which counts as often as its weight says."""
+    counts: dict[str, float] = {}
+    forms: dict[str, str] = {}
+    for query, weight in pieces:
+        if not isinstance(query, str | list | tuple | np.ndarray):
+            raise InvalidInputError(
+                f"the query is of type {type(query).__name__}; pass a string or a list of tokens."
+            )
+        for term in analyzer.terms(query):
+            counts[term] = counts.get(term, 0.0) + weight
+        forms = {**_forms(query, analyzer), **forms}
     order = sorted(counts)
     indices = S.vocabulary.indices(order)
     known = indices >= 0
@@ -89,6 +111,28 @@ def parse_query(
         words=tuple(forms.get(inside[i], inside[i]) for i in ascending),
         outside=outside,
         unknown=unknown,
+    )
+
+
+def heaviest(parsed: ParsedQuery, weights: NDArray[np.float64], limit: int) -> ParsedQuery:
+    """Keep the `limit` terms of largest weight, of equal ones the first; words outside all stay.
+
+    Parameters
+    ----------
+    parsed : ParsedQuery
+    weights : ndarray of shape (m,), float64
+    limit : int
+    """
+    if len(parsed.terms) <= limit:
+        return parsed
+    kept = np.sort(np.argsort(-weights, kind="stable")[:limit])
+    dropped = np.setdiff1d(np.arange(len(parsed.terms)), kept)
+    return replace(
+        parsed,
+        terms=parsed.terms[kept],
+        frequencies=parsed.frequencies[kept],
+        words=tuple(parsed.words[i] for i in kept),
+        left_out=tuple(parsed.words[i] for i in dropped),
     )
 
 
@@ -134,7 +178,7 @@ def _forms(query: str | Sequence[str], analyzer: Analyzer) -> dict[str, str]:
 
 def _ask(
     absent: list[str],
-    counts: dict[str, int],
+    counts: dict[str, float],
     forms: dict[str, str],
     S: TermSimilarityMatrix,
     source: TermSimilaritySource | None,
@@ -150,10 +194,10 @@ def _ask(
     for i, term in enumerate(absent):
         if not known[i] and term != words[i] and known_by(source, [term])[0]:
             words[i], known[i] = term, True
-    asked: dict[str, int] = {}  # two stems may come to one word
+    asked: dict[str, float] = {}  # two stems may come to one word
     for word, term, there in zip(words, absent, known, strict=True):
         if there:
-            asked[word] = asked.get(word, 0) + counts[term]
+            asked[word] = asked.get(word, 0.0) + counts[term]
     outside = tuple(
         OutsideWord(row.word, row.terms, row.similarities, row.scale, asked[row.word])
         for row in outside_rows(S, list(asked), source)

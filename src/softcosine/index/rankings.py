@@ -222,26 +222,33 @@ def _finished(base: PreparedRanking, segment: Segment) -> PreparedRanking:
 
 
 def soft_norms(
-    ranking: PreparedRanking,
     segment: Segment,
     S: TermSimilarityMatrix,
+    weighting: Weighting | None,
+    statistics: FieldStatistics,
     *,
     first: int = 0,
     threads: int | None = None,
 ) -> NDArray[np.float64]:
-    """Soft norm of each document (theory T2), shape (n_docs,).
+    """Soft norm of each document (theory T2), shape (n_docs,); what `prepare` takes as `norms`.
 
     Raises
     ------
     IndefiniteMatrixError
         If some document has x'Sx < 0; the message names its number, counted from `first`.
     """
-    threads = n_threads(threads)
-    squares = _squares(ranking, segment, S.arrays, threads)
+    base = _base("soft_cosine", segment, weighting, statistics, None)
+    return _norms(base, segment, S, first, n_threads(threads))
+
+
+def _norms(
+    base: PreparedRanking, segment: Segment, S: TermSimilarityMatrix, first: int, threads: int
+) -> NDArray[np.float64]:
+    squares = _squares(base, segment, S.arrays, threads)
     sizes = np.abs(squares)
     if not S.non_negative:
         indptr, indices, data = S.arrays
-        sizes = _squares(ranking, segment, (indptr, indices, np.abs(data)), threads)
+        sizes = _squares(base, segment, (indptr, indices, np.abs(data)), threads)
     return roots(squares, sizes, first_row=first)
 
 
@@ -254,7 +261,7 @@ def _soft_cosine(
     threads: int,
 ) -> PreparedRanking:
     if norms is None:
-        norms = soft_norms(base, segment, S, first=first, threads=threads)
+        norms = _norms(base, segment, S, first, threads)
     return replace(base, factors=reciprocal(norms), normalization="soft")
 
 

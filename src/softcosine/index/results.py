@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
+from softcosine.index.plan import ALONE, Plan
 from softcosine.index.rankings import TITLES
 from softcosine.index.snippet import Snippet
 
@@ -68,6 +69,12 @@ class Hits(Sequence[Hit]):
         Words of the query that no document has, searched by their neighbours.
     unknown : tuple of str
         Words of the query that neither the documents nor the source of similarities have.
+    left_out : tuple of str
+        Words of a long query that did not count; see ``max_terms`` of `SoftIndex.search`.
+    offset : int
+        How many better documents were passed over.
+    plan : Plan
+        How the answer was found, and why so.
     """
 
     query: str
@@ -75,6 +82,9 @@ class Hits(Sequence[Hit]):
     hits: tuple[Hit, ...]
     outside: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    offset: int = 0
+    plan: Plan = field(default=ALONE, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.hits)

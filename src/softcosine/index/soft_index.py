@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Self
 
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
+from softcosine.index.answers import Asked, answered, explained, explained_likeness, like
 from softcosine.index.defaults import RANKING
-from softcosine.index.documents import Documents
-from softcosine.index.explanation import Explanation, explain
-from softcosine.index.query import ParsedQuery, parse_query, query_vector
-from softcosine.index.rankings import check_ranking, prepare
-from softcosine.index.results import Hit, Hits
-from softcosine.index.searcher import QueryVector, Searcher, Top, check_k, check_min_score
-from softcosine.index.segment import Segment
-from softcosine.index.snippet import Snippet, snippet
+from softcosine.index.explanation import Explanation
+from softcosine.index.fields import Field, FieldsSearcher
+from softcosine.index.query import ParsedQuery, parse_query
+from softcosine.index.rankings import check_ranking
+from softcosine.index.results import Hits
+from softcosine.index.snapshot import SegmentedDocuments, Snapshot
+from softcosine.index.values import check_k, check_min_score
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
@@ -26,6 +24,7 @@ from softcosine.text.weighting import Weighting, checked_weighting
 
 if TYPE_CHECKING:
     from softcosine.index.build import Progress
+    from softcosine.index.store import Generation, Store
 
 __all__ = ["SoftIndex"]
 
@@ -33,9 +32,10 @@ __all__ = ["SoftIndex"]
 class SoftIndex:
     """Documents that are searched by meaning, exactly, and every score explained.
 
-    Make one by `from_texts`, keep it by `save`, open it by `open`. An index is never changed;
-    `with_similarity` and `with_weighting` give a new one over the same postings. It may be
-    searched from many threads at once.
+    Make one by `from_texts`, keep it by `save`, open it by `open`; `with_similarity` and
+    `with_weighting` give a new one over the same postings. One on disk is also made by `create`,
+    changed by its `writer`, and `refresh` sees what others committed. It may be searched from many
+    threads at once.
 
     Examples
     --------
@@ -47,29 +47,11 @@ class SoftIndex:
     ['bike']
     """
 
-    def __init__(
-        self,
-        *,
-        segment: Segment,
-        documents: Documents,
-        S: TermSimilarityMatrix,
-        source: TermSimilaritySource | None,
-        analyzer: Analyzer,
-        weighting: Weighting,
-        ranking: str,
-        document_frequencies: np.ndarray[Any, np.dtype[np.int64]],
-        note: str = "",
-    ) -> None:
-        self.segment = segment
-        self.documents = documents
-        self.S = S
-        self.source = source
-        self.analyzer = analyzer
-        self.weighting = weighting
-        self.ranking = ranking
-        self.document_frequencies = document_frequencies
-        self.note = note
-        self._searchers: dict[str, Searcher] = {}
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._store: Store | None = None
+        self._generation: Generation | None = None
+        self._given_source: TermSimilaritySource | None = None
 
     @classmethod
     def from_texts(
@@ -132,7 +114,7 @@ class SoftIndex:
         from softcosine.index.build import build  # which opening and searching do not need
 
         index = cls(
-            **build(
+            build(
                 texts, ids=ids, metadata=metadata, source=source, S=S, plain=plain,
                 analyzer=analyzer, weighting=weighting, ranking=ranking,
                 max_neighbors=max_neighbors, min_df=min_df, max_df=max_df, progress=progress,
@@ -142,7 +124,7 @@ class SoftIndex:
         return index
 
     def __len__(self) -> int:
-        return self.segment.n_docs
+        return self._snapshot.n_docs
 
     def __repr__(self) -> str:
         return f"SoftIndex({len(self)} documents, {len(self.vocabulary)} terms)"
@@ -155,9 +137,54 @@ class SoftIndex:
         return True
 
     @property
+    def snapshot(self) -> Snapshot:
+        """The state that searches are answered from; it never changes, another takes its place."""
+        return self._snapshot
+
+    @property
+    def documents(self) -> SegmentedDocuments:
+        """Ids, texts and metadata, by the documents' numbers."""
+        return self._snapshot.documents
+
+    @property
     def vocabulary(self) -> Vocabulary:
         """The indexed terms."""
         return self.S.vocabulary
+
+    @property
+    def S(self) -> TermSimilarityMatrix:  # noqa: N802  # the papers' letter
+        """The term similarity matrix."""
+        return self._snapshot.S
+
+    @property
+    def source(self) -> TermSimilaritySource | None:
+        """Who is asked about query words that no document has."""
+        return self._snapshot.source
+
+    @property
+    def analyzer(self) -> Analyzer:
+        """How texts become terms."""
+        return self._snapshot.analyzer
+
+    @property
+    def weighting(self) -> Weighting:
+        """How terms are weighed."""
+        return self._snapshot.weighting
+
+    @property
+    def ranking(self) -> str:
+        """What ranks searches, if they do not say otherwise."""
+        return self._snapshot.ranking
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The fields of the documents, and what each counts."""
+        return self._snapshot.fields
+
+    @property
+    def note(self) -> str:
+        """Where the similarities come from."""
+        return self._snapshot.note
 
     def with_similarity(
         self, S: TermSimilarityMatrix, *, source: TermSimilaritySource | None = None
@@ -177,28 +204,25 @@ class SoftIndex:
         VocabularyMismatchError
             If the vocabularies differ.
         """
-        if checked_similarity(S).vocabulary != self.vocabulary:
-            raise VocabularyMismatchError(
-                f"S speaks of {len(S)} terms, not the {len(self.vocabulary)} of this index; build "
-                "it with index.vocabulary."
-            )
-        return self._changed(S=S, source=source, note="")
+        return type(self)(self._with_similarity(S, source))
 
     def with_weighting(self, weighting: Weighting, *, ranking: str | None = None) -> Self:
         """Return an index over the same postings with other term weights, or another ranking."""
-        return self._changed(
-            weighting=checked_weighting(weighting),
-            ranking=self.ranking if ranking is None else check_ranking(ranking),
-        )
+        return type(self)(self._with_weighting(weighting, ranking))
 
     def search(
         self,
         query: str | Sequence[str],
         *,
         k: int = 10,
+        offset: int = 0,
         min_score: float = 0.0,
+        where: Mapping[str, Any] | None = None,
+        exact_first: bool = False,
         ranking: str | None = None,
         expand: bool = True,
+        syntax: bool = True,
+        max_terms: int | None = 512,
     ) -> Hits:
         """Return the k best documents, best first; equal scores stand by insertion.
 
@@ -206,31 +230,54 @@ class SoftIndex:
         ----------
         query : str, or a list of tokens
             Words that no document has are searched by their neighbours, where the source knows
-            them.
+            them. In a string, ``+word`` must be there itself, ``-word`` must not,
+            ``"some words"`` must stand there one after the other, ``word^2`` counts twice; see
+            `softcosine.index.syntax`.
         k : int
+        offset : int
+            How many of the best are passed over: ``offset=10, k=10`` is the second page.
         min_score : float
             Documents below it are left out, and those of score 0 always.
+        where : mapping, optional
+            A filter by metadata, such as ``{"lang": "en", "year": {">=": 2020}}``; see
+            `softcosine.index.filters`.
+        exact_first : bool
+            Whether documents that hold every word of the query that any document has come before
+            all others.
         ranking : str, optional
             Another one than the index's.
         expand : bool
             False looks only at documents that share a term with the query; their scores stay.
+        syntax : bool
+            False takes a string as plain text.
+        max_terms : int, optional
+            Of a longer query, such as a whole document, only so many distinct terms count, those
+            of largest weight (of equal ones, the first in the vocabulary); `Hits.left_out` names
+            the others. None for no limit.
 
         Raises
         ------
         InvalidInputError, IndefiniteMatrixError
         """
         return self.search_batch(
-            [query], k=k, min_score=min_score, ranking=ranking, expand=expand, threads=1
-        )[0]
+            [query], k=k, offset=offset, min_score=min_score, where=where,
+            exact_first=exact_first, ranking=ranking, expand=expand, syntax=syntax,
+            max_terms=max_terms, threads=1,
+        )[0]  # fmt: skip
 
     def search_batch(
         self,
         queries: Iterable[str | Sequence[str]],
         *,
         k: int = 10,
+        offset: int = 0,
         min_score: float = 0.0,
+        where: Mapping[str, Any] | None = None,
+        exact_first: bool = False,
         ranking: str | None = None,
         expand: bool = True,
+        syntax: bool = True,
+        max_terms: int | None = 512,
         threads: int | None = None,
     ) -> list[Hits]:
         """Search many queries on several threads: the same answers as one by one, to the bit."""
@@ -239,22 +286,20 @@ class SoftIndex:
                 f"queries is of type {type(queries).__name__}; pass a list of queries, or call "
                 "search with a single one."
             )
-        check_k(k)
-        check_min_score(min_score)
-        searcher = self.searcher(ranking)
-        asked = list(queries)
-        parsed = [self.parse(query) for query in asked]
-        vectors = [query_vector(one, searcher.ranking, self.S, self.source) for one in parsed]
-        tops = searcher.search_batch(
-            vectors, k=k, min_score=float(min_score), expand_postings=expand, threads=threads
-        )
-        return [
-            self._hits(_shown(query), one, vector, searcher, top)
-            for query, one, vector, top in zip(asked, parsed, vectors, tops, strict=True)
-        ]
+        asked = Asked(
+            k=k, offset=offset, min_score=min_score, where=where, exact_first=exact_first,
+            ranking=ranking, expand=expand, syntax=syntax, max_terms=max_terms,
+        )  # fmt: skip
+        return answered(self._snapshot, list(queries), asked, threads=threads)
 
     def similar(
-        self, id: str, *, k: int = 10, min_score: float = 0.0, ranking: str = "soft_cosine"
+        self,
+        id: str,
+        *,
+        k: int = 10,
+        min_score: float = 0.0,
+        where: Mapping[str, Any] | None = None,
+        ranking: str = "soft_cosine",
     ) -> Hits:
         """Return the k documents most similar to one of the index, itself left out.
 
@@ -264,14 +309,10 @@ class SoftIndex:
         ------
         UnknownDocumentError
         """
-        number = self.documents.number(id)
-        searcher = self.searcher(ranking)
-        parsed = self._parsed_document(number)
-        vector = query_vector(parsed, searcher.ranking, self.S, self.source)
-        top = searcher.search(vector, k=check_k(k) + 1, min_score=min_score)
-        others = top.documents != number
-        top = Top(top.documents[others][:k], top.scores[others][:k])
-        return self._hits(f"like {id}", parsed, vector, searcher, top)
+        check_k(k)
+        check_min_score(min_score)
+        asked = Asked(k=k, min_score=min_score, where=where, ranking=ranking, max_terms=None)
+        return like(self._snapshot, id, asked)
 
     def explain(
         self, query: str | Sequence[str], id: str, *, ranking: str | None = None
@@ -282,12 +323,11 @@ class SoftIndex:
         ------
         UnknownDocumentError
         """
-        return self._explanation(self.parse(query), _shown(query), id, ranking)
+        return explained(self._snapshot, query, id, Asked(ranking=ranking))
 
     def explain_similar(self, id: str, other: str, *, ranking: str = "soft_cosine") -> Explanation:
         """Say why `other` is similar to the document `id`."""
-        parsed = self._parsed_document(self.documents.number(id))
-        return self._explanation(parsed, f"like {id}", other, ranking)
+        return explained_likeness(self._snapshot, id, other, Asked(ranking=ranking))
 
     def neighbors(self, word: str, *, k: int = 10) -> list[tuple[str, float]]:
         """Return the indexed words most similar to a word, whether or not it is indexed itself.
@@ -325,16 +365,9 @@ class SoftIndex:
         """Find the query's terms, its words outside the vocabulary, and its unknown words."""
         return parse_query(query, self.analyzer, self.S, self.source)
 
-    def searcher(self, ranking: str | None = None) -> Searcher:
+    def searcher(self, ranking: str | None = None) -> FieldsSearcher:
         """Return what searches query vectors by a ranking; prepared once."""
-        name = self.ranking if ranking is None else check_ranking(ranking)
-        found = self._searchers.get(name)
-        if found is None:
-            prepared = prepare(
-                name, self.segment, self.S, self.weighting, self.document_frequencies
-            )
-            found = self._searchers[name] = Searcher(self.segment, self.S, prepared)
-        return found
+        return self._snapshot.searcher(ranking)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the index to a folder, whole or not at all.
@@ -344,9 +377,13 @@ class SoftIndex:
         AlreadyExistsError
             If something is there, and `overwrite` is false or it is no index.
         """
-        from softcosine.index.stored import save_index
+        from softcosine.index.store import Store
+        from softcosine.index.stored import write_snapshot
 
-        save_index(self, path, overwrite=overwrite)
+        snapshot = self._snapshot
+        Store.create(
+            path, lambda writer: write_snapshot(snapshot.with_norms(), writer), overwrite=overwrite
+        )
 
     @classmethod
     def open(
@@ -358,6 +395,8 @@ class SoftIndex:
     ) -> Self:
         """Open a saved index; its arrays are mapped, not read.
 
+        It answers from the last commit; later ones of other processes are seen by `refresh`.
+
         Parameters
         ----------
         path : path of the folder
@@ -365,93 +404,65 @@ class SoftIndex:
             Asked about query words outside the vocabulary, in place of the saved one.
         verify : bool
             Whether to read every file and compare its checksum first. Otherwise a change of a
-            file that leaves its size alone is not noticed.
+            file that leaves its size alone may not be noticed.
 
         Raises
         ------
         FileNotFoundError, IndexFormatError, CorruptIndexError
         """
-        from softcosine.index.stored import open_index
+        from softcosine.index.store import Store
+        from softcosine.index.stored import read_snapshot
 
-        return cls(**open_index(path, source, verify=verify))
+        store = Store.open(path)
 
-    def _changed(self, **changes: Any) -> Self:
-        settings: dict[str, Any] = {
-            name: getattr(self, name)
-            for name in (
-                "segment", "documents", "S", "source", "analyzer", "weighting", "ranking",
-                "document_frequencies", "note",
+        def read(generation: Generation) -> Self:
+            if verify:
+                generation.verify()
+            index = cls(read_snapshot(generation, source=source))
+            index._store, index._generation, index._given_source = store, generation, source
+            return index
+
+        return store.opened(read)
+
+    def refresh(self) -> bool:
+        """See what was committed since the index was opened; whether there was anything.
+
+        Searches that are under way go on with what they began with.
+        """
+        if self._store is None or self._store.generation() == self._snapshot.generation:
+            return False
+        from softcosine.index.stored import read_snapshot
+
+        def read(generation: Generation) -> tuple[Snapshot, Generation]:
+            return (
+                read_snapshot(generation, source=self._given_source, previous=self._snapshot),
+                generation,
             )
-        }  # fmt: skip
-        return type(self)(**{**settings, **changes})
 
-    def _parsed_document(self, number: int) -> ParsedQuery:
-        terms, frequencies = self.segment.row(number)
-        shown = self._words_of(number)
-        return ParsedQuery(
-            terms=terms.astype(np.int32),
-            frequencies=frequencies.astype(np.float64),
-            words=tuple(
-                shown.get(term, term) for term in (self.vocabulary.terms[j] for j in terms)
-            ),
-        )
+        self._snapshot, self._generation = self._store.opened(read, self._generation)
+        return True
 
-    def _words_of(self, number: int) -> dict[str, str]:
-        """For each stem of a document, the first word of its text that shows it."""
-        if self.analyzer.stemmer is None:
-            return {}
-        words = self.analyzer.words(self.documents.text(number))
-        shown: dict[str, str] = {}
-        for stem, word in zip(self.analyzer.stem(words), words, strict=True):
-            shown.setdefault(stem, word)
-        return shown
-
-    def _explanation(
-        self, parsed: ParsedQuery, shown: str, id: str, ranking: str | None
-    ) -> Explanation:
-        number = self.documents.number(id)
-        searcher = self.searcher(ranking)
-        vector = query_vector(parsed, searcher.ranking, self.S, self.source)
-        score, parts = explain(searcher, vector, parsed, number, self._words_of(number))
-        return Explanation(shown, id, score, parts, searcher.ranking.name)
-
-    def _hits(
-        self,
-        query: str,
-        parsed: ParsedQuery,
-        vector: QueryVector,
-        searcher: Searcher,
-        top: Top,
-    ) -> Hits:
-        weights: dict[str, tuple[float, Literal["exact", "near"]]] = {}
-
-        def passage(text: str) -> Snippet:
-            if not weights:
-                expanded = searcher.expanded(vector)
-                own = set(parsed.terms.tolist())
-                for j, weight in zip(expanded.terms.tolist(), expanded.weights, strict=True):
-                    kind: Literal["exact", "near"] = "exact" if j in own else "near"
-                    weights[self.vocabulary.terms[j]] = (float(weight), kind)
-            return snippet(text, self.analyzer, weights)
-
-        hits = tuple(
-            Hit(
-                id=self.documents.id(number),
-                score=float(score),
-                text=self.documents.text(number),
-                metadata=self.documents.metadata(number),
-                number=number,
-                _snippet=passage,
+    def _with_similarity(
+        self, S: TermSimilarityMatrix, source: TermSimilaritySource | None
+    ) -> Snapshot:
+        if checked_similarity(S).vocabulary != self.vocabulary:
+            raise VocabularyMismatchError(
+                f"S speaks of {len(S)} terms, not the {len(self.vocabulary)} of this index; build "
+                "it with index.vocabulary."
             )
-            for number, score in zip(top.documents.tolist(), top.scores, strict=True)
+        return self._snapshot.changed(S=S, source=source, note="")
+
+    def _with_weighting(self, weighting: Weighting, ranking: str | None) -> Snapshot:
+        return self._snapshot.changed(
+            weighting=checked_weighting(weighting),
+            ranking=self.ranking if ranking is None else check_ranking(ranking),
         )
-        return Hits(
-            query=query,
-            ranking=searcher.ranking.name,
-            hits=hits,
-            outside=tuple(word.word for word in parsed.outside),
-            unknown=parsed.unknown,
-        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_snapshot": self._snapshot, "_given_source": self._given_source}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _store=None, _generation=None)
 
 
 def _shortened(text: str) -> str:

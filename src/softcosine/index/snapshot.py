@@ -1,0 +1,253 @@
+"""One state of an index, whole: its segments, S, W and settings. It never changes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import IndefiniteMatrixError, UnknownDocumentError
+from softcosine.index.documents import Documents
+from softcosine.index.fields import Field, FieldsSearcher
+from softcosine.index.metadata_columns import MetadataColumns
+from softcosine.index.parts import Part
+from softcosine.index.phrases import Positions
+from softcosine.index.rankings import check_ranking, prepare, soft_norms
+from softcosine.index.searcher import Searcher
+from softcosine.index.segment import Segment
+from softcosine.index.statistics import FieldStatistics
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.source import TermSimilaritySource
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.weighting import Weighting
+
+__all__ = ["IndexedSegment", "SegmentedDocuments", "Snapshot"]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedSegment:
+    """Some documents: their fields inverted, their texts, and which are deleted.
+
+    Attributes
+    ----------
+    fields : tuple of Segment
+        In the order of the index's fields.
+    documents : Documents
+    live : ndarray of shape (n_docs,), bool, or None
+        Which documents are not deleted; None for all.
+    positions : tuple of Positions, or None
+        Of each field, if they were asked for.
+    norms : tuple of ndarray of shape (n_docs,), float64, or None
+        Soft norms of each field's documents under the index's S and W, if they are known.
+    part : str
+        Name on disk; empty in memory.
+    columns : MetadataColumns
+        What filters by metadata look at.
+    """
+
+    fields: tuple[Segment, ...]
+    documents: Documents
+    live: NDArray[np.bool_] | None = None
+    positions: tuple[Positions, ...] | None = None
+    norms: tuple[NDArray[np.float64], ...] | None = None
+    part: str = ""
+    columns: MetadataColumns = None  # type: ignore[assignment]  # always given, see below
+
+    def __post_init__(self) -> None:
+        if self.columns is None:
+            object.__setattr__(self, "columns", MetadataColumns(self.documents))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The columns are made again of the documents.
+        stored = (self.fields, self.documents, self.live, self.positions, self.norms, self.part)
+        return IndexedSegment, stored
+
+    @property
+    def n_docs(self) -> int:
+        """How many documents there are, deleted ones too."""
+        return self.fields[0].n_docs
+
+    @property
+    def n_live(self) -> int:
+        """How many documents there are, without deleted ones."""
+        return self.n_docs if self.live is None else int(np.count_nonzero(self.live))
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One state of an index.
+
+    Attributes
+    ----------
+    segments : tuple of IndexedSegment
+        At least one; documents are numbered through them, deleted ones too.
+    S : TermSimilarityMatrix
+    source : TermSimilaritySource or None
+    analyzer : Analyzer
+    weighting : Weighting
+    ranking : str
+        The default of searches.
+    fields : tuple of Field
+    statistics : tuple of FieldStatistics
+        Of each field, as of the last refresh.
+    note : str
+        Where the similarities come from.
+    plain : bool
+        Whether S = I was asked for.
+    generation : int
+        Commits so far; 0 in memory.
+    """
+
+    segments: tuple[IndexedSegment, ...]
+    S: TermSimilarityMatrix
+    source: TermSimilaritySource | None
+    analyzer: Analyzer
+    weighting: Weighting
+    ranking: str
+    fields: tuple[Field, ...]
+    statistics: tuple[FieldStatistics, ...]
+    note: str = ""
+    plain: bool = False
+    generation: int = 0
+    _searchers: dict[str, FieldsSearcher] = field(default_factory=dict, repr=False, compare=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    @cached_property
+    def n_docs(self) -> int:
+        """How many documents there are, without deleted ones."""
+        return sum(segment.n_live for segment in self.segments)
+
+    @cached_property
+    def documents(self) -> SegmentedDocuments:
+        """Ids, texts and metadata of all segments."""
+        return SegmentedDocuments(self.segments)
+
+    def searcher(self, ranking: str | None = None) -> FieldsSearcher:
+        """Return what searches query vectors by a ranking; prepared once."""
+        name = self.ranking if ranking is None else check_ranking(ranking)
+        found = self._searchers.get(name)
+        if found is None:
+            with self._lock:  # or two first searches would both compute the norms
+                found = self._searchers.get(name)
+                if found is None:
+                    found = self._searchers[name] = self._prepared(name)
+        return found
+
+    def changed(self, **changes: Any) -> Snapshot:
+        """Return a snapshot with another S or other weights, whose norms are not known yet."""
+        segments = tuple(replace(segment, norms=None) for segment in self.segments)
+        state = {name: getattr(self, name) for name in _STORED}
+        return Snapshot(**{**state, "segments": segments, "generation": 0, **changes})
+
+    def with_norms(self) -> Snapshot:
+        """Return the snapshot with the soft norms of all documents, if S is definite enough."""
+        segments = []
+        try:
+            for segment, first in zip(self.segments, self.documents.firsts, strict=True):
+                norms = segment.norms or tuple(
+                    soft_norms(own, self.S, self.weighting, statistics, first=first)
+                    for own, statistics in zip(segment.fields, self.statistics, strict=True)
+                )
+                segments.append(replace(segment, norms=norms))
+        except IndefiniteMatrixError:
+            return self
+        state = {name: getattr(self, name) for name in _STORED}
+        return Snapshot(**{**state, "segments": tuple(segments)})
+
+    def row(self, document: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Terms of a document over all fields, ascending, and how often each stands there."""
+        number, local = self.documents.place(document)
+        rows = [segment.row(local) for segment in self.segments[number].fields]
+        if len(rows) == 1:
+            return rows[0][0].astype(np.int32), rows[0][1].astype(np.float64)
+        terms, places = np.unique(np.concatenate([row[0] for row in rows]), return_inverse=True)
+        return terms.astype(np.int32), np.bincount(places, np.concatenate([r[1] for r in rows]))
+
+    def _prepared(self, name: str) -> FieldsSearcher:
+        firsts = self.documents.firsts
+        searchers = []
+        for number, statistics in enumerate(self.statistics):
+            parts: list[Part] = []
+            for segment, first in zip(self.segments, firsts, strict=True):
+                ranking = prepare(
+                    name, segment.fields[number], self.S, self.weighting, statistics,
+                    norms=None if segment.norms is None else segment.norms[number],
+                    like=parts[0].ranking if parts else None, first=first,
+                )  # fmt: skip
+                parts.append(Part(segment.fields[number], ranking, first, segment.live))
+            searchers.append(Searcher(parts, self.S))
+        return FieldsSearcher(searchers, [one.weight for one in self.fields])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name in _STORED}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _searchers={}, _lock=threading.Lock())
+
+
+_STORED = (
+    "segments", "S", "source", "analyzer", "weighting", "ranking", "fields", "statistics", "note",
+    "plain", "generation",
+)  # fmt: skip
+
+
+class SegmentedDocuments:
+    """The documents of several segments under one numbering; deleted ones are known by none."""
+
+    def __init__(self, segments: tuple[IndexedSegment, ...]) -> None:
+        self._segments = segments
+        sizes = [segment.n_docs for segment in segments]
+        self.firsts = [sum(sizes[:number]) for number in range(len(sizes))]
+        self._bounds = np.array(self.firsts, np.int64)
+        self._n_docs = sum(sizes)
+
+    def __len__(self) -> int:
+        return self._n_docs
+
+    @property
+    def keeps_texts(self) -> bool:
+        """Whether texts are kept."""
+        return all(segment.documents.keeps_texts for segment in self._segments)
+
+    def place(self, number: int) -> tuple[int, int]:
+        """Return the segment of a document, and its number there."""
+        segment = int(np.searchsorted(self._bounds, number, "right")) - 1
+        return segment, int(number) - self.firsts[segment]
+
+    def id(self, number: int) -> str:
+        """Return the id of a document."""
+        segment, local = self.place(number)
+        return self._segments[segment].documents.id(local)
+
+    def text(self, number: int) -> str:
+        """Return the text of a document; empty if texts are not kept."""
+        segment, local = self.place(number)
+        return self._segments[segment].documents.text(local)
+
+    def metadata(self, number: int) -> dict[str, Any]:
+        """Return the metadata of a document; empty if it has none."""
+        segment, local = self.place(number)
+        return self._segments[segment].documents.metadata(local)
+
+    def all_metadata(self) -> Iterator[dict[str, Any]]:
+        """Give the metadata of every document, in order of number."""
+        for segment in self._segments:
+            yield from segment.documents.all_metadata()
+
+    def number(self, id: str) -> int:
+        """Return the number of a document; UnknownDocumentError if there is none of that id."""
+        error: UnknownDocumentError | None = None
+        for first, segment in zip(reversed(self.firsts), reversed(self._segments), strict=True):
+            try:
+                local = segment.documents.number(id)
+            except UnknownDocumentError as unknown:
+                error = unknown
+                continue
+            if segment.live is None or segment.live[local]:
+                return first + local
+        raise error or UnknownDocumentError(f"there is no document with the id {id!r}.")
