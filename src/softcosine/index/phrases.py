@@ -6,7 +6,7 @@ their place: *king of Spain* runs king, (left out), spain, and is found by ``"ki
 all Spain"``. At the ends of a phrase, what is left out asks for nothing. N-grams have no part here.
 
 `Positions` keep the running words of a segment as term numbers. Without them, the texts are
-analyzed again; the answers are the same.
+analyzed again; the answers are the same for documents that hold all words of the phrase.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from softcosine.errors import CorruptIndexError
 from softcosine.kernels.phrases import find_phrase
 from softcosine.matrix.ranges import check_array, check_numbers, check_starts
 from softcosine.text.analyzer import Analyzer
+from softcosine.text.vocabulary import Vocabulary
 
 __all__ = [
     "LEFT_OUT",
@@ -31,10 +32,11 @@ __all__ = [
     "phrase_mask_of_texts",
     "phrase_words",
     "running_words",
+    "token_numbers",
 ]
 
-LEFT_OUT = -1  # a word that the analyzer leaves out, in documents and phrases alike
-UNKNOWN = -2  # a word of a phrase that no document has
+LEFT_OUT = -1  # in place of a term number: a word that the analyzer leaves out
+UNKNOWN = -2  # a word without a number: too rare to be indexed, or in no document
 
 Running = Sequence[str | None]
 
@@ -58,6 +60,15 @@ def running_words(text: str | Sequence[str], analyzer: Analyzer) -> list[str | N
         stem if analyzer.keeps(word) else None
         for word, stem in zip(words, analyzer.stem(words), strict=True)
     ]
+
+
+def token_numbers(words: Running, vocabulary: Vocabulary) -> NDArray[np.int32]:
+    """Return the term number of each running word, or `LEFT_OUT` or `UNKNOWN`."""
+    kept = [word is not None for word in words]
+    numbers = np.full(len(words), LEFT_OUT, np.int32)
+    found = vocabulary.indices(word for word in words if word is not None)
+    numbers[kept] = np.where(found < 0, UNKNOWN, found)
+    return numbers
 
 
 def phrase_words(phrase: str | Sequence[str], analyzer: Analyzer) -> list[str | None]:
@@ -91,7 +102,7 @@ def phrase_mask_of_texts(
     analyzer : Analyzer
         Of the index.
     candidates : ndarray of shape (n_docs,), bool
-        Those that hold every word of the phrase, best: each costs the analysis of its text.
+        Those that hold every word of the phrase: each costs the analysis of its text.
     phrase : sequence of str or None
         See `phrase_words`.
 
@@ -112,7 +123,7 @@ class Positions:
     Attributes
     ----------
     tokens : ndarray of shape (n_tokens,), int32
-        Term numbers in running order; `LEFT_OUT` where a word is none.
+        As `token_numbers` gives them.
     token_offsets : ndarray of shape (n_docs + 1,), int64
         Where each document begins in `tokens`.
     """
@@ -142,8 +153,8 @@ class Positions:
         ----------
         candidates : ndarray of shape (n_docs,), bool
         phrase : sequence of int
-            The numbers of `phrase_words`: `LEFT_OUT` for None, `UNKNOWN` for words without a
-            number. Without terms it holds for every candidate.
+            The numbers of `phrase_words`. Without any it holds for every candidate, with an
+            `UNKNOWN` one for none.
 
         Returns
         -------
@@ -153,6 +164,8 @@ class Positions:
         terms = np.array(phrase, np.int32)
         if not terms.shape[0]:
             return candidates.copy()
+        if UNKNOWN in terms:
+            return np.zeros_like(candidates)
         holds = np.empty(self.n_docs, np.bool_)
         find_phrase(
             np.ascontiguousarray(self.tokens),
@@ -204,5 +217,6 @@ class Positions:
     def check(self, n_terms: int) -> None:
         """Read all; CorruptIndexError if it cannot be what was written."""
         check_starts("token_offsets", self.token_offsets, self.tokens.shape[0])
-        shifted = self.tokens.view(np.uint32) + np.uint32(1)  # from 0: LEFT_OUT is a possible one
-        check_numbers("tokens", shifted, n_terms + 1)
+        # From 0: `UNKNOWN` and `LEFT_OUT` are possible ones.
+        shifted = self.tokens.astype(np.int64) - UNKNOWN
+        check_numbers("tokens", shifted, n_terms - UNKNOWN)

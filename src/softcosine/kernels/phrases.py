@@ -39,6 +39,7 @@ def find_phrase(
         if phrase[i] == phrase[matched]:
             matched += 1
         borders[i + 1] = matched
+    first = phrase[0]
     for d in range(holds.shape[0]):
         holds[d] = False
         if not candidates[d]:
@@ -48,6 +49,8 @@ def find_phrase(
             continue
         matched = 0
         for p in range(begin, end):
+            if matched == 0 and tokens[p] != first:  # nearly always
+                continue
             while matched > 0 and tokens[p] != phrase[matched]:
                 matched = borders[matched]
             if tokens[p] == phrase[matched]:
