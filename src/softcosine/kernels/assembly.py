@@ -6,7 +6,7 @@ import numpy as np
 
 from softcosine.kernels.jit import kernel
 
-__all__ = ["assemble_symmetric", "lay_out_symmetric"]
+__all__ = ["append_to_rows", "assemble_symmetric", "lay_out_symmetric"]
 
 
 @kernel(
@@ -78,3 +78,27 @@ def lay_out_symmetric(  # type: ignore[no-untyped-def]
             indices[place] = i
             data[place] = values[i, p]
             places[j] = place + 1
+
+
+@kernel(
+    "void(int64[::1], int32[::1], float32[::1], int64[::1], int32[::1], float32[::1],"
+    " int64[::1], int32[::1], float32[::1])"
+)
+def append_to_rows(  # type: ignore[no-untyped-def]
+    starts, columns, values, more_starts, more_columns, more_values, indptr, indices, data
+):
+    """Copy the rows of one sparse matrix, each followed by the row of another.
+
+    `starts`, `more_starts` and `indptr` (n + 1,) read: where the rows begin; `columns`, `values`
+    and `more_columns`, `more_values` read; `indices` and `data` (indptr[n],) out. O(entries).
+    """
+    for i in range(indptr.shape[0] - 1):
+        place = indptr[i]
+        for p in range(starts[i], starts[i + 1]):
+            indices[place] = columns[p]
+            data[place] = values[p]
+            place += 1
+        for p in range(more_starts[i], more_starts[i + 1]):
+            indices[place] = more_columns[p]
+            data[place] = more_values[p]
+            place += 1

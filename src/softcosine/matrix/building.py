@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, diags_array
 
+from softcosine.matrix.additions import AddedColumns, with_added
 from softcosine.matrix.answers import Progress, ask, checked_source
 from softcosine.matrix.assembly import best_of_rows, with_diagonal
 from softcosine.matrix.balance import balancing_scales, rescaled, with_pins
@@ -27,6 +28,9 @@ from softcosine.text.vocabulary import Vocabulary
 from softcosine.version import __version__
 
 __all__ = ["Built", "build", "described", "extend", "prepared"]
+
+# One new term to so many in all is few: then what they add is kept apart from the large S.
+_FEW = 4
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
@@ -113,6 +117,8 @@ def extend(
 ) -> Built:
     """Let new columns choose among all; what S holds stays.
 
+    Where the new terms are few, only what they add is looked at, and S is copied once.
+
     Parameters
     ----------
     old : Restricted
@@ -126,25 +132,37 @@ def extend(
     order = settings.get("order", "rare_first")
     sequence = column_order(vocabulary, "rare_first" if order == "weights" else order)
     factor = float(settings.get("shrunk", 1.0))
-    fresh = representatives(source, vocabulary)
-    pairs = zip(old.missing.tolist(), fresh, old.words, strict=True)
-    words = tuple(own if is_new else word for is_new, own, word in pairs)
-    if words == vocabulary.terms:
-        words = vocabulary.terms
-    S = _extended(old.S, old.missing, source, words, rules, sequence, factor, progress)
+    new, words = old.missing, _words(old, source, vocabulary)
+    apart = rules.strategy == "rows" or int(new.sum()) * _FEW <= len(new)
+    S = _extended(old.S, new, source, words, rules, sequence, factor, progress, apart=apart)
     scales = old.scales
     if scales is not None:
-        scales = np.where(old.missing, balancing_scales(S, unit=factor), scales)
-        S = rescaled(S, scales, only=old.missing)
-        S = with_pins(S, words, source, unit=factor, only=old.missing)
+        scales = np.where(new, balancing_scales(S, unit=factor), scales)
+        S = rescaled(S, scales, only=new)
+        S = with_pins(S, words, source, unit=factor, only=new)
+    if apart:
+        S = with_added(old.S, S, new)
     added = {
-        "terms": int(old.missing.sum()),
+        "terms": int(new.sum()),
         "source": described(source),
         "versions": _versions(),
     }
     history = [*settings.get("extended", []), added]
     made = {**settings, **rules.to_dict(), "order": order, "extended": history}
     return Built(S, words, made, scales)
+
+
+def _words(
+    old: Restricted, source: TermSimilaritySource, vocabulary: Vocabulary
+) -> tuple[str, ...]:
+    """Return the words that stand for the terms: those of old terms stay."""
+    new = np.flatnonzero(old.missing).tolist()
+    fresh = representatives(source, vocabulary, new)
+    words = list(vocabulary.terms if old.words is None else old.words)
+    for i, word in zip(new, fresh, strict=True):
+        words[i] = word
+    together = tuple(words)
+    return vocabulary.terms if together == vocabulary.terms else together
 
 
 def prepared(
@@ -179,7 +197,10 @@ def _extended(
     sequence: NDArray[np.int32],
     factor: float,
     progress: Progress | None,
+    *,
+    apart: bool,
 ) -> csr_array:
+    """Return S with the entries of new terms, or, to be kept `apart`, these alone."""
     chosen = np.flatnonzero(new)
     answer = ask(
         source, [words[i] for i in chosen.tolist()], words,
@@ -189,15 +210,16 @@ def _extended(
     unfinished = np.diff(admitted.indptr) == rules.max_neighbors
     admitted = _scaled(admitted, factor)
     if rules.strategy == "rows":
-        return _with_rows(S, new, admitted, words, rules.max_neighbors)
-    columns = GrowingColumns.holding(S, limit=rules.max_neighbors, dominant=rules.dominant)
+        return _added_rows(S, new, admitted, words, rules.max_neighbors)
+    settings: dict[str, Any] = {"limit": rules.max_neighbors, "dominant": rules.dominant}
+    columns = AddedColumns(S, new, **settings) if apart else GrowingColumns.holding(S, **settings)
     columns.enter(admitted, sequence[new[sequence]])
-    _fill(columns, unfinished, ~new, source, words, rules, sequence, factor)
+    _fill(columns, unfinished & new, ~new, source, words, rules, sequence, factor)
     return columns.to_csr()
 
 
 def _fill(
-    columns: GrowingColumns,
+    columns: GrowingColumns | AddedColumns,
     unfinished: NDArray[np.bool_],
     passive: NDArray[np.bool_],
     source: TermSimilaritySource,
@@ -258,7 +280,7 @@ def _scaled(neighbors: Neighbors, factor: float) -> Neighbors:
     )
 
 
-def _with_rows(
+def _added_rows(
     S: csr_array,
     new: NDArray[np.bool_],
     candidates: Neighbors,
@@ -282,6 +304,9 @@ def _with_rows(
     stay = place < room[named.rows()]
     back = named.where(stay, max_neighbors=limit)
     n = len(words)
-    whole = csr_array(S + own + csr_array((back.similarities, back.indices, back.indptr), (n, n)))
-    whole.sort_indices()
-    return csr_array(whole, dtype=np.float32)
+    diagonal = diags_array(new.astype(np.float32))
+    back_rows = csr_array((back.similarities, back.indices, back.indptr), (n, n))
+    added = csr_array(own + back_rows + diagonal, dtype=np.float32)
+    added.eliminate_zeros()
+    added.sort_indices()
+    return added

@@ -12,7 +12,10 @@ from scipy.sparse import csr_array
 from softcosine.errors import IndefiniteMatrixWarning, InvalidInputError
 from softcosine.matrix import definiteness
 
-__all__ = ["Entries", "asymmetry"]
+__all__ = ["Arrays", "Entries", "asymmetry"]
+
+# Row pointers, column indices and values, as kernels take them.
+Arrays = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]
 
 
 class Entries:
@@ -20,15 +23,15 @@ class Entries:
 
     Parameters
     ----------
-    S : csr_array of shape (n_terms, n_terms), float32
-        Column indices ascending, diagonal stored.
+    S : csr_array of shape (n_terms, n_terms), float32, or its arrays
+        Column indices ascending, diagonal stored. Mapped arrays are not read.
     """
 
-    def __init__(self, S: csr_array) -> None:
-        self._S = S
+    def __init__(self, S: csr_array | Arrays) -> None:
+        self.__dict__["arrays" if isinstance(S, tuple) else "_S"] = S
 
     def __len__(self) -> int:
-        return int(self._S.shape[0])
+        return len(self.arrays[0]) - 1
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -40,13 +43,20 @@ class Entries:
         return self._S
 
     @cached_property
-    def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
+    def arrays(self) -> Arrays:
         """Row pointers, column indices and values, as kernels take them."""
         return (
             np.ascontiguousarray(self._S.indptr, np.int64),
             np.ascontiguousarray(self._S.indices, np.int32),
             np.ascontiguousarray(self._S.data, np.float32),
         )
+
+    @cached_property
+    def _S(self) -> csr_array:  # noqa: N802 - the papers' letter
+        indptr, indices, data = self.arrays
+        S = csr_array((data, indices, indptr), shape=self.shape)
+        S.has_sorted_indices = True
+        return S
 
     @cached_property
     def symmetric(self) -> bool:

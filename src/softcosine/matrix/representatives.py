@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
 import numpy as np
 
 from softcosine.sources.asking import known_by
@@ -11,18 +14,33 @@ from softcosine.text.vocabulary import Vocabulary
 __all__ = ["representatives"]
 
 
-def representatives(source: TermSimilaritySource, vocabulary: Vocabulary) -> tuple[str, ...]:
+def representatives(
+    source: TermSimilaritySource, vocabulary: Vocabulary, numbers: Iterable[int] | None = None
+) -> tuple[str, ...]:
     """Return the word that stands for each term: its most frequent form that the source knows.
 
     Sources know words, not stems. Without stemming a term stands for itself.
+
+    Parameters
+    ----------
+    source : TermSimilaritySource
+    vocabulary : Vocabulary
+    numbers : iterable of int, optional
+        Those of the terms in question; all by default.
     """
-    if vocabulary.forms is None:
-        return vocabulary.terms
-    flat = [form for forms in vocabulary.forms for form in forms]
-    known = known_by(source, flat)
+    if numbers is None:
+        if vocabulary.forms is None:
+            return vocabulary.terms
+        terms: Sequence[str] = vocabulary.terms
+        all_forms: Sequence[tuple[str, ...]] = vocabulary.forms
+    else:
+        chosen = list(numbers)
+        terms = [vocabulary.term(i) for i in chosen]
+        all_forms = [vocabulary.forms_of(i) for i in chosen]
+    known = known_by(source, list(chain.from_iterable(all_forms)))
     words = []
     position = 0
-    for term, forms in zip(vocabulary.terms, vocabulary.forms, strict=True):
+    for term, forms in zip(terms, all_forms, strict=True):
         here = known[position : position + len(forms)]
         position += len(forms)
         words.append(forms[int(np.argmax(here))] if here.any() else (forms[0] if forms else term))

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, diags_array
 
-from softcosine.matrix.assembly import with_diagonal
+from softcosine.matrix.additions import with_added
+from softcosine.matrix.stored import Words
+from softcosine.text.packing import PackedStrings
 from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["Restricted", "restricted"]
@@ -21,24 +23,33 @@ class Restricted:
     Attributes
     ----------
     S : csr_array of shape (n_terms, n_terms), float32
-    words : tuple of str
-        The word that stands for each term; for a missing one its most frequent form.
+        The rows of missing terms are empty. Where the old terms come first in the new vocabulary,
+        these are the old arrays themselves.
+    words : tuple of str, PackedStrings or None
+        The word that stands for each term, for a missing one its most frequent form; None if all
+        stand for themselves.
     missing : ndarray of shape (n_terms,), bool
-        Terms that S did not have; they are similar to themselves only.
+        Terms that S did not have.
     scales : ndarray of shape (n_terms,), float32, or None
         What each term's similarities were multiplied by to balance S, 1 for a missing one.
     """
 
     S: csr_array
-    words: tuple[str, ...]
+    words: Words | None
     missing: NDArray[np.bool_]
     scales: NDArray[np.float32] | None
+
+    def with_diagonal(self) -> csr_array:
+        """S where missing terms are similar to themselves only."""
+        own = csr_array(diags_array(self.missing.astype(np.float32)))
+        own.eliminate_zeros()
+        return with_added(self.S, own, self.missing)
 
 
 def restricted(
     S: csr_array,
     old: Vocabulary,
-    words: tuple[str, ...],
+    words: Words | None,
     scales: NDArray[np.float32] | None,
     vocabulary: Vocabulary,
 ) -> Restricted:
@@ -48,11 +59,14 @@ def restricted(
     ----------
     S : csr_array of shape (n_old, n_old), float32
     old : Vocabulary of n_old
-    words : tuple of str, of length n_old
-        The word that stands for each old term.
+    words : tuple of str, of length n_old, PackedStrings or None
+        The word that stands for each old term, if not the terms themselves.
     scales : ndarray of shape (n_old,), float32, or None
     vocabulary : Vocabulary of n_terms
+        If it begins with the old terms, S is not copied.
     """
+    if vocabulary.starts_with(old):
+        return _longer(S, old, words, scales, vocabulary)
     n = len(vocabulary)
     numbers = vocabulary.indices(old.terms)
     there = numbers >= 0
@@ -64,14 +78,40 @@ def restricted(
         own_scales[numbers[there]] = scales[there]
     coo = S.tocoo()
     rows, columns = numbers[coo.coords[0]], numbers[coo.coords[1]]
-    stay = (rows >= 0) & (columns >= 0) & (rows != columns)
+    stay = (rows >= 0) & (columns >= 0)
     moved = csr_array((coo.data[stay], (rows[stay], columns[stay])), shape=(n, n), dtype=np.float32)
-    chosen = vocabulary.terms
-    if words is not old.terms or vocabulary.forms is not None:
-        standing = dict(zip(old.terms, words, strict=True))
+    moved.sort_indices()
+    chosen = None
+    if words is not None or vocabulary.forms is not None:
+        standing = dict(zip(old.terms, old.terms if words is None else words, strict=True))
         forms = vocabulary.forms or [()] * n
         chosen = tuple(
             standing.get(term, own[0] if own else term)
             for term, own in zip(vocabulary.terms, forms, strict=True)
         )
-    return Restricted(with_diagonal(moved), chosen, missing, own_scales)
+    return Restricted(moved, chosen, missing, own_scales)
+
+
+def _longer(
+    S: csr_array,
+    old: Vocabulary,
+    words: Words | None,
+    scales: NDArray[np.float32] | None,
+    vocabulary: Vocabulary,
+) -> Restricted:
+    """As `restricted`, for a vocabulary that begins with the old terms."""
+    n_old, n = len(old), len(vocabulary)
+    ends = np.full(n - n_old, S.indptr[-1], S.indptr.dtype)
+    longer = csr_array((S.data, S.indices, np.append(S.indptr, ends)), shape=(n, n))
+    longer.has_sorted_indices = True
+    if scales is not None:
+        scales = np.append(scales, np.ones(n - n_old, np.float32))
+    new = range(n_old, n)
+    own = [next(iter(vocabulary.forms_of(i)), None) or vocabulary.term(i) for i in new]
+    if isinstance(words, PackedStrings):
+        words = words.extended(own)
+    elif words is not None:
+        words = (*words, *own)
+    elif own != [vocabulary.term(i) for i in new]:
+        words = (*old.terms, *own)
+    return Restricted(longer, words, np.arange(n) >= n_old, scales)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from softcosine.errors import CorruptIndexError, InvalidInputError, SoftCosineError
-from softcosine.matrix.ranges import check_array, check_compressed
+from softcosine.matrix.entries import Arrays
+from softcosine.matrix.ranges import check_array, check_compressed, check_sizes
 from softcosine.sources.source import (
     SourceState,
     TermSimilaritySource,
@@ -19,11 +20,14 @@ from softcosine.sources.source import (
     state_of,
 )
 from softcosine.storage import Folder, write_folder
-from softcosine.text.packing import pack_strings, unpack_strings
+from softcosine.text.packing import PackedStrings
 from softcosine.text.vocabulary import Vocabulary
 
 __all__ = [
+    "MatrixState",
+    "Words",
     "built_source",
+    "check_matrix",
     "matrix_state",
     "read_matrix_state",
     "source_settings",
@@ -35,61 +39,98 @@ __all__ = [
 _SOURCE = "source"
 
 
-def matrix_state(
-    entries: tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]],
-    vocabulary: Vocabulary,
-    words: tuple[str, ...] | None,
-    scales: NDArray[np.float32] | None,
-) -> dict[str, NDArray[Any]]:
-    """Return S as named arrays.
+# Arrays of S, and of the words, of at most so many bytes are checked on opening, which takes a few
+# milliseconds: so damage is found early where that costs nothing.
+_CHECKED_AT_ONCE = 1 << 22
+_WORDS_AT_ONCE = 1 << 18
 
-    Parameters
-    ----------
-    entries : tuple of ndarray
-        Row pointers, column indices and values.
-    vocabulary : Vocabulary
-    words : tuple of str or None
-        The words that stand for the terms, if not the terms themselves.
-    scales : ndarray of shape (n_terms,), float32, or None
-        See `TermSimilarityMatrix`.
+# The words that stand for the terms.
+Words = tuple[str, ...] | PackedStrings
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixState:
+    """S, its vocabulary, the words that stand for its terms, if not these, and its scales.
+
+    See `TermSimilarityMatrix`.
     """
+
+    entries: Arrays
+    vocabulary: Vocabulary
+    words: Words | None
+    scales: NDArray[np.float32] | None
+
+
+def matrix_state(state: MatrixState) -> dict[str, NDArray[Any]]:
+    """Return S as named arrays."""
     names = ("matrix/indptr", "matrix/indices", "matrix/data")
-    arrays: dict[str, NDArray[Any]] = dict(zip(names, entries, strict=True))
-    for name, array in vocabulary.to_arrays().items():
+    arrays: dict[str, NDArray[Any]] = dict(zip(names, state.entries, strict=True))
+    for name, array in state.vocabulary.to_arrays().items():
         arrays[f"vocabulary/{name}"] = array
+    words = state.words
     if words is not None:
-        blob, offsets = pack_strings(words)
-        arrays["matrix/representatives"] = blob
-        arrays["matrix/representatives_offsets"] = offsets
-    if scales is not None:
-        arrays["matrix/scales"] = scales
+        packed = words if isinstance(words, PackedStrings) else PackedStrings.of(words)
+        arrays["matrix/representatives"] = packed.blob
+        arrays["matrix/representatives_offsets"] = packed.offsets
+    if state.scales is not None:
+        arrays["matrix/scales"] = state.scales
     return arrays
 
 
-def read_matrix_state(
-    folder: Folder, prefix: str
-) -> tuple[csr_array, Vocabulary, list[str] | None, NDArray[np.float32] | None]:
-    """Return S, its vocabulary, the words that stand for its terms and its terms' scales."""
+def read_matrix_state(folder: Folder, prefix: str) -> MatrixState:
+    """Return what `matrix_state` took apart; of large arrays nothing is read but both ends.
+
+    Raises
+    ------
+    CorruptIndexError
+        If arrays do not fit each other, or small ones hold what is impossible; of large ones that
+        is found by `check_matrix`.
+    """
     arrays = folder.arrays(prefix)
     try:
         vocabulary = Vocabulary.from_arrays(folder.arrays("vocabulary"))
         words = None
         if "representatives" in arrays:
-            words = unpack_strings(arrays["representatives"], arrays["representatives_offsets"])
+            blob, offsets = arrays["representatives"], arrays["representatives_offsets"]
+            words = PackedStrings(blob, offsets)
+            if blob.nbytes + offsets.nbytes <= _WORDS_AT_ONCE:
+                words.check()
     except InvalidInputError as error:
         raise CorruptIndexError(f"{folder.path} holds damaged terms: {error}") from error
     n = len(vocabulary)
-    check_compressed(prefix, arrays["indptr"], arrays["indices"], arrays["data"], n)
+    entries = (arrays["indptr"], arrays["indices"], arrays["data"])
+    check_sizes(prefix, *entries, n)
     if words is not None and len(words) != n:
         raise CorruptIndexError(f"{folder.path} holds {len(words)} words for its {n} terms.")
-    S = csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(n, n))
-    S.has_sorted_indices = True
     scales = arrays.get("scales")
     if scales is not None:
         check_array(f"{prefix}/scales", scales, ("float32",), n)
-        if not ((scales > 0) & (scales <= 1)).all():
-            raise CorruptIndexError(f"{folder.path} holds impossible scales of its {n} terms.")
-    return S, vocabulary, words, scales
+    if sum(array.nbytes for array in arrays.values()) <= _CHECKED_AT_ONCE:
+        _check_numbers(entries, scales)
+    return MatrixState(entries, vocabulary, words, scales)
+
+
+def check_matrix(state: MatrixState) -> None:
+    """Read everything; CorruptIndexError names what is impossible.
+
+    Cost O(entries): as long as it takes to read them.
+    """
+    _check_numbers(state.entries, state.scales)
+    try:
+        state.vocabulary.check()
+        if isinstance(state.words, PackedStrings):
+            state.words.check()
+    except InvalidInputError as error:
+        raise CorruptIndexError(f"the terms of S are damaged: {error}") from error
+
+
+def _check_numbers(entries: Arrays, scales: NDArray[np.float32] | None) -> None:
+    check_compressed("matrix", *entries, len(entries[0]) - 1)
+    if scales is not None and not ((scales > 0) & (scales <= 1)).all():
+        raise CorruptIndexError(
+            f"there are impossible scales among those of the {len(scales)} terms of S: a file has "
+            "changed since it was written. `softcosine verify` tells which."
+        )
 
 
 def write_matrix(

@@ -13,19 +13,28 @@ from scipy.sparse import csr_array, eye_array
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.matrix import definiteness
 from softcosine.matrix.answers import Progress, checked_source
-from softcosine.matrix.entries import Entries, asymmetry
+from softcosine.matrix.entries import Arrays, Entries, asymmetry
 from softcosine.matrix.reading import read_similarities
-from softcosine.matrix.restriction import Restricted, restricted
 from softcosine.matrix.rules import Order, Rules, Strategy, is_count
 from softcosine.matrix.statistics import MatrixStatistics, matrix_statistics
-from softcosine.matrix.stored import matrix_state, read_matrix_state, stored_source, write_matrix
+from softcosine.matrix.stored import (
+    MatrixState,
+    Words,
+    check_matrix,
+    matrix_state,
+    read_matrix_state,
+    stored_source,
+    write_matrix,
+)
 from softcosine.sources.source import TermSimilaritySource, usual_neighbors
 from softcosine.storage import Folder, open_folder
+from softcosine.text.packing import PackedStrings
 from softcosine.text.vocabulary import Vocabulary, checked_vocabulary
 
 if TYPE_CHECKING:
     from softcosine.matrix.difference import MatrixDifference
     from softcosine.matrix.picture import MatrixPicture
+    from softcosine.matrix.restriction import Restricted
 
 __all__ = ["MatrixStatistics", "TermSimilarityMatrix", "checked_similarity", "checked_source"]
 
@@ -37,12 +46,13 @@ class TermSimilarityMatrix(Entries):
 
     Parameters
     ----------
-    S : csr_array of shape (n_terms, n_terms), float32
+    S : csr_array of shape (n_terms, n_terms), float32, or its arrays
         Column indices ascending, diagonal stored.
     vocabulary : Vocabulary of n_terms
     representatives : sequence of str, optional
         The word that stood for each term when the source was asked: under stemming, the most
-        frequent form that the source knows. The terms themselves by default.
+        frequent form that the source knows. The terms themselves by default. Packed strings are
+        decoded when they are asked for.
     settings : mapping, optional
         How S was made, for the record.
     scales : ndarray of shape (n_terms,), float32, optional
@@ -51,7 +61,7 @@ class TermSimilarityMatrix(Entries):
 
     def __init__(
         self,
-        S: csr_array,
+        S: csr_array | Arrays,
         vocabulary: Vocabulary,
         *,
         representatives: Sequence[str] | None = None,
@@ -60,9 +70,12 @@ class TermSimilarityMatrix(Entries):
     ) -> None:
         super().__init__(S)
         self.vocabulary = checked_vocabulary(vocabulary)
-        self.representatives = (
-            vocabulary.terms if representatives is None else tuple(representatives)
-        )
+        self._words: Words | None = None
+        if isinstance(representatives, PackedStrings):
+            self._words = representatives
+        elif representatives is not None:
+            words = tuple(representatives)
+            self._words = None if words is vocabulary.terms else words
         self.settings = dict(settings or {})
         self.scales = scales
 
@@ -197,6 +210,17 @@ class TermSimilarityMatrix(Entries):
             f"{'symmetric' if self.symmetric else 'asymmetric'})"
         )
 
+    @property
+    def representatives(self) -> tuple[str, ...]:
+        """The word that stands for each term; of an opened matrix, decoded once."""
+        if self._words is None:
+            return self.vocabulary.terms
+        return self._words.strings() if isinstance(self._words, PackedStrings) else self._words
+
+    def representative(self, number: int) -> str:
+        """Return the word that stands for one term; no other is decoded for it."""
+        return self.vocabulary.term(number) if self._words is None else self._words[number]
+
     def similarity(self, left: str, right: str) -> float:
         """Return s_ij of two terms.
 
@@ -206,11 +230,10 @@ class TermSimilarityMatrix(Entries):
             If a term is not in the vocabulary.
         """
         i, j = self.vocabulary.index(left), self.vocabulary.index(right)
-        start, stop = self._S.indptr[i], self._S.indptr[i + 1]
-        row = self._S.indices[start:stop]
-        position = np.searchsorted(row, j)
-        if position < row.shape[0] and row[position] == j:
-            return float(self._S.data[start + position])
+        columns, values = self._row(i)
+        position = np.searchsorted(columns, j)
+        if position < columns.shape[0] and columns[position] == j:
+            return float(values[position])
         return 0.0
 
     def neighbors(self, term: str, *, k: int = 10) -> list[tuple[str, float]]:
@@ -226,13 +249,17 @@ class TermSimilarityMatrix(Entries):
         if not is_count(k):
             raise InvalidInputError(f"k is {k!r}; it must be a whole number of 0 or more.")
         i = self.vocabulary.index(term)
-        start, stop = self._S.indptr[i], self._S.indptr[i + 1]
+        columns, values = self._row(i)
         pairs = [
-            (self.vocabulary.terms[j], float(s))
-            for j, s in zip(self._S.indices[start:stop], self._S.data[start:stop], strict=True)
+            (self.vocabulary.term(j), s)
+            for j, s in zip(columns.tolist(), values.tolist(), strict=True)
             if j != i
         ]
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:k]
+
+    def _row(self, i: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        indptr, indices, data = self.arrays
+        return indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
 
     def statistics(self, *, eigenvalue: bool = True) -> MatrixStatistics:
         """Count neighbours; with `eigenvalue`, the smallest one too (seconds if S is large)."""
@@ -260,13 +287,17 @@ class TermSimilarityMatrix(Entries):
         ----------
         vocabulary : Vocabulary
             Its order becomes the matrix's. Terms that S does not have are similar to themselves
-            only.
+            only. A vocabulary that begins with the terms of S costs one copy of S.
         """
         over = self._over(checked_vocabulary(vocabulary))
-        return type(self)(
-            over.S, vocabulary, representatives=over.words, settings=self.settings,
+        made = type(self)(
+            over.with_diagonal(), vocabulary, representatives=over.words, settings=self.settings,
             scales=over.scales,
         )  # fmt: skip
+        for name in ("symmetric", "non_negative"):
+            if self.__dict__.get(name):  # no part of S loses it
+                made.__dict__[name] = True
+        return made
 
     def extend(
         self,
@@ -289,7 +320,9 @@ class TermSimilarityMatrix(Entries):
         Parameters
         ----------
         vocabulary : Vocabulary
-            Holds all terms of S and new ones; its order becomes the matrix's.
+            Holds all terms of S and new ones; its order becomes the matrix's. Where the old terms
+            come first, as after `Vocabulary.extended`, a few new ones cost the source's answers
+            and one copy of S.
         source : TermSimilaritySource
         definite : bool
             Whether to shrink all off-diagonals, the old ones too, if the larger S needs it.
@@ -302,13 +335,14 @@ class TermSimilarityMatrix(Entries):
             If the vocabulary lacks a term of S.
         """
         checked_vocabulary(vocabulary)
-        lacking = [term for term in self.vocabulary if term not in vocabulary]
-        if lacking:
-            raise VocabularyMismatchError(
-                f"the vocabulary lacks {len(lacking)} of the {len(self)} terms of S, such as "
-                f"{lacking[0]!r}; it must hold the old terms and the new ones. Leave terms out by "
-                "restricted()."
-            )
+        if not vocabulary.starts_with(self.vocabulary):
+            lacking = np.flatnonzero(vocabulary.indices(self.vocabulary.terms) < 0)
+            if len(lacking):
+                raise VocabularyMismatchError(
+                    f"the vocabulary lacks {len(lacking)} of the {len(self)} terms of S, such as "
+                    f"{self.vocabulary.term(int(lacking[0]))!r}; it must hold the old terms and "
+                    "the new ones. Leave terms out by restricted()."
+                )
         from softcosine.matrix.building import extend, prepared
 
         source = prepared(source, vocabulary, guard=guard)
@@ -324,6 +358,11 @@ class TermSimilarityMatrix(Entries):
             made.S, vocabulary, representatives=made.words, settings=made.settings,
             scales=made.scales,
         )  # fmt: skip
+        # Known without reading S: entries come in on both sides, and similarities are not below 0.
+        if rules.strategy != "rows" or not self.symmetric:
+            matrix.__dict__["symmetric"] = self.symmetric
+        if "non_negative" in self.__dict__:
+            matrix.__dict__["non_negative"] = self.non_negative
         if definite:
             return matrix.shrunk()
         if warn:
@@ -331,7 +370,9 @@ class TermSimilarityMatrix(Entries):
         return matrix
 
     def _over(self, vocabulary: Vocabulary) -> Restricted:
-        return restricted(self._S, self.vocabulary, self.representatives, self.scales, vocabulary)
+        from softcosine.matrix.restriction import restricted
+
+        return restricted(self._S, self.vocabulary, self._words, self.scales, vocabulary)
 
     def shrunk(self) -> Self:
         """Return S with its off-diagonals multiplied by the largest factor that makes it definite.
@@ -348,7 +389,7 @@ class TermSimilarityMatrix(Entries):
         return type(self)(
             S,
             self.vocabulary,
-            representatives=self.representatives,
+            representatives=self._words,
             # A source's answers are multiplied by it too, so repeated shrinking adds up.
             settings={**self.settings, "shrunk": factor * self.settings.get("shrunk", 1.0)},
             scales=self.scales,
@@ -381,7 +422,15 @@ class TermSimilarityMatrix(Entries):
 
     @classmethod
     def load(cls, path: str | Path, *, verify: bool = False) -> Self:
-        """Open a saved S; its arrays are mapped, not read, unless to `verify` their checksums.
+        """Open a saved S; its arrays are mapped, not read.
+
+        Parameters
+        ----------
+        path : path
+        verify : bool
+            Whether to compare the files' checksums first, and to `check` S. Otherwise only small
+            arrays are looked at, and a change of a large one that leaves its size alone is not
+            noticed.
 
         Raises
         ------
@@ -390,7 +439,10 @@ class TermSimilarityMatrix(Entries):
         folder = open_folder(path, "matrix")
         if verify:
             folder.verify()
-        return cls.from_folder(folder, folder.settings, "matrix")
+        S = cls.from_folder(folder, folder.settings, "matrix")
+        if verify:
+            S.check()
+        return S
 
     @staticmethod
     def load_source(path: str | Path) -> TermSimilaritySource | None:
@@ -404,19 +456,46 @@ class TermSimilarityMatrix(Entries):
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return settings and named arrays from which `from_folder` makes S again."""
-        words = None if self.representatives is self.vocabulary.terms else self.representatives
-        arrays = matrix_state(self.arrays, self.vocabulary, words, self.scales)
-        return {"matrix": self.settings, "symmetric": self.symmetric}, arrays
+        settings = {
+            "matrix": self.settings,
+            "symmetric": self.symmetric,
+            "non_negative": self.non_negative,
+        }
+        return settings, matrix_state(self._state())
 
     @classmethod
     def from_folder(cls, folder: Folder, settings: Mapping[str, Any], prefix: str) -> Self:
-        """Make S from an opened folder that holds what `state` gave."""
-        S, vocabulary, words, scales = read_matrix_state(folder, prefix)
+        """Make S from an opened folder that holds what `state` gave, at the same cost at any size.
+
+        Raises
+        ------
+        CorruptIndexError
+            If arrays do not fit each other, or small ones hold what is impossible; see `check`.
+        """
+        kept = read_matrix_state(folder, prefix)
         matrix = cls(
-            S, vocabulary, representatives=words, settings=settings["matrix"], scales=scales
-        )
-        matrix.__dict__["symmetric"] = bool(settings["symmetric"])
+            kept.entries, kept.vocabulary, representatives=kept.words,
+            settings=settings["matrix"], scales=kept.scales,
+        )  # fmt: skip
+        for name in ("symmetric", "non_negative"):
+            if name in settings:  # earlier versions kept the first alone
+                matrix.__dict__[name] = bool(settings[name])
         return matrix
+
+    def check(self) -> None:
+        """Read all of S and its terms, and see whether kernels may trust them.
+
+        Needed for an opened matrix only, since opening reads nothing but small arrays.
+
+        Raises
+        ------
+        CorruptIndexError
+            If a number is impossible, or the terms are no distinct strings.
+        """
+        check_matrix(self._state())
+
+    def _state(self) -> MatrixState:
+        return MatrixState(self.arrays, self.vocabulary, self._words, self.scales)
 
 
 def checked_similarity(S: object) -> TermSimilarityMatrix:

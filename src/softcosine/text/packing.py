@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from itertools import chain, pairwise
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 
-__all__ = ["pack_strings", "unpack_strings"]
+__all__ = ["PackedLists", "PackedStrings", "pack_strings", "unpack_strings"]
 
 
 def pack_strings(strings: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -60,25 +61,234 @@ def unpack_strings(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> list[
     InvalidInputError
         If the offsets do not cut the blob into pieces, or a piece is not UTF-8.
     """
-    bounds = np.asarray(offsets)
-    if (
-        bounds.ndim != 1
-        or not np.issubdtype(bounds.dtype, np.integer)
-        or len(bounds) == 0
-        or bounds[0] != 0
-        or bounds[-1] != np.size(blob)
-        or bool(np.any(bounds[1:] < bounds[:-1]))
-    ):
-        raise InvalidInputError(
-            f"the offsets do not cut the {np.size(blob)} bytes into strings: they must be integers "
-            f"that rise from 0 to {np.size(blob)}; pass both arrays of one pack_strings call."
-        )
+    _check_ends(blob, offsets)
+    if bool(np.any(offsets[1:] < offsets[:-1])):
+        raise _no_cuts(blob)
     data = np.ascontiguousarray(blob, dtype=np.uint8).tobytes()
-    cuts = bounds.tolist()
+    cuts = offsets.tolist()
     try:
         return [data[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(cuts)]
     except UnicodeDecodeError as error:
-        raise InvalidInputError(
-            f"the packed strings are not UTF-8 ({error}); pass both arrays of one pack_strings "
-            "call."
-        ) from error
+        raise _no_text(error) from error
+
+
+class PackedStrings(Sequence[str]):
+    """Strings that `pack_strings` laid out, each decoded when it is asked for.
+
+    Making one costs the same for any number of strings: of the arrays, which may be mapped, only
+    the first and the last offset are looked at. `check` reads all.
+
+    Parameters
+    ----------
+    blob : ndarray of shape (n_bytes,), uint8
+    offsets : ndarray of shape (n_strings + 1,), int64
+
+    Raises
+    ------
+    InvalidInputError
+        If the offsets do not go from 0 to n_bytes; later, where a string is asked for, if it is
+        not UTF-8.
+    """
+
+    __slots__ = ("_bytes", "_starts", "_strings", "blob", "offsets")
+
+    def __init__(self, blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> None:
+        _check_ends(blob, offsets)
+        self.blob = np.ascontiguousarray(blob, np.uint8)
+        self.offsets = np.ascontiguousarray(offsets, np.int64)
+        # Single numbers are read many times faster through these than through NumPy.
+        self._bytes = memoryview(self.blob)  # type: ignore[arg-type]
+        self._starts = memoryview(self.offsets)  # type: ignore[arg-type]
+        self._strings: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, strings: Sequence[str]) -> PackedStrings:
+        """Pack strings."""
+        packed = cls(*pack_strings(strings))
+        if isinstance(strings, tuple):
+            packed._strings = strings
+        return packed
+
+    def encoded(self, i: int) -> bytes:
+        """UTF-8 of string `i`; bytes compare as the strings' code points do."""
+        return bytes(self._bytes[self._starts[i] : self._starts[i + 1]])
+
+    def strings(self) -> tuple[str, ...]:
+        """All strings; decoded once, however many ask."""
+        if self._strings is None:
+            self._strings = tuple(unpack_strings(self.blob, self.offsets))
+        return self._strings
+
+    def check(self) -> None:
+        """Decode all; InvalidInputError says what is wrong."""
+        self.strings()
+
+    def extended(self, strings: Sequence[str]) -> PackedStrings:
+        """Return these and further strings; the old ones are copied, not looked at."""
+        blob, offsets = pack_strings(strings)
+        longer = PackedStrings(
+            np.concatenate([self.blob, blob]),
+            np.concatenate([self.offsets, offsets[1:] + self.offsets[-1]]),
+        )
+        if self._strings is not None:
+            longer._strings = (*self._strings, *strings)
+        return longer
+
+    def starts_with(self, other: PackedStrings) -> bool:
+        """Whether the first of these strings are all those of another."""
+        n, n_bytes = len(other), len(other.blob)
+        return (
+            n <= len(self)
+            and n_bytes == self.offsets[n]
+            and np.array_equal(self.offsets[: n + 1], other.offsets)
+            and np.array_equal(self.blob[:n_bytes], other.blob)
+        )
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, i: int) -> str: ...
+    @overload
+    def __getitem__(self, i: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, i: int | slice) -> str | tuple[str, ...]:
+        if isinstance(i, slice) or self._strings is not None:
+            return self.strings()[i]
+        i = range(len(self))[i]
+        try:
+            return self.encoded(i).decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError as error:
+            raise _no_text(error) from error
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.strings())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PackedStrings):
+            return NotImplemented
+        return self is other or (len(self) == len(other) and self.starts_with(other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PackedStrings, (self.blob, self.offsets)
+
+
+class PackedLists(Sequence[tuple[str, ...]]):
+    """Lists of strings laid end to end, each decoded when it is asked for.
+
+    Parameters
+    ----------
+    flat : PackedStrings
+        The strings of all lists.
+    bounds : ndarray of shape (n_lists + 1,), int64
+        List ``i`` has the strings from ``bounds[i]`` to ``bounds[i + 1]``.
+
+    Raises
+    ------
+    InvalidInputError
+        If the bounds do not go from 0 to the number of strings.
+    """
+
+    __slots__ = ("_lists", "bounds", "flat")
+
+    def __init__(self, flat: PackedStrings, bounds: NDArray[np.int64]) -> None:
+        self.flat = flat
+        self.bounds = np.asarray(bounds)
+        self._lists: tuple[tuple[str, ...], ...] | None = None
+        if (
+            self.bounds.ndim != 1
+            or not np.issubdtype(self.bounds.dtype, np.integer)
+            or len(self.bounds) == 0
+            or self.bounds[0] != 0
+            or self.bounds[-1] != len(flat)
+        ):
+            raise self._no_bounds()
+
+    @classmethod
+    def of(cls, lists: Sequence[Sequence[str]]) -> PackedLists:
+        """Pack lists of strings."""
+        packed = cls(PackedStrings.of(list(chain.from_iterable(lists))), _bounds_of(lists))
+        packed._lists = tuple(map(tuple, lists))
+        return packed
+
+    def lists(self) -> tuple[tuple[str, ...], ...]:
+        """All lists; decoded once, however many ask."""
+        if self._lists is None:
+            bounds = self.bounds.tolist()
+            if bool(np.any(self.bounds[1:] < self.bounds[:-1])):
+                raise self._no_bounds()
+            strings = self.flat.strings()
+            self._lists = tuple(strings[start:end] for start, end in pairwise(bounds))
+        return self._lists
+
+    def check(self) -> None:
+        """Decode all; InvalidInputError says what is wrong."""
+        self.lists()
+
+    def extended(self, lists: Sequence[Sequence[str]]) -> PackedLists:
+        """Return these and further lists; the old ones are copied, not looked at."""
+        flat = self.flat.extended(list(chain.from_iterable(lists)))
+        bounds = np.concatenate([self.bounds, _bounds_of(lists)[1:] + self.bounds[-1]])
+        longer = PackedLists(flat, bounds)
+        if self._lists is not None:
+            longer._lists = (*self._lists, *map(tuple, lists))
+        return longer
+
+    def __len__(self) -> int:
+        return len(self.bounds) - 1
+
+    @overload
+    def __getitem__(self, i: int) -> tuple[str, ...]: ...
+    @overload
+    def __getitem__(self, i: slice) -> tuple[tuple[str, ...], ...]: ...
+    def __getitem__(self, i: int | slice) -> tuple[str, ...] | tuple[tuple[str, ...], ...]:
+        if isinstance(i, slice) or self._lists is not None:
+            return self.lists()[i]
+        i = range(len(self))[i]
+        start, end = self.bounds[i : i + 2].tolist()
+        if not 0 <= start <= end <= len(self.flat):
+            raise self._no_bounds()
+        return tuple(self.flat[j] for j in range(start, end))
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        return iter(self.lists())
+
+    def _no_bounds(self) -> InvalidInputError:
+        return InvalidInputError(
+            f"the bounds do not divide {len(self.flat)} strings into lists; pass the arrays of "
+            "one to_arrays call."
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PackedLists, (self.flat, self.bounds)
+
+
+def _bounds_of(lists: Sequence[Sequence[str]]) -> NDArray[np.int64]:
+    bounds = np.zeros(len(lists) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, lists), np.int64, len(lists)), out=bounds[1:])
+    return bounds
+
+
+def _check_ends(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> None:
+    if (
+        offsets.ndim != 1
+        or not np.issubdtype(offsets.dtype, np.integer)
+        or len(offsets) == 0
+        or offsets[0] != 0
+        or offsets[-1] != np.size(blob)
+    ):
+        raise _no_cuts(blob)
+
+
+def _no_cuts(blob: NDArray[np.uint8]) -> InvalidInputError:
+    return InvalidInputError(
+        f"the offsets do not cut the {np.size(blob)} bytes into strings: they must be integers "
+        f"that rise from 0 to {np.size(blob)}; pass both arrays of one pack_strings call."
+    )
+
+
+def _no_text(error: UnicodeDecodeError) -> InvalidInputError:
+    return InvalidInputError(
+        f"the packed strings are not UTF-8 ({error}); pass both arrays of one pack_strings call."
+    )

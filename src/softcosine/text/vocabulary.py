@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,18 +11,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from softcosine.errors import InvalidInputError, UnknownTermError
 from softcosine.text.foreign import gensim_terms, sklearn_terms
-from softcosine.text.packing import pack_strings, unpack_strings
+from softcosine.text.packing import PackedLists, PackedStrings
+from softcosine.text.terms import Terms
 
 if TYPE_CHECKING:
     from softcosine.text.analyzer import Analyzer
 
 __all__ = ["Vocabulary", "checked_vocabulary"]
 
+_Forms = tuple[tuple[str, ...], ...] | PackedLists
+
+# Stored arrays of at most so many bytes are checked at once, larger ones when that is asked for.
+_CHECKED_AT_ONCE = 1 << 18
+
 
 class Vocabulary:
     """Terms in a fixed order; term ``i`` is column ``i`` of every matrix over the vocabulary.
 
-    Immutable. Two vocabularies are equal if they have the same terms in the same order.
+    Immutable. Two vocabularies are equal if they have the same terms in the same order. A stored
+    one is opened without reading its terms: they are decoded, and found in the stored bytes, when
+    they are asked for.
 
     Parameters
     ----------
@@ -59,15 +66,7 @@ class Vocabulary:
     (2, -1)
     """
 
-    __slots__ = (
-        "_document_frequencies",
-        "_forms",
-        "_hash",
-        "_n_docs",
-        "_numbers",
-        "_ranks",
-        "_terms",
-    )
+    __slots__ = ("_document_frequencies", "_forms", "_hash", "_n_docs", "_ranks", "_terms")
 
     def __init__(
         self,
@@ -77,15 +76,35 @@ class Vocabulary:
         n_docs: int | None = None,
         forms: Sequence[Sequence[str]] | None = None,
     ) -> None:
-        self._terms = _checked_terms(terms)
+        self._set(
+            Terms(_checked_terms(terms)),
+            forms=None if forms is None else tuple(map(tuple, forms)),
+            n_docs=n_docs,
+        )
+        self._document_frequencies = _checked_frequencies(
+            document_frequencies, n_terms=len(self), n_docs=self._n_docs
+        )
+
+    def _set(
+        self,
+        terms: Terms,
+        *,
+        forms: _Forms | None,
+        n_docs: int | None,
+        document_frequencies: NDArray[np.int64] | None = None,
+    ) -> None:
+        """Store what has been checked, but for the sizes."""
         if n_docs is not None and n_docs < 0:
             raise InvalidInputError(f"n_docs is {n_docs}; it must not be negative.")
+        if forms is not None and len(forms) != len(terms):
+            raise InvalidInputError(
+                f"forms has {len(forms)} entries but there are {len(terms)} terms; give one for "
+                "each."
+            )
+        self._terms = terms
+        self._forms = forms
         self._n_docs = None if n_docs is None else int(n_docs)
-        self._document_frequencies = _checked_frequencies(
-            document_frequencies, n_terms=len(self._terms), n_docs=self._n_docs
-        )
-        self._forms = _checked_forms(forms, n_terms=len(self._terms))
-        self._numbers: dict[str, int] | None = None
+        self._document_frequencies = document_frequencies
         self._ranks: NDArray[np.int32] | None = None
         self._hash: int | None = None
 
@@ -184,8 +203,8 @@ class Vocabulary:
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """The terms, in the order of their numbers."""
-        return self._terms
+        """The terms, in the order of their numbers; of a stored vocabulary, decoded once."""
+        return self._terms.strings()
 
     @property
     def document_frequencies(self) -> NDArray[np.int64] | None:
@@ -200,7 +219,21 @@ class Vocabulary:
     @property
     def forms(self) -> tuple[tuple[str, ...], ...] | None:
         """The words that each term stands for, the most frequent first, under stemming."""
-        return self._forms
+        return self._forms.lists() if isinstance(self._forms, PackedLists) else self._forms
+
+    def term(self, number: int) -> str:
+        """Return one term by its number; no other is decoded for it.
+
+        Raises
+        ------
+        IndexError
+            If there is no such number.
+        """
+        return self._terms[number]
+
+    def forms_of(self, number: int) -> tuple[str, ...]:
+        """Return the words that one term stands for; none without stemming."""
+        return () if self._forms is None else self._forms[number]
 
     def index(self, term: str) -> int:
         """Return the number of a term.
@@ -224,7 +257,7 @@ class Vocabulary:
 
     def get(self, term: str) -> int:
         """Return the number of a term, or -1 if the vocabulary does not have it."""
-        return self._lookup().get(term, -1)
+        return self._terms.get(term)
 
     def indices(self, terms: Iterable[str]) -> NDArray[np.int32]:
         """Return the numbers of several terms.
@@ -238,8 +271,7 @@ class Vocabulary:
         ndarray of shape (number of `terms`,), int32
             -1 for each that the vocabulary does not have.
         """
-        lookup = self._lookup()
-        return np.fromiter((lookup.get(term, -1) for term in terms), dtype=np.int32)
+        return self._terms.indices(terms)
 
     def ranks(self) -> NDArray[np.int32]:
         """Return the place of each term if all are sorted in code point order.
@@ -250,9 +282,7 @@ class Vocabulary:
             A permutation of 0 to n_terms - 1; kernels break ties by it.
         """
         if self._ranks is None:
-            order = sorted(range(len(self._terms)), key=self._terms.__getitem__)
-            ranks = np.empty(len(order), dtype=np.int32)
-            ranks[np.asarray(order, dtype=np.int64)] = np.arange(len(order), dtype=np.int32)
+            ranks = self._terms.ranks()
             ranks.flags.writeable = False
             self._ranks = ranks
         return self._ranks
@@ -263,28 +293,34 @@ class Vocabulary:
         Returns
         -------
         dict of ndarray
-            ``terms`` (uint8) and ``term_offsets`` (int64) as `pack_strings` gives them. Where
-            known: ``document_frequencies`` (int64), ``n_docs`` (int64, of one element), and the
-            forms as ``forms``, ``form_offsets`` and ``form_bounds``: term ``i`` stands for the
-            forms from ``form_bounds[i]`` to ``form_bounds[i + 1]``.
+            ``terms`` (uint8) and ``term_offsets`` (int64) as `pack_strings` gives them, and
+            ``term_order`` (int32): the terms' numbers in code point order. Where known:
+            ``document_frequencies`` (int64), ``n_docs`` (int64, of one element), and the forms as
+            ``forms``, ``form_offsets`` and ``form_bounds``: term ``i`` stands for the forms from
+            ``form_bounds[i]`` to ``form_bounds[i + 1]``.
         """
-        arrays: dict[str, NDArray[Any]] = {}
-        arrays["terms"], arrays["term_offsets"] = pack_strings(self._terms)
+        terms = self._terms.packed()
+        arrays: dict[str, NDArray[Any]] = {
+            "terms": terms.blob,
+            "term_offsets": terms.offsets,
+            "term_order": self._terms.order(),
+        }
         if self._document_frequencies is not None:
             arrays["document_frequencies"] = self._document_frequencies
         if self._n_docs is not None:
             arrays["n_docs"] = np.array([self._n_docs], dtype=np.int64)
         if self._forms is not None:
-            flat = [form for forms in self._forms for form in forms]
-            arrays["forms"], arrays["form_offsets"] = pack_strings(flat)
-            bounds = np.zeros(len(self._forms) + 1, dtype=np.int64)
-            np.cumsum([len(forms) for forms in self._forms], out=bounds[1:])
-            arrays["form_bounds"] = bounds
+            forms = _packed(self._forms)
+            arrays["forms"], arrays["form_offsets"] = forms.flat.blob, forms.flat.offsets
+            arrays["form_bounds"] = forms.bounds
         return arrays
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Vocabulary:
         """Return the vocabulary whose `to_arrays` gave these arrays; others are ignored.
+
+        The arrays are kept as they are, mapped ones too. Those of a small vocabulary are checked
+        at once, those of a large one by `check`; opening it costs the same for any number of terms.
 
         Raises
         ------
@@ -292,17 +328,14 @@ class Vocabulary:
             If an array is missing or the arrays do not fit each other.
         """
         try:
-            terms = unpack_strings(arrays["terms"], arrays["term_offsets"])
+            # Arrays of earlier versions have no order; it is found when it is needed.
+            terms = Terms(
+                PackedStrings(arrays["terms"], arrays["term_offsets"]), arrays.get("term_order")
+            )
             forms = None
             if "forms" in arrays:
-                flat = unpack_strings(arrays["forms"], arrays["form_offsets"])
-                bounds = arrays["form_bounds"].tolist()
-                if bounds[:1] != [0] or bounds[-1] != len(flat) or sorted(bounds) != bounds:
-                    raise InvalidInputError(
-                        f"form_bounds does not divide {len(flat)} forms among the terms; pass the "
-                        "arrays of one to_arrays call."
-                    )
-                forms = [flat[a:b] for a, b in pairwise(bounds)]
+                flat = PackedStrings(arrays["forms"], arrays["form_offsets"])
+                forms = PackedLists(flat, arrays["form_bounds"])
         except KeyError as error:
             raise InvalidInputError(
                 f"the array {error} of the vocabulary is missing; pass all that to_arrays gave."
@@ -310,26 +343,111 @@ class Vocabulary:
         n_docs = arrays.get("n_docs")
         if n_docs is not None and n_docs.size != 1:
             raise InvalidInputError(f"n_docs holds {n_docs.size} numbers; it must hold one.")
-        return cls(
+        frequencies = arrays.get("document_frequencies")
+        if frequencies is not None:
+            _check_shape(frequencies, len(terms))
+            frequencies = np.asarray(frequencies, np.int64).view()
+            frequencies.flags.writeable = False
+        made = cls.__new__(cls)
+        made._set(
             terms,
-            document_frequencies=arrays.get("document_frequencies"),
-            n_docs=None if n_docs is None else int(n_docs.item()),
             forms=forms,
+            n_docs=None if n_docs is None else int(n_docs.item()),
+            document_frequencies=frequencies,
         )
+        if sum(array.nbytes for array in arrays.values()) <= _CHECKED_AT_ONCE:
+            made.check()
+        return made
 
-    def _lookup(self) -> dict[str, int]:
-        if self._numbers is None:
-            self._numbers = {term: number for number, term in enumerate(self._terms)}
-        return self._numbers
+    def check(self) -> None:
+        """Read everything; what was made from damaged arrays is told here at the latest.
+
+        Raises
+        ------
+        InvalidInputError
+            If a term is no text or there twice, the forms do not belong to the terms, or more
+            documents have a term than there are.
+        """
+        self._terms.check()
+        if isinstance(self._forms, PackedLists):
+            self._forms.check()
+        if self._document_frequencies is not None:
+            _check_range(self._document_frequencies, self._n_docs)
+
+    def extended(
+        self,
+        terms: Iterable[str],
+        *,
+        document_frequencies: ArrayLike | None = None,
+        n_docs: int | None = None,
+        forms: Sequence[Sequence[str]] | None = None,
+    ) -> Vocabulary:
+        """Return a vocabulary with further terms behind these, whose numbers stay.
+
+        Parameters
+        ----------
+        terms : iterable of str
+            New and distinct; numbered as they stand.
+        document_frequencies : array-like of shape (n_terms + number of `terms`,), optional
+            Of all terms: further documents have old terms too. Unknown if not given.
+        n_docs : int, optional
+            Of how many documents.
+        forms : sequence of sequence of str, optional
+            The words that each new term stands for. Needed if the old terms have forms, impossible
+            if there are old terms without.
+
+        Raises
+        ------
+        InvalidInputError
+            If a term is there already, or the rest does not fit.
+
+        Notes
+        -----
+        The old terms are copied, but neither checked nor decoded again.
+        """
+        new = _checked_terms(terms)
+        there = np.flatnonzero(self._terms.indices(new) >= 0)
+        if len(there):
+            raise InvalidInputError(
+                f"the vocabulary has the term {new[int(there[0])]!r} already; give new terms only."
+            )
+        if forms is not None and len(forms) != len(new):
+            raise InvalidInputError(
+                f"forms has {len(forms)} entries but there are {len(new)} new terms; give one for "
+                "each."
+            )
+        if len(self) and new and (forms is None) != (self._forms is None):
+            has, given = ("have no", "forms") if self._forms is None else ("have", "none")
+            raise InvalidInputError(
+                f"the {len(self)} old terms {has} forms, and {given} are given for the new ones; "
+                "a vocabulary has them for all terms or for none."
+            )
+        longer_forms = None
+        if self._forms is not None and len(self):
+            longer_forms = _packed(self._forms).extended(forms or ())
+        elif forms is not None:
+            longer_forms = PackedLists.of(forms)
+        elif self._forms is not None:
+            longer_forms = PackedLists.of([()] * len(new))
+        longer = Vocabulary.__new__(Vocabulary)
+        longer._set(self._terms.extended(new), forms=longer_forms, n_docs=n_docs)
+        longer._document_frequencies = _checked_frequencies(
+            document_frequencies, n_terms=len(longer), n_docs=n_docs
+        )
+        return longer
+
+    def starts_with(self, other: Vocabulary) -> bool:
+        """Whether the first terms are all those of another vocabulary, with the same numbers."""
+        return self._terms.starts_with(other._terms)
 
     def __len__(self) -> int:
         return len(self._terms)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._terms)
+        return iter(self.terms)
 
     def __contains__(self, term: object) -> bool:
-        return term in self._lookup()
+        return self._terms.get(term) >= 0
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocabulary):
@@ -381,6 +499,14 @@ def _checked_frequencies(
     if given is None:
         return None
     values = np.asarray(given)
+    _check_shape(values, n_terms)
+    _check_range(values, n_docs)
+    frequencies = values.astype(np.int64)
+    frequencies.flags.writeable = False
+    return frequencies
+
+
+def _check_shape(values: NDArray[Any], n_terms: int) -> None:
     if values.shape != (n_terms,):
         raise InvalidInputError(
             f"document_frequencies has shape {values.shape} but there are {n_terms} terms; give "
@@ -390,23 +516,15 @@ def _checked_frequencies(
         raise InvalidInputError(
             f"document_frequencies has dtype {values.dtype}; it counts documents, so pass integers."
         )
-    if n_terms and (values.min() < 0 or (n_docs is not None and values.max() > n_docs)):
+
+
+def _check_range(values: NDArray[Any], n_docs: int | None) -> None:
+    if len(values) and (values.min() < 0 or (n_docs is not None and values.max() > n_docs)):
         raise InvalidInputError(
             f"document_frequencies reaches from {values.min()} to {values.max()}, but must stay "
             f"between 0 and the number of documents, {n_docs}."
         )
-    frequencies = values.astype(np.int64)
-    frequencies.flags.writeable = False
-    return frequencies
 
 
-def _checked_forms(
-    given: Sequence[Sequence[str]] | None, *, n_terms: int
-) -> tuple[tuple[str, ...], ...] | None:
-    if given is None:
-        return None
-    if len(given) != n_terms:
-        raise InvalidInputError(
-            f"forms has {len(given)} entries but there are {n_terms} terms; give one for each."
-        )
-    return tuple(map(tuple, given))
+def _packed(forms: _Forms) -> PackedLists:
+    return forms if isinstance(forms, PackedLists) else PackedLists.of(forms)

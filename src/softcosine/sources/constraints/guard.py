@@ -25,7 +25,7 @@ from softcosine.sources.source import (
     source_from_state,
     state_of,
 )
-from softcosine.text.packing import pack_strings, unpack_strings
+from softcosine.text.packing import PackedStrings, pack_strings
 
 __all__ = ["Guarded", "guarded"]
 
@@ -83,7 +83,7 @@ class Guarded(SourceOfOne):
                 )
             antonyms = Antonyms.english()
         super().__init__(source)
-        self._antonyms = Antonyms(()) if antonyms is None else antonyms
+        self._antonyms: Antonyms | PackedStrings = Antonyms(()) if antonyms is None else antonyms
         self._isolate_digits = isolate_digits
         self._free = LastTuple[tuple[Sequence[str], NDArray[np.int32]]]()
 
@@ -94,7 +94,10 @@ class Guarded(SourceOfOne):
 
     @property
     def antonyms(self) -> Antonyms:
-        """Pairs that are kept apart."""
+        """Pairs that are kept apart; of a stored guard, read when they are first asked for."""
+        if isinstance(self._antonyms, PackedStrings):
+            words = self._antonyms.strings()
+            self._antonyms = Antonyms(zip(words[::2], words[1::2], strict=True))
         return self._antonyms
 
     @property
@@ -104,7 +107,7 @@ class Guarded(SourceOfOne):
 
     def __repr__(self) -> str:
         return (
-            f"Guarded({self._source!r}, antonyms={self._antonyms!r}, "
+            f"Guarded({self._source!r}, antonyms={self.antonyms!r}, "
             f"isolate_digits={self._isolate_digits})"
         )
 
@@ -117,7 +120,7 @@ class Guarded(SourceOfOne):
 
     def apart(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
         """Whether the guard keeps ``left[i]`` and ``right[i]`` apart, shape (n_pairs,)."""
-        apart = self._antonyms.opposed(left, right)
+        apart = self.antonyms.opposed(left, right)
         if self._isolate_digits:
             apart |= (_have_digits(left) | _have_digits(right)) & ~equal_strings(left, right)
         return apart
@@ -133,7 +136,7 @@ class Guarded(SourceOfOne):
             asked = np.flatnonzero(~_have_digits(terms))
         if len(asked) == 0 or len(free) == 0 or max_neighbors == 0:
             return Neighbors.none(len(terms))
-        n_opposites = np.array([len(self._antonyms.of(terms[i])) for i in asked.tolist()])
+        n_opposites = np.array([len(self.antonyms.of(terms[i])) for i in asked.tolist()])
         rows: list[NDArray[Any]] = []
         columns: list[NDArray[Any]] = []
         similarities: list[NDArray[np.float32]] = []
@@ -178,7 +181,7 @@ class Guarded(SourceOfOne):
         doubtful = np.flatnonzero(n_opposites[rows])
         left = [terms[i] for i in rows[doubtful].tolist()]
         right = [among[j] for j in found.indices[doubtful].tolist()]
-        stay[doubtful] = ~self._antonyms.opposed(left, right)
+        stay[doubtful] = ~self.antonyms.opposed(left, right)
         return stay
 
     def _digit_free(self, among: Sequence[str]) -> tuple[Sequence[str], NDArray[np.int32]]:
@@ -192,7 +195,7 @@ class Guarded(SourceOfOne):
 
     def state(self) -> SourceState:
         """Everything that is needed to build an equal source, the antonyms included."""
-        pairs = sorted(self._antonyms.pairs)
+        pairs = sorted(self.antonyms.pairs)
         blob, offsets = pack_strings([word for pair in pairs for word in pair])
         settings: dict[str, Any] = {"isolate_digits": self._isolate_digits}
         arrays: dict[str, NDArray[Any]] = {"antonyms": blob, "antonym_offsets": offsets}
@@ -201,9 +204,12 @@ class Guarded(SourceOfOne):
     @classmethod
     def from_state(cls, state: SourceState) -> Guarded:
         """Source that `state` was taken from."""
-        words = unpack_strings(state.arrays["antonyms"], state.arrays["antonym_offsets"])
-        antonyms = Antonyms(zip(words[::2], words[1::2], strict=True))
-        return cls(source_from_state(state.parts[0]), antonyms=antonyms, **state.settings)
+        words = PackedStrings(state.arrays["antonyms"], state.arrays["antonym_offsets"])
+        if len(words) % 2:
+            raise InvalidInputError(f"{len(words)} words were saved as pairs of antonyms.")
+        made = cls(source_from_state(state.parts[0]), antonyms=None, **state.settings)
+        made._antonyms = words
+        return made
 
 
 def _have_digits(terms: Sequence[str]) -> NDArray[np.bool_]:

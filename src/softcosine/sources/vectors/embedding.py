@@ -21,6 +21,7 @@ from softcosine.sources.source import (
     equal_strings,
 )
 from softcosine.sources.threads import for_each_chunk
+from softcosine.sources.vectors.deferred_table import DeferredTable
 from softcosine.sources.vectors.nearest import Nearest, UnitVectors
 from softcosine.sources.vectors.vector_table import VectorTable
 from softcosine.sources.vectors.word_vectors import WordVectors
@@ -389,11 +390,7 @@ class EmbeddingSimilarity:
 
     @classmethod
     def from_state(cls, state: SourceState) -> EmbeddingSimilarity:
-        """Source that `state` was taken from."""
+        """Source that `state` was taken from; its vectors are read when one is asked for."""
         settings = dict(state.settings)
-        composed = settings.pop("composed", None)
-        if composed is None:
-            return cls.of_table(WordVectors.from_arrays(state.arrays), **settings)
-        from softcosine.sources.vectors.composed_vectors import ComposedVectors
-
-        return cls.of_table(ComposedVectors.from_state(composed, state.arrays), **settings)
+        composed = settings.pop("composed", {})
+        return cls.of_table(DeferredTable(state.arrays, composed), **settings)

@@ -1,0 +1,89 @@
+"""A stored table of vectors, built when a vector is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import CorruptIndexError, SoftCosineError
+from softcosine.sources.vectors.vector_table import UnitRows, VectorTable
+from softcosine.sources.vectors.word_vectors import WordVectors
+
+__all__ = ["DeferredTable"]
+
+
+class DeferredTable:
+    """A table that was kept: opening an index reads nothing of it, and many queries never do.
+
+    Parameters
+    ----------
+    arrays : mapping of str to ndarray
+        What `VectorTable.arrays` gave.
+    settings : mapping
+        What `VectorTable.settings` gave.
+
+    Raises
+    ------
+    InvalidInputError, CorruptIndexError
+        Where a vector is first asked for, if the arrays are damaged.
+    """
+
+    __slots__ = ("_arrays", "_settings", "_table")
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], settings: Mapping[str, Any]) -> None:
+        self._arrays = dict(arrays)
+        self._settings = dict(settings)
+        self._table: VectorTable | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Those with a vector of their own."""
+        return self.whole().words
+
+    @property
+    def dimensions(self) -> int:
+        """Number of components of each vector."""
+        return self.whole().dimensions
+
+    def __len__(self) -> int:
+        return len(self.whole())
+
+    def look_up(self, terms: Sequence[str]) -> tuple[UnitRows, NDArray[np.int32]]:
+        """See `VectorTable.look_up`."""
+        return self.whole().look_up(terms)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays as they were kept; nothing is built for it."""
+        return dict(self._arrays)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings as they were kept."""
+        return dict(self._settings)
+
+    def centered(self, *, remove_components: int = 0) -> VectorTable:
+        """See `VectorTable.centered`."""
+        return self.whole().centered(remove_components=remove_components)
+
+    def whole(self) -> VectorTable:
+        """Return the table; several threads that ask first may each build one, which are equal."""
+        if self._table is None:
+            try:
+                self._table = self._built()
+            except (SoftCosineError, OSError, MemoryError):
+                raise
+            except Exception as error:
+                raise CorruptIndexError(
+                    f"vectors cannot be built from what was saved ({error!r}); `softcosine verify` "
+                    "tells whether a file has changed since."
+                ) from error
+        return self._table
+
+    def _built(self) -> VectorTable:
+        if not self._settings:
+            return WordVectors.from_arrays(self._arrays)
+        from softcosine.sources.vectors.composed_vectors import ComposedVectors
+
+        return ComposedVectors.from_state(self._settings, self._arrays)

@@ -1,0 +1,202 @@
+"""Distinct strings by number, and their numbers by string, without reading all of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.text.packing import PackedStrings
+
+__all__ = ["Terms"]
+
+# One look-up by bisection costs as much as reading about so many strings into a dictionary.
+_READ_MEANWHILE = 32
+
+
+class Terms:
+    """Distinct strings in a fixed order, packed or not, whichever is there already.
+
+    A string's number is found in a dictionary of all, or, where none was made yet and the code
+    point order of the packed strings is known, by bisection in the bytes: some microseconds a
+    string, with nothing read beforehand. Several threads may ask at once; what they make twice is
+    equal.
+
+    Parameters
+    ----------
+    strings : tuple of str or PackedStrings
+        Distinct.
+    order : ndarray of shape (n_strings,), int32, optional
+        Their numbers in code point order.
+    """
+
+    __slots__ = ("_numbers", "_order", "_packed", "_sorted", "_strings")
+
+    def __init__(
+        self, strings: tuple[str, ...] | PackedStrings, order: NDArray[np.int32] | None = None
+    ) -> None:
+        self._packed: PackedStrings | None = None
+        self._strings: tuple[str, ...] | None = None
+        if isinstance(strings, PackedStrings):
+            self._packed = strings
+        else:
+            self._strings = strings
+        self._numbers: dict[str, int] | None = None
+        self._order: NDArray[np.int32] | None = None
+        self._sorted: memoryview | None = None
+        if order is not None:
+            if order.shape != (len(strings),) or order.dtype != np.int32:
+                raise _no_order(len(strings))
+            self._order = np.ascontiguousarray(order)
+            self._sorted = memoryview(self._order)  # type: ignore[arg-type]
+
+    def __len__(self) -> int:
+        return len(self.strings()) if self._packed is None else len(self._packed)
+
+    def __getitem__(self, number: int) -> str:
+        if self._strings is not None:
+            return self._strings[number]
+        return self.packed()[number]
+
+    def strings(self) -> tuple[str, ...]:
+        """All of them; decoded once."""
+        if self._strings is None:
+            self._strings = self.packed().strings()
+        return self._strings
+
+    def packed(self) -> PackedStrings:
+        """All of them, packed once."""
+        if self._packed is None:
+            self._packed = PackedStrings.of(self.strings())
+        return self._packed
+
+    def order(self) -> NDArray[np.int32]:
+        """Numbers in code point order, shape (n_strings,), read-only; sorted once."""
+        if self._order is None:
+            strings = self.strings()
+            order = np.array(sorted(range(len(strings)), key=strings.__getitem__), np.int32)
+            order.flags.writeable = False
+            self._order, self._sorted = order, memoryview(order)  # type: ignore[arg-type]
+        return self._order
+
+    def ranks(self) -> NDArray[np.int32]:
+        """Place of each in code point order, shape (n_strings,)."""
+        order = self.order()
+        ranks = np.zeros(len(order), np.int32)
+        if len(order) and not 0 <= int(order.min()) <= int(order.max()) < len(order):
+            raise _no_order(len(order))
+        ranks[order] = np.arange(len(order), dtype=np.int32)
+        return ranks
+
+    def get(self, string: object) -> int:
+        """Return the number of a string, or -1 if it is not there."""
+        if not isinstance(string, str):
+            return -1
+        if self._numbers is None and self._packed is not None and self._sorted is not None:
+            return self._bisected(string)
+        return self._by_string().get(string, -1)
+
+    def indices(self, strings: Iterable[str]) -> NDArray[np.int32]:
+        """Return the numbers of several strings, int32, -1 for each that is not there."""
+        asked = strings if isinstance(strings, Sequence) else list(strings)
+        find = self.get
+        if len(asked) * _READ_MEANWHILE > len(self):
+            numbers = self._by_string()
+            return np.fromiter((numbers.get(s, -1) for s in asked), np.int32, len(asked))
+        return np.fromiter(map(find, asked), np.int32, len(asked))
+
+    def extended(self, strings: Sequence[str]) -> Terms:
+        """Return these and further ones, which must be distinct and new; unchecked.
+
+        The old ones are copied but not looked at, unless the new ones are many.
+        """
+        order = None
+        if self._order is not None and len(strings) * _READ_MEANWHILE <= len(self):
+            order = self._order_with(strings)
+        longer = Terms(self.packed().extended(strings), order)
+        if self._strings is not None:
+            longer._strings = longer.packed().strings()
+        if self._numbers is not None:
+            longer._numbers = {**self._numbers}
+            longer._numbers.update(zip(strings, range(len(self), len(longer)), strict=True))
+        return longer
+
+    def starts_with(self, other: Terms) -> bool:
+        """Whether the first of these strings are all those of another, in their order."""
+        if self is other or self._same_strings(other):
+            return True
+        if len(other) > len(self):
+            return False
+        if self._packed is not None and other._packed is not None:
+            return self._packed.starts_with(other._packed)
+        return self.strings()[: len(other)] == other.strings()
+
+    def check(self) -> None:
+        """Read all; InvalidInputError if they are not distinct, or their order is wrong."""
+        strings = self.strings()
+        if self._order is None:
+            if len(set(strings)) != len(strings):
+                raise InvalidInputError("a term is there twice; terms must be distinct.")
+            return
+        order = self._order.tolist()
+        if order and not 0 <= min(order) <= max(order) < len(order):
+            raise _no_order(len(order))
+        # Distinct and in order, they are all there: the numbers are a permutation.
+        if not all(strings[a] < strings[b] for a, b in pairwise(order)):
+            raise _no_order(len(order))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Terms):
+            return NotImplemented
+        return len(self) == len(other) and self.starts_with(other)
+
+    def __hash__(self) -> int:
+        # A few of them tell vocabularies apart well enough, and reading these costs little.
+        n = len(self)
+        return hash((n, *(self[i * n // 8] for i in range(min(n, 8)))))
+
+    def _by_string(self) -> dict[str, int]:
+        if self._numbers is None:
+            self._numbers = {string: number for number, string in enumerate(self.strings())}
+        return self._numbers
+
+    def _bisected(self, string: str) -> int:
+        packed, numbers = self._packed, self._sorted
+        assert packed is not None
+        assert numbers is not None
+        wanted = string.encode("utf-8", "surrogatepass")
+        place = self._place(packed, wanted)
+        if place < len(numbers) and packed.encoded(numbers[place]) == wanted:
+            return int(numbers[place])
+        return -1
+
+    def _place(self, packed: PackedStrings, wanted: bytes) -> int:
+        """How many strings stand before one in code point order."""
+        try:
+            return bisect_left(self._sorted, wanted, key=packed.encoded)  # type: ignore[arg-type]
+        except IndexError:
+            raise _no_order(len(self)) from None
+
+    def _order_with(self, strings: Sequence[str]) -> NDArray[np.int32]:
+        """Put the numbers of further strings among the order of the old ones."""
+        packed, order = self.packed(), self.order()
+        news = sorted(range(len(strings)), key=strings.__getitem__)
+        places = [self._place(packed, strings[i].encode("utf-8", "surrogatepass")) for i in news]
+        return np.insert(order, places, np.array(news, np.int32) + np.int32(len(order)))
+
+    def _same_strings(self, other: Terms) -> bool:
+        return self._strings is not None and self._strings is other._strings
+
+    def __reduce__(self) -> tuple[type[Terms], tuple[PackedStrings, NDArray[np.int32] | None]]:
+        return Terms, (self.packed(), self._order)
+
+
+def _no_order(n: int) -> InvalidInputError:
+    return InvalidInputError(
+        f"the stored order of the {n} terms is not their order; pass the arrays of one to_arrays "
+        "call."
+    )
