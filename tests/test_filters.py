@@ -372,6 +372,13 @@ def test_equal_filters_share_one_read_only_mask():
         mask[0] = True
 
 
+def test_what_is_kept_of_a_segment_can_be_pickled():
+    kept = columns([{"a": i} for i in range(5)])
+    where = Where.parse({"a": {">": 2}})
+    mask = kept.mask(where)
+    assert pickle.loads(pickle.dumps(kept)).mask(where).tolist() == mask.tolist()
+
+
 def test_what_was_not_asked_for_longest_goes_when_there_is_no_room():
     documents = Counting([""] * 100, metadata=[{"a": i, "b": str(i)} for i in range(100)])
     kept = MetadataColumns(documents, max_bytes=1)

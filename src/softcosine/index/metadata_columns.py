@@ -79,7 +79,7 @@ def key_of(value: Any, depth: int = 0) -> Hashable:
         return _Constant.TRUE if value else _Constant.FALSE
     if depth <= MAX_DEPTH:
         if isinstance(value, list):
-            return tuple([key_of(part, depth + 1) for part in value])
+            return tuple([part if type(part) is str else key_of(part, depth + 1) for part in value])
         if isinstance(value, dict):
             return frozenset((name, key_of(part, depth + 1)) for name, part in value.items())
     return object()
@@ -211,11 +211,16 @@ class MetadataColumns:
         filter takes a byte a document, a column 4 beside its distinct values.
     """
 
-    def __init__(self, documents: Documents, *, max_bytes: int = 2**25) -> None:
+    def __init__(self, documents: Documents, max_bytes: int = 2**25) -> None:
         self._documents = documents
+        self._max_bytes = max_bytes
         self._columns: _Recent[Path, MetadataColumn] = _Recent(max_bytes)
         self._masks: _Recent[str, NDArray[np.bool_]] = _Recent(max_bytes)
         self._reading = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What is kept is found again.
+        return MetadataColumns, (self._documents, self._max_bytes)
 
     @property
     def n_docs(self) -> int:

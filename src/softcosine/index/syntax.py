@@ -4,8 +4,8 @@ r"""The query language: what a query demands, excludes, quotes and weighs.
 ``tyre repair``    words, searched by meaning
 ``+tyre``          documents must hold the word itself
 ``-car``           documents must not hold it
-``"flat tyre"``    a phrase: the words as they stand, one after the other
-``+"flat tyre"``   and it must be there; ``-"flat tyre"``: it must not
+``"flat tyre"``    documents must hold the phrase: the words one after the other
+``-"flat tyre"``   documents must not hold it; ``+"flat tyre"``: the same as without ``+``
 ``tyre^2``         twice the weight; ``"flat tyre"^0.5`` half of it
 =================  ===============================================================
 
@@ -66,7 +66,8 @@ class Clause:
         As it was typed, without signs, quotes and weight.
     kind : {"should", "must", "must_not"}
     phrase : bool
-        Whether its words are to stand one after the other.
+        Whether its words are to stand one after the other. A phrase without a sign is of the kind
+        ``"should"``, and must be there all the same.
     weight : float
         What the clause counts beside the others, positive.
     """
