@@ -38,7 +38,7 @@ def saved(tmp_path_factory):
 def damaged(saved, tmp_path):
     def damage(name, change):
         path = shutil.copytree(saved, tmp_path / "x", dirs_exist_ok=True)
-        file = path / name
+        (file,) = path.glob(name)
         content = bytearray(file.read_bytes())
         start = 128 if name.endswith(".npy") else 0
         change(content, start)
@@ -62,11 +62,15 @@ def first_byte(content, start):
 
 
 CHECKED = [
-    *("matrix/indptr.npy", "matrix/indices.npy"),
-    *("segment-0/documents.npy", "segment-0/pointers.npy", "segment-0/terms.npy"),
-    *("segment-0/term_groups.npy", "segment-0/group_starts.npy", "segment-0/levels.npy"),
-    *("segment-0/group_levels.npy", "segment-0/frequencies.npy", "matrix/data.npy"),
-    *("vocabulary/term_offsets.npy", "document_frequencies.npy"),
+    f"parts/{kind}-*/{name}.npy"
+    for kind, names in (
+        ("space", ("matrix/indptr", "matrix/indices", "matrix/data", "vocabulary/term_offsets")),
+        ("segment", ("0/documents", "0/pointers", "0/terms", "0/term_groups", "0/group_starts")),
+        ("segment", ("0/levels", "0/group_levels", "0/frequencies", "0/lengths")),
+        ("statistics", ("0/document_frequencies",)),
+        ("norms", ("0",)),
+    )
+    for name in names
 ]
 
 
@@ -104,9 +108,10 @@ def test_a_damaged_matrix_is_found_on_loading(tmp_path):
 
 def test_counts_that_do_not_fit_together_are_found(damaged, saved):
     np.save(saved.with_name("other.npy"), np.zeros(3, np.int64))
-    path = damaged("document_frequencies.npy", lambda *_: None)
+    name = "parts/statistics-*/0/document_frequencies.npy"
+    path = damaged(name, lambda *_: None)
     SoftIndex.open(path)
-    file = path / "document_frequencies.npy"
+    (file,) = path.glob(name)
     np.save(file, np.full(np.load(file).shape, 99))
     with pytest.raises(CorruptIndexError, match="document_frequencies is not between 0 and 4"):
         SoftIndex.open(path)

@@ -171,7 +171,7 @@ def index(
                 progress=report,
                 **options,
             )
-            made.note = made.note or note
+            made = made if made.note else made.with_note(note)
         report("writing", 0, None)
         made.save(output, overwrite=overwrite)
     outside = words_outside(decided, made.vocabulary, analyzer=made.analyzer)

@@ -71,8 +71,8 @@ def index_with_matrix(
     )  # fmt: skip
     if source is not None:
         made = made.with_similarity(over, source=source)
-    made.note = f"Similarities come from {path}"
-    made.note += (
+    note = f"Similarities come from {path}"
+    note += (
         "."
         if n_known == n
         else f", which has {n_known:,} of the {n:,} terms"
@@ -82,7 +82,7 @@ def index_with_matrix(
             else "; for the others its sources were asked."
         )
     )
-    return made
+    return made.with_note(note)
 
 
 def _over(

@@ -210,6 +210,10 @@ class SoftIndex:
         """Return an index over the same postings with other term weights, or another ranking."""
         return type(self)(self._with_weighting(weighting, ranking))
 
+    def with_note(self, note: str) -> Self:
+        """Return the same index with another word on where its similarities come from."""
+        return type(self)(self._snapshot.changed(note=note))
+
     def search(
         self,
         query: str | Sequence[str],

@@ -109,9 +109,8 @@ class Store:
         CorruptIndexError
             If the manifest was altered.
         """
-        store = cls(checked_path(path).absolute())
-        store.generation()
-        return store
+        current_manifest(checked_path(path))  # whose errors name the path as it was given
+        return cls(Path(path).absolute())
 
     def __repr__(self) -> str:
         return f"Store({str(self.path)!r})"
