@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import sys
 from pathlib import Path
 
@@ -55,7 +56,8 @@ def test_search(benchmark, workload):
     pytest.importorskip("gensim")
     pytest.importorskip("sparse_dot_topn")
     rows = benchmark("search").race(workload, 5, n_queries=4, n_slow=2, runs=1)
-    assert len(rows) == 13
+    peers = {row["contestant"].partition(",")[0] for row in rows}
+    assert {"softcosine", "SciPy", "sparse_dot_topn", "gensim"} <= peers
     assert {row["asked"] for row in rows} == {"one by one", "batch"}
     assert benchmark("search").described(workload, (5,), 4)["documents"] == 60
 
@@ -77,13 +79,93 @@ def test_indexing(benchmark, texts):
 
 
 def test_scatter(benchmark, workload):
-    sizes = {"1 KB": 256, "2 KB": 512}
-    rows = benchmark("scatter").measured(
-        workload, sizes=sizes, n_postings=2_000, lengths=(5,), n_queries=2, runs=1
+    script = benchmark("scatter")
+    rows, told = script.measured(
+        workload, sizes=(256, 70_000), n_postings=2_000, lengths=(5,), n_queries=2, runs=1,
+        larger=100,
+    )  # fmt: skip
+    names = [row["what"] for row in rows]
+    assert len([name for name in names if name.startswith("scatter")]) == 2 * (3 + 1)
+    assert "20 Newsgroups, 5 terms: search" in names
+    assert ("20 Newsgroups, 5 terms: search, C" in names) == (not told["C"].startswith("left out"))
+
+
+def test_lists_are_ascending_and_of_the_lengths_asked(benchmark):
+    lengths = np.array([1, 7, 50])
+    documents, starts = benchmark("scatter").drawn_lists(50, lengths, 200)
+    sizes = np.diff(starts)
+    assert set(sizes.tolist()) <= {1, 7, 50}
+    assert starts[-1] >= 200
+    assert documents.max() < 50
+    for start, stop in itertools.pairwise(starts):
+        assert np.all(np.diff(documents[start:stop].astype(np.int64)) > 0)
+
+
+def test_the_search_in_c_answers_as_ours(benchmark, workload):
+    native = benchmark("native")
+    try:
+        library = native.library()
+    except native.NoCompilerError as reason:
+        pytest.skip(str(reason))
+    queries = benchmark("newsgroups").vectors(workload.queries(5, 8))
+    right = [workload.searcher.search(query, k=3) for query in queries]
+    native.NativeSearch(workload, 3, library).check(queries, right)
+
+
+def test_a_drawn_document_is_the_same_in_every_collection(benchmark, workload):
+    drawn = benchmark("synthetic").Synthetic.like(workload.counts, terms=12)
+    X = drawn.part(0, 400)
+    assert abs(X.nnz / 400 - 12) < 2
+    assert (X[150:200] != drawn.part(150, 200)).nnz == 0
+    spelled = benchmark("synthetic").words(workload.S.vocabulary.terms)
+    texts = list(drawn.texts(20, spelled))
+    for row, text in enumerate(texts):
+        expected = np.repeat(X[[row]].indices, X[[row]].data)
+        assert sorted(text.split()) == sorted(spelled[term] for term in expected)
+
+
+def test_million(benchmark, workload):
+    script = benchmark("million")
+    drawn = benchmark("synthetic").Synthetic.like(workload.counts, terms=12)
+    small, large = (script.collection(workload, drawn, size) for size in (60, 300))
+    rows = script.searched(small, large, lengths=(3,), n_queries=5, runs=1, n_yardstick=1_000)
+    assert len(rows) == 7
+
+
+def test_joined_segments_are_the_segment_of_all(benchmark, workload):
+    counts = workload.counts
+    segment = type(workload.segment)
+    found = benchmark("million").joined(
+        [segment.from_counts(counts[:25]), segment.from_counts(counts[25:])]
     )
-    assert [row["what"] for row in rows] == [
-        *(f"scatter, {size} of scores" for size in sizes), "search, 5 terms, 0 KB of scores",
-    ]  # fmt: skip
+    for name, array in workload.segment.to_arrays().items():
+        assert np.array_equal(getattr(found, name), array), name
+
+
+def test_million_indexing(benchmark, workload, tmp_path):
+    script = benchmark("million_indexing")
+    drawn = benchmark("synthetic").Synthetic.like(workload.counts, terms=12)
+    script.write_texts(drawn, workload, 30, tmp_path / "texts.txt")
+    names = ("softcosine, in memory and saved", "no such program")
+    rows = script.indexed(tmp_path / "texts.txt", 30, 360, tmp_path, names)
+    assert rows[0]["documents"] == 30
+    assert "left out" in rows[1]
+    path = tmp_path / "softcosine-in-memory-and-saved"
+    (row,) = script.opened({30: path}, "worda", runs=1)
+    assert row["open ms, median"] > 0
+
+
+def test_norms(benchmark, workload):
+    rows, difference = benchmark("norms").measured(workload, runs=1, slow_runs=1)
+    assert len(rows) == 5
+    assert difference < 1e-12
+
+
+def test_bm25(benchmark, workload):
+    pytest.importorskip("bm25s")
+    script = benchmark("bm25")
+    rows = script.race(*script.workloads(workload), 4, n_queries=3, runs=1)
+    assert len(rows) == 4 + 8
 
 
 @pytest.mark.skipif(not JIT, reason="indexes all symbols, which takes minutes without the compiler")
