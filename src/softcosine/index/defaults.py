@@ -14,6 +14,8 @@ from softcosine.text.weighting import Weighting
 if TYPE_CHECKING:
     from softcosine.sources.source import TermSimilaritySource
     from softcosine.text.corpus import AnalyzedTexts
+    from softcosine.text.stream import TextStream
+    from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["MIN_ENGLISH", "RANKING", "WEIGHTING", "DefaultSource", "default_source"]
 
@@ -33,11 +35,22 @@ class DefaultSource:
 
 
 def default_source(
-    analyzed: AnalyzedTexts, *, progress: Callable[[int, int], None] | None = None
+    texts: AnalyzedTexts | TextStream,
+    *,
+    vocabulary: Vocabulary | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> DefaultSource:
     """Choose the English table, if the text is English, joined with what the texts teach.
 
     The table speaks of the pairs that it knows, the texts of all others.
+
+    Parameters
+    ----------
+    texts : AnalyzedTexts or TextStream
+    vocabulary : Vocabulary, optional
+        Of the texts, with document frequencies; needed for a stream.
+    progress : callable, optional
+        Called with (how far, out of how many).
     """
     # An index that is opened and searched needs none of these.
     from softcosine.sources.constraints.guard import Guarded
@@ -46,10 +59,13 @@ def default_source(
     from softcosine.sources.vectors.embedding import EmbeddingSimilarity
     from softcosine.sources.vectors.english import english_share
 
-    learned = CooccurrenceSimilarity.fit(analyzed, progress=progress)
-    if not len(analyzed.vocabulary):
+    if vocabulary is None:
+        assert texts.vocabulary is not None
+        vocabulary = texts.vocabulary
+    learned = CooccurrenceSimilarity.fit(texts, progress=progress)
+    if not len(vocabulary):
         return DefaultSource(Guarded(learned), "There are no words to find similarities for.")
-    share = english_share(analyzed.vocabulary)
+    share = english_share(vocabulary)
     if share < MIN_ENGLISH:
         return DefaultSource(
             Guarded(learned),

@@ -1,0 +1,378 @@
+"""What the next commit of an index will hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import IndefiniteMatrixError
+from softcosine.index.documents import MemoryDocuments
+from softcosine.index.growing import Space, grown
+from softcosine.index.incoming import NewDocument
+from softcosine.index.inverting import analyzed_first, invert
+from softcosine.index.lessons import Lesson
+from softcosine.index.merging import (
+    Kept,
+    MergedDocuments,
+    MergePolicy,
+    full_groups,
+    merge_fields,
+    merge_positions,
+)
+from softcosine.index.pieces import Piece, hashes_of
+from softcosine.index.rankings import soft_norms
+from softcosine.index.segment import MAX_DOCS
+from softcosine.index.statistics import FieldStatistics
+from softcosine.index.store_writer import StoreWriter
+from softcosine.index.stored import (
+    IndexSettings,
+    read_segment,
+    read_snapshot,
+    write_deleted,
+    write_norms,
+    write_segment,
+    write_space,
+    write_statistics,
+)
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.source import TermSimilaritySource
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.corpus import analyze
+from softcosine.text.weighting import Weighting
+
+__all__ = ["Draft"]
+
+# Statistics of fewer documents are counted anew at every commit.
+_ALWAYS_REFRESHED = 10_000
+_REFRESHED_SHARE = 10  # else when more than one in so many has come or gone
+
+
+class Draft:
+    """An index as of its last commit, and what has been done to it since.
+
+    Every change is whole or raises before anything is changed; nothing is visible to readers
+    before `commit`.
+
+    Parameters
+    ----------
+    writer : StoreWriter
+    source : TermSimilaritySource or None
+        In place of the one that was kept.
+    memory : int
+        Bytes that learning from the texts may take, about.
+    """
+
+    def __init__(
+        self, writer: StoreWriter, *, source: TermSimilaritySource | None, memory: int
+    ) -> None:
+        self._writer = writer
+        self._memory = memory
+        base = writer.base
+        self.settings = IndexSettings.from_dict(base.settings)
+        snapshot = read_snapshot(base, source=source)
+        self._pieces = [
+            Piece.of(segment, stated)
+            # A snapshot without documents has an empty segment all the same.
+            for segment, stated in zip(snapshot.segments, self.settings.segments, strict=False)
+        ]
+        untaught = self.settings.space is None and not self.settings.plain
+        self._space = Space(snapshot.S, snapshot.source, self.settings.space, untaught=untaught)
+        self._statistics = snapshot.statistics
+        self._statistics_part = self.settings.statistics
+        self.vocabulary = snapshot.S.vocabulary
+        self._lesson = Lesson(base.path)
+        self._changed = False
+        self._stale = False  # whether every norm has to be computed anew
+
+    @property
+    def n_committed_terms(self) -> int:
+        """How many terms the last commit had, or the S that was set since."""
+        return len(self._space.S)
+
+    @property
+    def n_live(self) -> int:
+        """How many documents there are, without deleted ones."""
+        return sum(piece.n_live for piece in self._pieces)
+
+    def append(self, documents: Sequence[NewDocument], *, last: bool) -> None:
+        """Write documents as a segment, and delete those with their ids that were there before.
+
+        Parameters
+        ----------
+        documents : sequence of NewDocument
+            At most `MAX_DOCS`, of different ids; all of texts, or all of token lists.
+        last : bool
+            Whether a commit follows.
+        """
+        if not documents:
+            return
+        assert len(documents) <= MAX_DOCS
+        n_fields = len(self.settings.fields)
+        texts = [document.texts[number] for number in range(n_fields) for document in documents]
+        if self.settings.analyzer is None:
+            analyzed, analyzer = analyzed_first(texts)
+        else:
+            analyzer = self.settings.analyzer
+            analyzed = analyze(texts, analyzer)
+        inverted = invert(
+            texts, analyzed, analyzer, self.vocabulary,
+            n_fields=n_fields, positions=self.settings.positions,
+        )  # fmt: skip
+        ids = [document.id for document in documents]
+        kept = MemoryDocuments(
+            [document.shown for document in documents] if self.settings.texts else [""] * len(ids),
+            ids=ids,
+            metadata=[json.loads(own.metadata) if own.metadata else None for own in documents],
+            keep_texts=self.settings.texts,
+        )
+        part = write_segment(self._writer, inverted.fields, kept, inverted.positions)
+        segment = read_segment(self._writer.part(part), part=part)
+        if self._space.untaught:
+            self._lesson.add(texts, analyzed, last=last)
+        hashes = hashes_of(ids)
+        older = [piece.without(piece.ids.find(ids, hashes).values()) for piece in self._pieces]
+        self._pieces = [*older, Piece.of(segment, hashes=hashes)]
+        self.vocabulary = inverted.vocabulary
+        if len(analyzed.vocabulary):  # texts without words tell no language
+            self.settings = replace(self.settings, analyzer=analyzer)
+        self._changed = True
+
+    def delete(self, id: str) -> bool:
+        """Delete a document that was written; whether there was one."""
+        hashes = hashes_of([id])
+        for number, piece in enumerate(self._pieces):
+            found = piece.without(piece.ids.find([id], hashes).values())
+            if found is not piece:
+                self._pieces[number] = found
+                self._changed = True
+                return True
+        return False
+
+    def set_similarity(self, S: TermSimilarityMatrix, source: TermSimilaritySource | None) -> None:
+        """Take another S, over the first terms of the vocabulary."""
+        self._space = Space(S, source, None)
+        self.settings = replace(self.settings, note="", plain=False)
+        self._changed = self._stale = True
+
+    def set_weighting(self, weighting: Weighting, ranking: str) -> None:
+        """Take other term weights, and another ranking."""
+        self._stale = self._stale or weighting != self.settings.weighting
+        self.settings = replace(self.settings, weighting=weighting, ranking=ranking)
+        self._changed = True
+
+    def merge_all(self) -> None:
+        """Join all segments into full ones without deleted documents."""
+        groups = full_groups([piece.mask() for piece in self._pieces])
+        whole = all(piece.n_live == piece.n_docs for piece in self._pieces)
+        if whole and len(groups) == len(self._pieces):
+            return
+        self._pieces = [
+            self._merged(group)
+            # What is full and whole stays as it is.
+            if len(group) > 1 or group[0].documents.shape[0] < self._pieces[group[0].number].n_docs
+            else self._pieces[group[0].number]
+            for group in groups
+        ]
+        self._changed = True
+
+    def merge_by(self, policy: MergePolicy) -> None:
+        """Join the segments that a policy says."""
+        pieces = self._pieces
+        groups = policy.groups(
+            [piece.n_docs for piece in pieces], [piece.n_live for piece in pieces]
+        )
+        for group in reversed(groups):
+            kept = [Kept(number, np.flatnonzero(pieces[number].mask())) for number in group]
+            merged = self._merged(kept)
+            pieces = [*pieces[: group.start], merged, *pieces[group.stop :]]
+        self._pieces = pieces
+
+    def commit(self, refresh: bool | None) -> int:
+        """Make all of it visible at once; the number of the generation.
+
+        Parameters
+        ----------
+        refresh : bool or None
+            Whether to count the statistics anew; None if many documents have come or gone.
+        """
+        if not self._changed and not refresh:
+            return self._writer.base.number
+        pieces = [piece for piece in self._pieces if piece.n_live]
+        refreshing = self._refreshing(refresh)
+        fresh = self._counted(pieces)
+        space = self._grown(fresh, definite=refreshing)
+        statistics = fresh if refreshing else self._padded(len(self.vocabulary))
+        same = _are_equal(statistics, self._padded(len(self.vocabulary)))
+        if not self._changed and same:
+            return self._writer.base.number
+        stale = self._stale or not same or space.rescaled
+        pieces = self._with_norms(pieces, space.S, statistics, stale=stale)
+        pieces = [self._written(piece) for piece in pieces]
+        part = space.part
+        if part is None and not space.untaught:
+            part = write_space(self._writer, space.S, space.source)
+        counted = self._statistics_part
+        if counted is None or not same:
+            counted = write_statistics(self._writer, statistics)
+        settings = replace(
+            self.settings,
+            segments=tuple(piece.settings() for piece in pieces),
+            space=part,
+            statistics=counted,
+            note=space.note or self.settings.note,
+        )
+        generation = self._writer.commit(settings.to_dict(), settings.parts)
+        self._pieces, self.settings = pieces, settings
+        self._statistics, self._statistics_part = statistics, counted
+        self._space = replace(space, part=part, note="", rescaled=False)
+        self.vocabulary = space.S.vocabulary
+        self._changed = self._stale = False
+        if part is not None:
+            self._lesson.close()
+        return generation.number
+
+    def close(self) -> None:
+        """Forget the texts that were to be learned from."""
+        self._lesson.close()
+
+    def _refreshing(self, refresh: bool | None) -> bool:
+        if refresh is not None:
+            return refresh or self._statistics_part is None
+        last, now = self._statistics[0].n_docs, self.n_live
+        return (
+            self._statistics_part is None
+            or now < _ALWAYS_REFRESHED
+            or abs(now - last) * _REFRESHED_SHARE > last
+        )
+
+    def _counted(self, pieces: Sequence[Piece]) -> tuple[FieldStatistics, ...]:
+        """Count the live documents of every field."""
+        live = [piece.live for piece in pieces]
+        return tuple(
+            FieldStatistics.of(
+                [piece.fields[number] for piece in pieces], len(self.vocabulary), live=live
+            )
+            for number in range(len(self.settings.fields))
+        )
+
+    def _padded(self, n_terms: int) -> tuple[FieldStatistics, ...]:
+        """Return the statistics of the last refresh: no document had the terms that came later."""
+        return tuple(
+            replace(
+                one,
+                document_frequencies=np.pad(
+                    one.document_frequencies, (0, n_terms - one.document_frequencies.shape[0])
+                ),
+            )
+            for one in self._statistics
+        )
+
+    def _grown(self, counted: Sequence[FieldStatistics], *, definite: bool) -> Space:
+        """Return S with the terms that have come since."""
+        analyzer = self.settings.analyzer or Analyzer()
+        if len(self.vocabulary) == len(self._space.S):
+            return self._space
+        n_docs = counted[0].n_docs
+        together = np.sum([one.document_frequencies for one in counted], axis=0)
+        vocabulary = self.vocabulary.extended(
+            (), document_frequencies=np.minimum(together, n_docs), n_docs=n_docs
+        )
+        if self._space.untaught:
+            learned = self._lesson.learned(analyzer, vocabulary, memory=self._memory)
+            return self._space.taught(learned, vocabulary)
+        return grown(
+            self._space, vocabulary, analyzer, plain=self.settings.plain, definite=definite
+        )
+
+    def _with_norms(
+        self,
+        pieces: Sequence[Piece],
+        S: TermSimilarityMatrix,
+        statistics: Sequence[FieldStatistics],
+        *,
+        stale: bool,
+    ) -> list[Piece]:
+        """Compute the soft norms that are missing, or all; none where S is too indefinite."""
+        weighting = self.settings.weighting
+        first, done = 0, []
+        for piece in pieces:
+            norms = piece.norms
+            if stale or norms is None:
+                try:
+                    norms = tuple(
+                        soft_norms(own, S, weighting, of_field, first=first)
+                        for own, of_field in zip(piece.fields, statistics, strict=True)
+                    )
+                except IndefiniteMatrixError:
+                    if self.settings.ranking == "soft_cosine":
+                        raise
+                    return [replace(one, norms=None, normed=None) for one in pieces]
+                piece = replace(piece, norms=norms, normed=None)
+            done.append(piece)
+            first += piece.n_docs
+        return done
+
+    def _written(self, piece: Piece) -> Piece:
+        """Write what of a piece is not on disk yet."""
+        if piece.live is not None and piece.deleted is None:
+            piece = replace(piece, deleted=write_deleted(self._writer, piece.live))
+        if piece.norms is not None and piece.normed is None:
+            piece = replace(piece, normed=write_norms(self._writer, piece.norms))
+        return piece
+
+    def _merged(self, kept: Sequence[Kept]) -> Piece:
+        """Join documents into a new segment, after comparing the checksums of the old ones."""
+        pieces = [self._pieces[one.number] for one in kept]
+        chosen = [one.documents for one in kept]
+        for name in self._names(pieces):
+            self._writer.part(name).verify()
+        n_fields = len(self.settings.fields)
+        positions = None
+        if self.settings.positions:
+            every = [piece.positions or () for piece in pieces]
+            positions = tuple(
+                merge_positions([own[number] for own in every], chosen)
+                for number in range(n_fields)
+            )
+        part = write_segment(
+            self._writer,
+            tuple(
+                merge_fields([piece.fields[number] for piece in pieces], chosen)
+                for number in range(n_fields)
+            ),
+            MergedDocuments([piece.documents for piece in pieces], chosen),
+            positions,
+        )
+        merged = Piece.of(read_segment(self._writer.part(part), part=part))
+        return replace(merged, norms=_joined_norms(pieces, chosen, n_fields))
+
+    @staticmethod
+    def _names(pieces: Iterable[Piece]) -> list[str]:
+        names = [(piece.part, piece.deleted, piece.normed) for piece in pieces]
+        return [name for three in names for name in three if name is not None]
+
+
+def _joined_norms(
+    pieces: Sequence[Piece], chosen: Sequence[NDArray[np.int64]], n_fields: int
+) -> tuple[NDArray[np.float64], ...] | None:
+    """Return the norms of the documents that a merge took; None if some are not known."""
+    known = [piece.norms for piece in pieces if piece.norms is not None]
+    if len(known) < len(pieces):
+        return None
+    return tuple(
+        np.concatenate([norms[number][own] for norms, own in zip(known, chosen, strict=True)])
+        for number in range(n_fields)
+    )
+
+
+def _are_equal(left: Sequence[FieldStatistics], right: Sequence[FieldStatistics]) -> bool:
+    return all(
+        a.n_docs == b.n_docs
+        and a.average_length == b.average_length
+        and np.array_equal(a.document_frequencies, b.document_frequencies)
+        for a, b in zip(left, right, strict=True)
+    )

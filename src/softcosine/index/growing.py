@@ -1,0 +1,98 @@
+"""S of an index that is being written: made larger as its vocabulary grows."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from softcosine.index.defaults import DefaultSource
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.constraints.decisions import DecidedSimilarity
+from softcosine.sources.constraints.guard import guarded
+from softcosine.sources.source import TermSimilaritySource
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.vocabulary import Vocabulary
+
+__all__ = ["Space", "grown"]
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """S, and where it came from.
+
+    Attributes
+    ----------
+    S : TermSimilarityMatrix
+    source : TermSimilaritySource or None
+    part : str or None
+        Where it is on disk; None if it is not yet.
+    note : str
+        Of a source that was learned just now; else empty.
+    rescaled : bool
+        Whether similarities of terms that were there before have changed.
+    untaught : bool
+        Whether the index was created with nothing given, and has learned nothing yet.
+    """
+
+    S: TermSimilarityMatrix
+    source: TermSimilaritySource | None
+    part: str | None
+    note: str = ""
+    rescaled: bool = False
+    untaught: bool = False
+
+    def taught(self, learned: DefaultSource, vocabulary: Vocabulary) -> Space:
+        """Return S from the source that the first texts taught."""
+        _logger.info(learned.note)
+        S = TermSimilarityMatrix.from_source(learned.source, vocabulary, definite=True, warn=False)
+        return Space(S, learned.source, None, note=learned.note)
+
+
+def grown(
+    space: Space, vocabulary: Vocabulary, analyzer: Analyzer, *, plain: bool, definite: bool
+) -> Space:
+    """Return S over more terms, whose first are those that it has.
+
+    Parameters
+    ----------
+    space : Space
+    vocabulary : Vocabulary
+    analyzer : Analyzer
+        What a person has decided about a word holds for all forms of its term.
+    plain : bool
+        Whether S stays I.
+    definite : bool
+        Whether an S that was made positive semidefinite is to be so again, by which old
+        similarities may change; else its new entries may leave it a little indefinite until then.
+    """
+    S, source = space.S, space.source
+    if plain:
+        return Space(TermSimilarityMatrix.identity(vocabulary), source, None)
+    if source is None:
+        return Space(S.restricted(vocabulary), None, None)
+    source = guarded(source)
+    if isinstance(source, DecidedSimilarity):
+        source = source.for_vocabulary(vocabulary, analyzer=analyzer)
+    shrunk = "shrunk" in S.settings
+    if not len(S):
+        larger = TermSimilarityMatrix.from_source(
+            source, vocabulary, definite=shrunk, warn=False, **_rules(S.settings)
+        )
+        return Space(larger, source, None)
+    larger = S.extend(vocabulary, source, definite=definite and shrunk, warn=False)
+    rescaled = larger.settings.get("shrunk") != S.settings.get("shrunk")
+    return Space(larger, source, None, rescaled=rescaled)
+
+
+def _rules(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the rules that an S of no terms was made by; balanced where it does not say."""
+    if settings.get("made") != "source":
+        return {"balanced": True}
+    names = ("max_neighbors", "min_similarity", "strategy", "order")
+    rules = {name: settings[name] for name in names if name in settings}
+    if rules.get("order") == "weights":  # those of terms that there were none of
+        del rules["order"]
+    return {**rules, "balanced": bool(settings.get("balanced", False))}

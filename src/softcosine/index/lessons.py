@@ -1,0 +1,99 @@
+"""The texts that a new index learns its similarities from, kept aside until its first commit."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from softcosine.index.defaults import DefaultSource, default_source
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.corpus import AnalyzedTexts
+from softcosine.text.stream import TextStream
+from softcosine.text.vocabulary import Vocabulary
+
+__all__ = ["Lesson"]
+
+
+class Lesson:
+    """Texts that are learned from: one batch in memory, or many in a file.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the file goes; it vanishes with the process, however it ends.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file: IO[str] | None = None
+        self._analyzed: AnalyzedTexts | None = None
+        self._kinds: set[bool] = set()
+
+    def add(self, texts: Sequence[Any], analyzed: AnalyzedTexts, *, last: bool) -> None:
+        """Take a batch.
+
+        Parameters
+        ----------
+        texts : sequence of str, or of token lists
+        analyzed : AnalyzedTexts
+            The same.
+        last : bool
+            Whether it may be learned from now; the first one then needs no file.
+        """
+        if last and self._file is None and self._analyzed is None:
+            self._analyzed = analyzed
+            return
+        if self._file is None:
+            # Text that JSON keeps within ASCII, so that lone surrogates come back.
+            self._file = tempfile.TemporaryFile(  # noqa: SIM115  # closed by close()
+                "w+", encoding="ascii", dir=self._folder
+            )
+        for text in texts:
+            plain = isinstance(text, str)
+            self._kinds.add(plain)
+            self._file.write(json.dumps(text if plain else list(map(str, text))))
+            self._file.write("\n")
+
+    def learned(self, analyzer: Analyzer, vocabulary: Vocabulary, *, memory: int) -> DefaultSource:
+        """Return what `default_source` chooses.
+
+        Parameters
+        ----------
+        analyzer : Analyzer
+        vocabulary : Vocabulary
+            Of all texts, with document frequencies.
+        memory : int
+            Bytes that may be taken, about.
+        """
+        if self._file is None:
+            assert self._analyzed is not None
+            return default_source(self._analyzed)
+        self._file.flush()
+        # A stream takes texts or token lists; the words of a text, as tokens, give its terms.
+        words = analyzer.words if len(self._kinds) > 1 else None
+        stream = TextStream(_Lines(self._file, words), analyzer, memory=memory)
+        return default_source(stream, vocabulary=vocabulary)
+
+    def close(self) -> None:
+        """Forget the texts."""
+        self._analyzed = None
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+class _Lines:
+    """Texts in a file, read anew by each iteration, of which there is one at a time."""
+
+    def __init__(self, file: IO[str], words: Callable[[str], list[str]] | None) -> None:
+        self._file = file
+        self._words = words
+
+    def __iter__(self) -> Iterator[Any]:
+        self._file.seek(0)
+        for line in self._file:
+            text = json.loads(line)
+            yield text if self._words is None or isinstance(text, list) else self._words(text)

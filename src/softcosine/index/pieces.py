@@ -1,0 +1,151 @@
+"""The segments of an index that is being written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.index.documents import StoredDocuments
+from softcosine.index.phrases import Positions
+from softcosine.index.segment import Segment
+from softcosine.index.snapshot import IndexedSegment
+from softcosine.index.stored import SegmentSettings
+
+__all__ = ["IdTable", "Piece", "hashes_of"]
+
+# A table of all ids pays where more than one document in so many is asked for.
+_TABLE_SHARE = 64
+
+
+def hashes_of(ids: Iterable[str]) -> NDArray[np.int64]:
+    """Hash ids, in order; equal only within this process."""
+    return np.fromiter(map(hash, ids), np.int64)
+
+
+class IdTable:
+    """Which documents of a segment have which ids: eight bytes a document, and its file.
+
+    Parameters
+    ----------
+    documents : StoredDocuments
+    hashes : ndarray of int64, optional
+        Of all ids, in any order; read from the file when they pay.
+    """
+
+    def __init__(self, documents: StoredDocuments, hashes: NDArray[np.int64] | None = None) -> None:
+        self._documents = documents
+        self._sorted = None if hashes is None else np.sort(hashes)
+
+    def find(self, ids: Sequence[str], hashes: NDArray[np.int64]) -> dict[str, int]:
+        """Return the numbers of those ids that there are; `hashes` are theirs."""
+        if self._sorted is None:
+            if len(ids) * _TABLE_SHARE < len(self._documents):
+                return self._documents.numbers(ids)
+            self._sorted = np.sort(hashes_of(self._documents.all_ids()))
+        if not self._sorted.shape[0]:
+            return {}
+        places = np.searchsorted(self._sorted, hashes)
+        places[places == self._sorted.shape[0]] = 0
+        likely = np.flatnonzero(self._sorted[places] == hashes)
+        return self._documents.numbers([ids[i] for i in likely.tolist()])
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A segment, what of it is deleted, and what of that is on disk already.
+
+    Attributes
+    ----------
+    segment : IndexedSegment
+        As in its part, without deletions and norms.
+    ids : IdTable
+    live : ndarray of shape (n_docs,), bool, or None
+    norms : tuple of ndarray, or None
+        None if they are to be computed.
+    deleted, normed : str or None
+        Parts that hold `live` and `norms`; None if they are not written yet, or there are none.
+    """
+
+    segment: IndexedSegment
+    ids: IdTable
+    live: NDArray[np.bool_] | None = None
+    norms: tuple[NDArray[np.float64], ...] | None = None
+    deleted: str | None = None
+    normed: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        segment: IndexedSegment,
+        settings: SegmentSettings | None = None,
+        *,
+        hashes: NDArray[np.int64] | None = None,
+    ) -> Self:
+        """Take a segment as it was opened."""
+        documents = segment.documents
+        assert isinstance(documents, StoredDocuments)
+        bare = replace(segment, live=None, norms=None)
+        return cls(
+            bare,
+            IdTable(documents, hashes),
+            segment.live,
+            segment.norms,
+            None if settings is None else settings.deleted,
+            None if settings is None else settings.norms,
+        )
+
+    @property
+    def part(self) -> str:
+        """Name of the segment on disk."""
+        return self.segment.part
+
+    @property
+    def n_docs(self) -> int:
+        """How many documents there are, deleted ones too."""
+        return self.segment.n_docs
+
+    @property
+    def n_live(self) -> int:
+        """How many documents there are, without deleted ones."""
+        return self.n_docs if self.live is None else int(np.count_nonzero(self.live))
+
+    @property
+    def documents(self) -> StoredDocuments:
+        """Its documents."""
+        documents = self.segment.documents
+        assert isinstance(documents, StoredDocuments)
+        return documents
+
+    @property
+    def fields(self) -> tuple[Segment, ...]:
+        """Its fields."""
+        return self.segment.fields
+
+    @property
+    def positions(self) -> tuple[Positions, ...] | None:
+        """Its running words, if they are kept."""
+        return self.segment.positions
+
+    def mask(self) -> NDArray[np.bool_]:
+        """Which documents are not deleted, shape (n_docs,)."""
+        return np.ones(self.n_docs, np.bool_) if self.live is None else self.live
+
+    def without(self, numbers: Iterable[int]) -> Self:
+        """Delete documents; this piece itself if they are all deleted already, or there are none.
+
+        What was deleted before stays so.
+        """
+        gone = [n for n in numbers if self.live is None or self.live[n]]
+        if not gone:
+            return self
+        live = self.mask().copy()
+        live[gone] = False
+        return replace(self, live=live, deleted=None)
+
+    def settings(self) -> SegmentSettings:
+        """Return what the manifest says of it."""
+        return SegmentSettings(self.part, self.n_docs, self.deleted, self.normed)

@@ -1,0 +1,366 @@
+"""Documents added to an index on disk, replaced and deleted while it is searched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice, repeat, zip_longest
+from types import TracebackType
+from typing import Any, Self
+
+from softcosine.errors import (
+    InvalidInputError,
+    UnknownDocumentError,
+    VocabularyMismatchError,
+)
+from softcosine.index.draft import Draft
+from softcosine.index.incoming import NewDocument, checked_id, new_document, shortened
+from softcosine.index.merging import MergePolicy
+from softcosine.index.rankings import check_ranking
+from softcosine.index.segment import MAX_DOCS
+from softcosine.index.store import Store
+from softcosine.matrix.term_similarity_matrix import (
+    TermSimilarityMatrix,
+    checked_similarity,
+    checked_source,
+)
+from softcosine.sources.source import TermSimilaritySource
+from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.weighting import Weighting, checked_weighting
+
+__all__ = ["IndexWriter"]
+
+_MEMORY = 1 << 30
+_LEAST_MEMORY = 1 << 16
+# Texts of so many characters as this part of the memory take about half of it while analysed.
+_SHARE = 64
+_MISSING = object()
+
+
+class IndexWriter:
+    """Changes an index; all changes since the last commit become visible at once, or none.
+
+    Made by `SoftIndex.writer`. A context manager: leaving it commits, and leaving it by an
+    exception rolls back. There is one at a time, and one thread may use it at a time; any number
+    of readers go on with the generation that they have opened.
+
+    Documents are buffered, analysed together, and written as segments, so that indexing takes
+    bounded memory. New terms are numbered behind the old ones. At a commit S gets rows for them,
+    from the index's source; without one they are similar to themselves alone. An index that was
+    created with nothing given learns from the texts of its first commit. The statistics (document
+    frequencies, number of documents, average length) that term weights rest on stay as they were
+    until they are refreshed; then the norms of all documents are computed anew.
+
+    Parameters
+    ----------
+    store : Store
+    timeout : float or None
+        Seconds to wait for another writer; None waits for ever.
+    memory : int
+        Bytes that the documents in work may take, about. At least 65,536.
+    merge : MergePolicy or None
+        Which segments a commit joins; None joins none.
+    source : TermSimilaritySource, optional
+        In place of the one that is kept with the index.
+    on_commit : callable, optional
+        Called without arguments after each commit.
+
+    Raises
+    ------
+    IndexLockedError
+        If another writer has the index open.
+    PermissionError
+        If nothing may be written there.
+    FileNotFoundError, IndexFormatError, CorruptIndexError
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        timeout: float | None = 0.0,
+        memory: int = _MEMORY,
+        merge: MergePolicy | None = MergePolicy(),  # noqa: B008  # it is frozen
+        source: TermSimilaritySource | None = None,
+        on_commit: Callable[[], object] | None = None,
+    ) -> None:
+        if type(memory) is not int or memory < _LEAST_MEMORY:
+            raise InvalidInputError(
+                f"memory is {memory!r} bytes; pass a whole number of {_LEAST_MEMORY} or more."
+            )
+        if merge is not None and not isinstance(merge, MergePolicy):
+            raise InvalidInputError(f"merge is {merge!r}; pass a MergePolicy, or None.")
+        self._memory = memory
+        self._policy = merge
+        self._given_source = None if source is None else checked_source(source)
+        self._on_commit = on_commit
+        self._buffer: dict[str, NewDocument] = {}
+        self._size = 0
+        self._open = True
+        self._writer = store.writing(timeout)
+        try:
+            self._draft = self._new_draft()
+        except BaseException:
+            self._writer.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None and self._open:
+                self.commit()
+        finally:
+            self.close()
+
+    @property
+    def generation(self) -> int:
+        """Number of the last commit."""
+        return self._writer.base.number
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The terms of all documents that were written; those in the buffer may have more."""
+        return self._draft.vocabulary
+
+    def add(
+        self,
+        id: str,
+        text: str | Sequence[str] | Mapping[str, str],
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Add a document, in place of that with the same id, if there is one.
+
+        Parameters
+        ----------
+        id : str
+        text : str, list of tokens, or mapping of field names to str
+            A mapping for an index of several fields; those left out are empty.
+        metadata : mapping, optional
+            Anything that JSON can hold; given back with every hit.
+
+        Raises
+        ------
+        InvalidInputError
+            If something is no text, no id or no metadata. The index stays as it was.
+        OSError
+            If the buffer is full and cannot be written.
+        """
+        self._check_open()
+        names = [field.name for field in self._draft.settings.fields]
+        document = new_document(id, text, metadata, fields=names)
+        if any(own.tokenized != document.tokenized for own in islice(self._buffer.values(), 1)):
+            self._flush()  # texts and token lists are not analysed together
+        self._forget(id)
+        self._buffer[id] = document
+        self._size += document.size
+        if len(self._buffer) == MAX_DOCS or self._size >= self._memory // _SHARE:
+            self._flush()
+
+    def add_many(
+        self,
+        ids: Iterable[str],
+        texts: Iterable[str | Sequence[str] | Mapping[str, str]],
+        metadata: Iterable[Mapping[str, Any] | None] | None = None,
+    ) -> None:
+        """Add documents one after the other; each as `add` does, read once.
+
+        Raises
+        ------
+        InvalidInputError
+            As for `add`, or if there are not as many of each. The documents before are added.
+        """
+        self._check_open()
+        for name, given in (("ids", ids), ("texts", texts)):
+            if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+                raise InvalidInputError(
+                    f"{name} is of type {type(given).__name__}; pass a list, one a document."
+                )
+        if isinstance(metadata, str | Mapping) or not isinstance(metadata, Iterable | None):
+            raise InvalidInputError(
+                f"metadata is of type {type(metadata).__name__}; pass a list of mappings, one a "
+                "document."
+            )
+        facts: Iterable[Any] = repeat(None) if metadata is None else metadata
+        columns = zip_longest(ids, texts, fillvalue=_MISSING)
+        iterator = iter(facts)
+        for number, (id, text) in enumerate(columns):
+            own = next(iterator, _MISSING)
+            if id is _MISSING or text is _MISSING or own is _MISSING:
+                raise InvalidInputError(
+                    f"ids, texts and metadata do not go together: one of them ends at document "
+                    f"{number}; give one of each a document."
+                )
+            self.add(id, text, own)  # type: ignore[arg-type]
+        if metadata is not None and next(iterator, _MISSING) is not _MISSING:
+            raise InvalidInputError(
+                "there are more metadata than documents; give one of each a document."
+            )
+
+    def delete(self, id: str, *, missing_ok: bool = False) -> bool:
+        """Delete a document.
+
+        Parameters
+        ----------
+        id : str
+        missing_ok : bool
+            Whether it may be that there is none.
+
+        Returns
+        -------
+        bool
+            Whether there was one.
+
+        Raises
+        ------
+        UnknownDocumentError
+            If there is none of that id, unless `missing_ok`.
+        """
+        self._check_open()
+        checked_id(id)
+        buffered = self._forget(id)
+        if self._draft.delete(id) or buffered:
+            return True
+        if missing_ok:
+            return False
+        raise UnknownDocumentError(
+            f"there is no document with the id {shortened(id)} in the index."
+        )
+
+    def set_similarity(
+        self, S: TermSimilarityMatrix, *, source: TermSimilaritySource | None = None
+    ) -> None:
+        """Take another S from the next commit on; no posting is rewritten.
+
+        Parameters
+        ----------
+        S : TermSimilarityMatrix
+            Over the terms of the last commit, or over all of `vocabulary`.
+        source : TermSimilaritySource, optional
+            Asked for the rows of terms to come, and about query words outside the vocabulary.
+            Without it terms to come are similar to themselves alone.
+
+        Raises
+        ------
+        VocabularyMismatchError
+            If the vocabularies differ.
+        """
+        self._check_open()
+        checked_similarity(S)
+        if source is not None:
+            checked_source(source)
+        if len(S) < self._draft.n_committed_terms or not self.vocabulary.starts_with(S.vocabulary):
+            raise VocabularyMismatchError(
+                f"S speaks of {len(S)} terms, not the {len(self.vocabulary)} of this index; build "
+                "it with writer.vocabulary, or take S.restricted(writer.vocabulary)."
+            )
+        self._draft.set_similarity(S, source)
+
+    def set_weighting(self, weighting: Weighting, *, ranking: str | None = None) -> None:
+        """Take other term weights, and another default ranking, from the next commit on.
+
+        Raises
+        ------
+        InvalidInputError
+        """
+        self._check_open()
+        self._draft.set_weighting(
+            checked_weighting(weighting),
+            self._draft.settings.ranking if ranking is None else check_ranking(ranking),
+        )
+
+    def merge(self) -> None:
+        """Join all segments into full ones without deleted documents; visible at a commit.
+
+        Raises
+        ------
+        CorruptIndexError
+            If a file that would be merged has changed since it was written.
+        OSError
+            If there is no room for both, the old ones and the new.
+        """
+        self._check_open()
+        self._flush()
+        self._draft.merge_all()
+
+    def commit(self, refresh: bool | None = None) -> int:
+        """Make all changes visible to whoever opens or refreshes the index from now on.
+
+        Where there are none, nothing is written.
+
+        Parameters
+        ----------
+        refresh : bool, optional
+            Whether to count the statistics anew. By default if there are fewer than 10,000
+            documents, or the number of documents has changed by more than a tenth since.
+
+        Returns
+        -------
+        int
+            Number of the generation.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written, as where the disk is full. Readers still see the last commit,
+            and the commit may be tried again.
+        IndefiniteMatrixError
+            If soft cosines rank the documents, and one has x'Sx < 0 under a new S.
+        CorruptIndexError
+            If a file that would be merged has changed since it was written.
+        """
+        self._check_open()
+        if refresh is not None and not isinstance(refresh, bool):
+            raise InvalidInputError(f"refresh is {refresh!r}; pass True, False or None.")
+        self._flush(last=True)
+        before = self.generation
+        if self._policy is not None:
+            self._draft.merge_by(self._policy)
+        number = self._draft.commit(refresh)
+        if number != before and self._on_commit is not None:
+            self._on_commit()
+        return number
+
+    def rollback(self) -> None:
+        """Undo everything since the last commit."""
+        self._check_open()
+        self._empty()
+        self._draft.close()
+        self._writer.discard()
+        self._draft = self._new_draft()
+
+    def close(self) -> None:
+        """Undo everything since the last commit, and let another writer in."""
+        if self._open:
+            self._open = False
+            self._empty()
+            self._draft.close()
+            self._writer.close()
+
+    def _new_draft(self) -> Draft:
+        return Draft(self._writer, source=self._given_source, memory=self._memory)
+
+    def _flush(self, *, last: bool = False) -> None:
+        """Write what is buffered."""
+        self._draft.append(list(self._buffer.values()), last=last)
+        self._empty()
+
+    def _forget(self, id: str) -> bool:
+        """Drop a document from the buffer; whether it was there."""
+        document = self._buffer.pop(id, None)
+        if document is None:
+            return False
+        self._size -= document.size
+        return True
+
+    def _empty(self) -> None:
+        self._buffer, self._size = {}, 0
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise InvalidInputError("this writer is closed; open another one.")
