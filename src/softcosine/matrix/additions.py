@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine.kernels.assembly import append_to_rows, assemble_symmetric
+from softcosine.matrix.entries import compressed
 from softcosine.sources.neighbors import Neighbors
 
 __all__ = ["AddedColumns", "with_added"]
@@ -35,9 +36,7 @@ def with_added(S: csr_array, added: csr_array, new: NDArray[np.bool_]) -> csr_ar
     indptr = S.indptr.astype(np.int64) + added.indptr
     indices, data = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
     append_to_rows(*_arrays(S), *_arrays(added), indptr, indices, data)
-    whole = csr_array((data, indices, indptr), shape=S.shape)
-    whole.has_sorted_indices = True
-    return whole
+    return compressed(indptr, indices, data)
 
 
 class AddedColumns:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine.kernels.assembly import assemble_symmetric, lay_out_symmetric
+from softcosine.matrix.entries import compressed
 from softcosine.sources.neighbors import Neighbors
 
 __all__ = ["GrowingColumns"]
@@ -93,9 +94,7 @@ class GrowingColumns:
         lay_out_symmetric(
             self._columns, self._values, self._counts, indptr[:-1].copy(), indices, values
         )
-        S = csr_array((values, indices, indptr), shape=(n, n))
-        S.has_sorted_indices = True
-        return S
+        return compressed(indptr, indices, values)
 
     def _widen(self, width: int) -> None:
         more = width - self._columns.shape[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from scipy.sparse import csr_array
 from softcosine.errors import IndefiniteMatrixWarning, InvalidInputError
 from softcosine.matrix import definiteness
 
-__all__ = ["Arrays", "Entries", "asymmetry"]
+__all__ = ["Arrays", "Entries", "asymmetry", "compressed"]
 
 # Row pointers, column indices and values, as kernels take them.
 Arrays = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]
@@ -53,10 +54,7 @@ class Entries:
 
     @cached_property
     def _S(self) -> csr_array:  # noqa: N802 - the papers' letter
-        indptr, indices, data = self.arrays
-        S = csr_array((data, indices, indptr), shape=self.shape)
-        S.has_sorted_indices = True
-        return S
+        return compressed(*self.arrays)
 
     @cached_property
     def symmetric(self) -> bool:
@@ -91,6 +89,26 @@ class Entries:
                 IndefiniteMatrixWarning,
                 stacklevel=3,
             )
+
+
+def compressed(
+    indptr: NDArray[np.integer[Any]], indices: NDArray[np.int32], data: NDArray[np.float32]
+) -> csr_array:
+    """Return the square SciPy array of some arrays, whose entries are shared, not copied.
+
+    Parameters
+    ----------
+    indptr : ndarray of shape (n_terms + 1,), integers
+    indices : ndarray of shape (n_entries,), int32
+        Ascending in each row.
+    data : ndarray of shape (n_entries,), float32
+    """
+    n = len(indptr) - 1
+    if indptr[-1] <= np.iinfo(np.int32).max:  # of two types, SciPy takes the wider for both
+        indptr = indptr.astype(np.int32, copy=False)
+    S = csr_array((data, indices, indptr), shape=(n, n))
+    S.has_sorted_indices = True
+    return S
 
 
 def asymmetry(purpose: str) -> InvalidInputError:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
 from softcosine.matrix.additions import with_added
+from softcosine.matrix.entries import compressed
 from softcosine.matrix.stored import Words
 from softcosine.text.packing import PackedStrings
 from softcosine.text.vocabulary import Vocabulary
@@ -102,8 +103,7 @@ def _longer(
     """As `restricted`, for a vocabulary that begins with the old terms."""
     n_old, n = len(old), len(vocabulary)
     ends = np.full(n - n_old, S.indptr[-1], S.indptr.dtype)
-    longer = csr_array((S.data, S.indices, np.append(S.indptr, ends)), shape=(n, n))
-    longer.has_sorted_indices = True
+    longer = compressed(np.append(S.indptr, ends), S.indices, S.data)
     if scales is not None:
         scales = np.append(scales, np.ones(n - n_old, np.float32))
     new = range(n_old, n)

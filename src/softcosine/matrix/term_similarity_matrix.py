@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,22 +13,19 @@ from scipy.sparse import csr_array, eye_array
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.matrix import definiteness
 from softcosine.matrix.answers import Progress, checked_source
-from softcosine.matrix.entries import Arrays, Entries, asymmetry
+from softcosine.matrix.entries import asymmetry
 from softcosine.matrix.reading import read_similarities
-from softcosine.matrix.rules import Order, Rules, Strategy, is_count
+from softcosine.matrix.rules import Order, Rules, Strategy
 from softcosine.matrix.statistics import MatrixStatistics, matrix_statistics
 from softcosine.matrix.stored import (
-    MatrixState,
-    Words,
-    check_matrix,
     matrix_state,
     read_matrix_state,
     stored_source,
     write_matrix,
 )
+from softcosine.matrix.term_entries import TermEntries
 from softcosine.sources.source import TermSimilaritySource, usual_neighbors
 from softcosine.storage import Folder, open_folder
-from softcosine.text.packing import PackedStrings
 from softcosine.text.vocabulary import Vocabulary, checked_vocabulary
 
 if TYPE_CHECKING:
@@ -39,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["MatrixStatistics", "TermSimilarityMatrix", "checked_similarity", "checked_source"]
 
 
-class TermSimilarityMatrix(Entries):
+class TermSimilarityMatrix(TermEntries):
     """Sparse similarity of the terms of one vocabulary, with unit diagonal (theory T1, T6).
 
     Make it by `from_source`, `from_matrix` or `identity`. It is never changed afterwards.
@@ -58,26 +55,6 @@ class TermSimilarityMatrix(Entries):
     scales : ndarray of shape (n_terms,), float32, optional
         What each term's similarities were multiplied by to balance S.
     """
-
-    def __init__(
-        self,
-        S: csr_array | Arrays,
-        vocabulary: Vocabulary,
-        *,
-        representatives: Sequence[str] | None = None,
-        settings: Mapping[str, Any] | None = None,
-        scales: NDArray[np.float32] | None = None,
-    ) -> None:
-        super().__init__(S)
-        self.vocabulary = checked_vocabulary(vocabulary)
-        self._words: Words | None = None
-        if isinstance(representatives, PackedStrings):
-            self._words = representatives
-        elif representatives is not None:
-            words = tuple(representatives)
-            self._words = None if words is vocabulary.terms else words
-        self.settings = dict(settings or {})
-        self.scales = scales
 
     @classmethod
     def identity(cls, vocabulary: Vocabulary) -> Self:
@@ -209,57 +186,6 @@ class TermSimilarityMatrix(Entries):
             f"TermSimilarityMatrix({len(self)} terms, {self._S.nnz - len(self)} neighbours, "
             f"{'symmetric' if self.symmetric else 'asymmetric'})"
         )
-
-    @property
-    def representatives(self) -> tuple[str, ...]:
-        """The word that stands for each term; of an opened matrix, decoded once."""
-        if self._words is None:
-            return self.vocabulary.terms
-        return self._words.strings() if isinstance(self._words, PackedStrings) else self._words
-
-    def representative(self, number: int) -> str:
-        """Return the word that stands for one term; no other is decoded for it."""
-        return self.vocabulary.term(number) if self._words is None else self._words[number]
-
-    def similarity(self, left: str, right: str) -> float:
-        """Return s_ij of two terms.
-
-        Raises
-        ------
-        UnknownTermError
-            If a term is not in the vocabulary.
-        """
-        i, j = self.vocabulary.index(left), self.vocabulary.index(right)
-        columns, values = self._row(i)
-        position = np.searchsorted(columns, j)
-        if position < columns.shape[0] and columns[position] == j:
-            return float(values[position])
-        return 0.0
-
-    def neighbors(self, term: str, *, k: int = 10) -> list[tuple[str, float]]:
-        """Return the k terms most similar to a term, best first, ties by their strings.
-
-        Raises
-        ------
-        UnknownTermError
-            If the term is not in the vocabulary.
-        InvalidInputError
-            If k is no whole number of 0 or more.
-        """
-        if not is_count(k):
-            raise InvalidInputError(f"k is {k!r}; it must be a whole number of 0 or more.")
-        i = self.vocabulary.index(term)
-        columns, values = self._row(i)
-        pairs = [
-            (self.vocabulary.term(j), s)
-            for j, s in zip(columns.tolist(), values.tolist(), strict=True)
-            if j != i
-        ]
-        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:k]
-
-    def _row(self, i: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        indptr, indices, data = self.arrays
-        return indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
 
     def statistics(self, *, eigenvalue: bool = True) -> MatrixStatistics:
         """Count neighbours; with `eigenvalue`, the smallest one too (seconds if S is large)."""
@@ -461,7 +387,7 @@ class TermSimilarityMatrix(Entries):
             "symmetric": self.symmetric,
             "non_negative": self.non_negative,
         }
-        return settings, matrix_state(self._state())
+        return settings, matrix_state(self.contents())
 
     @classmethod
     def from_folder(cls, folder: Folder, settings: Mapping[str, Any], prefix: str) -> Self:
@@ -481,21 +407,6 @@ class TermSimilarityMatrix(Entries):
             if name in settings:  # earlier versions kept the first alone
                 matrix.__dict__[name] = bool(settings[name])
         return matrix
-
-    def check(self) -> None:
-        """Read all of S and its terms, and see whether kernels may trust them.
-
-        Needed for an opened matrix only, since opening reads nothing but small arrays.
-
-        Raises
-        ------
-        CorruptIndexError
-            If a number is impossible, or the terms are no distinct strings.
-        """
-        check_matrix(self._state())
-
-    def _state(self) -> MatrixState:
-        return MatrixState(self.arrays, self.vocabulary, self._words, self.scales)
 
 
 def checked_similarity(S: object) -> TermSimilarityMatrix:

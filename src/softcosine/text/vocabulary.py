@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,19 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softcosine.errors import InvalidInputError, UnknownTermError
+from softcosine.text.contents import Contents
 from softcosine.text.foreign import gensim_terms, sklearn_terms
-from softcosine.text.packing import PackedLists, PackedStrings
-from softcosine.text.terms import Terms
+from softcosine.text.packing import PackedLists
 
 if TYPE_CHECKING:
     from softcosine.text.analyzer import Analyzer
 
 __all__ = ["Vocabulary", "checked_vocabulary"]
-
-_Forms = tuple[tuple[str, ...], ...] | PackedLists
-
-# Stored arrays of at most so many bytes are checked at once, larger ones when that is asked for.
-_CHECKED_AT_ONCE = 1 << 18
 
 
 class Vocabulary:
@@ -66,7 +60,7 @@ class Vocabulary:
     (2, -1)
     """
 
-    __slots__ = ("_document_frequencies", "_forms", "_hash", "_n_docs", "_ranks", "_terms")
+    __slots__ = ("_contents", "_hash", "_ranks")
 
     def __init__(
         self,
@@ -77,36 +71,21 @@ class Vocabulary:
         forms: Sequence[Sequence[str]] | None = None,
     ) -> None:
         self._set(
-            Terms(_checked_terms(terms)),
-            forms=None if forms is None else tuple(map(tuple, forms)),
-            n_docs=n_docs,
-        )
-        self._document_frequencies = _checked_frequencies(
-            document_frequencies, n_terms=len(self), n_docs=self._n_docs
+            Contents.given(
+                terms, document_frequencies=document_frequencies, n_docs=n_docs, forms=forms
+            )
         )
 
-    def _set(
-        self,
-        terms: Terms,
-        *,
-        forms: _Forms | None,
-        n_docs: int | None,
-        document_frequencies: NDArray[np.int64] | None = None,
-    ) -> None:
-        """Store what has been checked, but for the sizes."""
-        if n_docs is not None and n_docs < 0:
-            raise InvalidInputError(f"n_docs is {n_docs}; it must not be negative.")
-        if forms is not None and len(forms) != len(terms):
-            raise InvalidInputError(
-                f"forms has {len(forms)} entries but there are {len(terms)} terms; give one for "
-                "each."
-            )
-        self._terms = terms
-        self._forms = forms
-        self._n_docs = None if n_docs is None else int(n_docs)
-        self._document_frequencies = document_frequencies
+    def _set(self, contents: Contents) -> None:
+        self._contents = contents
         self._ranks: NDArray[np.int32] | None = None
         self._hash: int | None = None
+
+    @classmethod
+    def _of(cls, contents: Contents) -> Vocabulary:
+        made = cls.__new__(cls)
+        made._set(contents)
+        return made
 
     @classmethod
     def from_texts(
@@ -204,22 +183,23 @@ class Vocabulary:
     @property
     def terms(self) -> tuple[str, ...]:
         """The terms, in the order of their numbers; of a stored vocabulary, decoded once."""
-        return self._terms.strings()
+        return self._contents.terms.strings()
 
     @property
     def document_frequencies(self) -> NDArray[np.int64] | None:
         """In how many documents each term stands, of shape (n_terms,), if known."""
-        return self._document_frequencies
+        return self._contents.document_frequencies
 
     @property
     def n_docs(self) -> int | None:
         """The number of documents that the frequencies speak of, if known."""
-        return self._n_docs
+        return self._contents.n_docs
 
     @property
     def forms(self) -> tuple[tuple[str, ...], ...] | None:
         """The words that each term stands for, the most frequent first, under stemming."""
-        return self._forms.lists() if isinstance(self._forms, PackedLists) else self._forms
+        forms = self._contents.forms
+        return forms.lists() if isinstance(forms, PackedLists) else forms
 
     def term(self, number: int) -> str:
         """Return one term by its number; no other is decoded for it.
@@ -229,11 +209,11 @@ class Vocabulary:
         IndexError
             If there is no such number.
         """
-        return self._terms[number]
+        return self._contents.terms[number]
 
     def forms_of(self, number: int) -> tuple[str, ...]:
         """Return the words that one term stands for; none without stemming."""
-        return () if self._forms is None else self._forms[number]
+        return () if self._contents.forms is None else self._contents.forms[number]
 
     def index(self, term: str) -> int:
         """Return the number of a term.
@@ -257,7 +237,7 @@ class Vocabulary:
 
     def get(self, term: str) -> int:
         """Return the number of a term, or -1 if the vocabulary does not have it."""
-        return self._terms.get(term)
+        return self._contents.terms.get(term)
 
     def indices(self, terms: Iterable[str]) -> NDArray[np.int32]:
         """Return the numbers of several terms.
@@ -271,7 +251,7 @@ class Vocabulary:
         ndarray of shape (number of `terms`,), int32
             -1 for each that the vocabulary does not have.
         """
-        return self._terms.indices(terms)
+        return self._contents.terms.indices(terms)
 
     def ranks(self) -> NDArray[np.int32]:
         """Return the place of each term if all are sorted in code point order.
@@ -282,7 +262,7 @@ class Vocabulary:
             A permutation of 0 to n_terms - 1; kernels break ties by it.
         """
         if self._ranks is None:
-            ranks = self._terms.ranks()
+            ranks = self._contents.terms.ranks()
             ranks.flags.writeable = False
             self._ranks = ranks
         return self._ranks
@@ -299,21 +279,7 @@ class Vocabulary:
             ``forms``, ``form_offsets`` and ``form_bounds``: term ``i`` stands for the forms from
             ``form_bounds[i]`` to ``form_bounds[i + 1]``.
         """
-        terms = self._terms.packed()
-        arrays: dict[str, NDArray[Any]] = {
-            "terms": terms.blob,
-            "term_offsets": terms.offsets,
-            "term_order": self._terms.order(),
-        }
-        if self._document_frequencies is not None:
-            arrays["document_frequencies"] = self._document_frequencies
-        if self._n_docs is not None:
-            arrays["n_docs"] = np.array([self._n_docs], dtype=np.int64)
-        if self._forms is not None:
-            forms = _packed(self._forms)
-            arrays["forms"], arrays["form_offsets"] = forms.flat.blob, forms.flat.offsets
-            arrays["form_bounds"] = forms.bounds
-        return arrays
+        return self._contents.to_arrays()
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Vocabulary:
@@ -327,37 +293,7 @@ class Vocabulary:
         InvalidInputError
             If an array is missing or the arrays do not fit each other.
         """
-        try:
-            # Arrays of earlier versions have no order; it is found when it is needed.
-            terms = Terms(
-                PackedStrings(arrays["terms"], arrays["term_offsets"]), arrays.get("term_order")
-            )
-            forms = None
-            if "forms" in arrays:
-                flat = PackedStrings(arrays["forms"], arrays["form_offsets"])
-                forms = PackedLists(flat, arrays["form_bounds"])
-        except KeyError as error:
-            raise InvalidInputError(
-                f"the array {error} of the vocabulary is missing; pass all that to_arrays gave."
-            ) from error
-        n_docs = arrays.get("n_docs")
-        if n_docs is not None and n_docs.size != 1:
-            raise InvalidInputError(f"n_docs holds {n_docs.size} numbers; it must hold one.")
-        frequencies = arrays.get("document_frequencies")
-        if frequencies is not None:
-            _check_shape(frequencies, len(terms))
-            frequencies = np.asarray(frequencies, np.int64).view()
-            frequencies.flags.writeable = False
-        made = cls.__new__(cls)
-        made._set(
-            terms,
-            forms=forms,
-            n_docs=None if n_docs is None else int(n_docs.item()),
-            document_frequencies=frequencies,
-        )
-        if sum(array.nbytes for array in arrays.values()) <= _CHECKED_AT_ONCE:
-            made.check()
-        return made
+        return cls._of(Contents.stored(arrays))
 
     def check(self) -> None:
         """Read everything; what was made from damaged arrays is told here at the latest.
@@ -368,11 +304,7 @@ class Vocabulary:
             If a term is no text or there twice, the forms do not belong to the terms, or more
             documents have a term than there are.
         """
-        self._terms.check()
-        if isinstance(self._forms, PackedLists):
-            self._forms.check()
-        if self._document_frequencies is not None:
-            _check_range(self._document_frequencies, self._n_docs)
+        self._contents.check()
 
     def extended(
         self,
@@ -405,65 +337,40 @@ class Vocabulary:
         -----
         The old terms are copied, but neither checked nor decoded again.
         """
-        new = _checked_terms(terms)
-        there = np.flatnonzero(self._terms.indices(new) >= 0)
-        if len(there):
-            raise InvalidInputError(
-                f"the vocabulary has the term {new[int(there[0])]!r} already; give new terms only."
+        return Vocabulary._of(
+            self._contents.extended(
+                terms, document_frequencies=document_frequencies, n_docs=n_docs, forms=forms
             )
-        if forms is not None and len(forms) != len(new):
-            raise InvalidInputError(
-                f"forms has {len(forms)} entries but there are {len(new)} new terms; give one for "
-                "each."
-            )
-        if len(self) and new and (forms is None) != (self._forms is None):
-            has, given = ("have no", "forms") if self._forms is None else ("have", "none")
-            raise InvalidInputError(
-                f"the {len(self)} old terms {has} forms, and {given} are given for the new ones; "
-                "a vocabulary has them for all terms or for none."
-            )
-        longer_forms = None
-        if self._forms is not None and len(self):
-            longer_forms = _packed(self._forms).extended(forms or ())
-        elif forms is not None:
-            longer_forms = PackedLists.of(forms)
-        elif self._forms is not None:
-            longer_forms = PackedLists.of([()] * len(new))
-        longer = Vocabulary.__new__(Vocabulary)
-        longer._set(self._terms.extended(new), forms=longer_forms, n_docs=n_docs)
-        longer._document_frequencies = _checked_frequencies(
-            document_frequencies, n_terms=len(longer), n_docs=n_docs
         )
-        return longer
 
     def starts_with(self, other: Vocabulary) -> bool:
         """Whether the first terms are all those of another vocabulary, with the same numbers."""
-        return self._terms.starts_with(other._terms)
+        return self._contents.terms.starts_with(other._contents.terms)
 
     def __len__(self) -> int:
-        return len(self._terms)
+        return len(self._contents.terms)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.terms)
 
     def __contains__(self, term: object) -> bool:
-        return self._terms.get(term) >= 0
+        return self._contents.terms.get(term) >= 0
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocabulary):
             return NotImplemented
-        return self is other or self._terms == other._terms
+        return self is other or self._contents.terms == other._contents.terms
 
     def __hash__(self) -> int:
         if self._hash is None:
-            self._hash = hash(self._terms)
+            self._hash = hash(self._contents.terms)
         return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Vocabulary.from_arrays, (self.to_arrays(),)
 
     def __repr__(self) -> str:
-        documents = "" if self._n_docs is None else f" of {self._n_docs} documents"
+        documents = "" if self.n_docs is None else f" of {self.n_docs} documents"
         return f"<Vocabulary: {len(self)} terms{documents}>"
 
 
@@ -474,57 +381,3 @@ def checked_vocabulary(vocabulary: object) -> Vocabulary:
             f"the vocabulary is of type {type(vocabulary).__name__}; pass Vocabulary(terms)."
         )
     return vocabulary
-
-
-def _checked_terms(terms: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(terms, str):
-        raise InvalidInputError("terms is one string; wrap it in a list.")
-    if not isinstance(terms, Iterable):
-        raise InvalidInputError(f"terms is of type {type(terms).__name__}; pass a list of strings.")
-    checked = tuple(terms)
-    for number, term in enumerate(checked):
-        if not isinstance(term, str):
-            raise InvalidInputError(
-                f"term {number} is {term!r}, of type {type(term).__name__}; terms are strings."
-            )
-    if len(set(checked)) != len(checked):
-        twice = next(term for term, n in Counter(checked).items() if n > 1)
-        raise InvalidInputError(f"the term {twice!r} is there twice; terms must be distinct.")
-    return checked
-
-
-def _checked_frequencies(
-    given: ArrayLike | None, *, n_terms: int, n_docs: int | None
-) -> NDArray[np.int64] | None:
-    if given is None:
-        return None
-    values = np.asarray(given)
-    _check_shape(values, n_terms)
-    _check_range(values, n_docs)
-    frequencies = values.astype(np.int64)
-    frequencies.flags.writeable = False
-    return frequencies
-
-
-def _check_shape(values: NDArray[Any], n_terms: int) -> None:
-    if values.shape != (n_terms,):
-        raise InvalidInputError(
-            f"document_frequencies has shape {values.shape} but there are {n_terms} terms; give "
-            "one number for each term."
-        )
-    if n_terms and not np.issubdtype(values.dtype, np.integer):
-        raise InvalidInputError(
-            f"document_frequencies has dtype {values.dtype}; it counts documents, so pass integers."
-        )
-
-
-def _check_range(values: NDArray[Any], n_docs: int | None) -> None:
-    if len(values) and (values.min() < 0 or (n_docs is not None and values.max() > n_docs)):
-        raise InvalidInputError(
-            f"document_frequencies reaches from {values.min()} to {values.max()}, but must stay "
-            f"between 0 and the number of documents, {n_docs}."
-        )
-
-
-def _packed(forms: _Forms) -> PackedLists:
-    return forms if isinstance(forms, PackedLists) else PackedLists.of(forms)

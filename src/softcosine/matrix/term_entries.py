@@ -1,0 +1,110 @@
+"""The numbers of S, asked for by terms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from softcosine.errors import InvalidInputError
+from softcosine.matrix.entries import Arrays, Entries
+from softcosine.matrix.rules import is_count
+from softcosine.matrix.stored import MatrixState, Words, check_matrix
+from softcosine.text.packing import PackedStrings
+from softcosine.text.vocabulary import Vocabulary, checked_vocabulary
+
+__all__ = ["TermEntries"]
+
+
+class TermEntries(Entries):
+    """S and its terms; see `softcosine.matrix.term_similarity_matrix.TermSimilarityMatrix`."""
+
+    def __init__(
+        self,
+        S: csr_array | Arrays,
+        vocabulary: Vocabulary,
+        *,
+        representatives: Sequence[str] | None = None,
+        settings: Mapping[str, Any] | None = None,
+        scales: NDArray[np.float32] | None = None,
+    ) -> None:
+        super().__init__(S)
+        self.vocabulary = checked_vocabulary(vocabulary)
+        self._words: Words | None = None
+        if isinstance(representatives, PackedStrings):
+            self._words = representatives
+        elif representatives is not None:
+            words = tuple(representatives)
+            self._words = None if words is vocabulary.terms else words
+        self.settings = dict(settings or {})
+        self.scales = scales
+
+    @property
+    def representatives(self) -> tuple[str, ...]:
+        """The word that stands for each term; of an opened matrix, decoded once."""
+        if self._words is None:
+            return self.vocabulary.terms
+        return self._words.strings() if isinstance(self._words, PackedStrings) else self._words
+
+    def representative(self, number: int) -> str:
+        """Return the word that stands for one term; no other is decoded for it."""
+        return self.vocabulary.term(number) if self._words is None else self._words[number]
+
+    def similarity(self, left: str, right: str) -> float:
+        """Return s_ij of two terms.
+
+        Raises
+        ------
+        UnknownTermError
+            If a term is not in the vocabulary.
+        """
+        i, j = self.vocabulary.index(left), self.vocabulary.index(right)
+        columns, values = self._row(i)
+        position = np.searchsorted(columns, j)
+        if position < columns.shape[0] and columns[position] == j:
+            return float(values[position])
+        return 0.0
+
+    def neighbors(self, term: str, *, k: int = 10) -> list[tuple[str, float]]:
+        """Return the k terms most similar to a term, best first, ties by their strings.
+
+        Raises
+        ------
+        UnknownTermError
+            If the term is not in the vocabulary.
+        InvalidInputError
+            If k is no whole number of 0 or more.
+        """
+        if not is_count(k):
+            raise InvalidInputError(f"k is {k!r}; it must be a whole number of 0 or more.")
+        i = self.vocabulary.index(term)
+        columns, values = self._row(i)
+        pairs = [
+            (self.vocabulary.term(j), s)
+            for j, s in zip(columns.tolist(), values.tolist(), strict=True)
+            if j != i
+        ]
+        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:k]
+
+    def _row(self, i: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        indptr, indices, data = self.arrays
+        return indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
+
+    def check(self) -> None:
+        """Read all of S and its terms, and see whether kernels may trust them.
+
+        Needed for an opened matrix only, since opening reads nothing but small arrays.
+
+        Raises
+        ------
+        CorruptIndexError
+            If a number is impossible, or the terms are no distinct strings.
+        """
+        check_matrix(self.contents())
+
+    def contents(self) -> MatrixState:
+        """Return what is stored of it, as it is."""
+        return MatrixState(self.arrays, self.vocabulary, self._words, self.scales)
