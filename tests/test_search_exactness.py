@@ -122,6 +122,20 @@ def test_parts_give_the_bits_of_the_whole(ranking, weighting, limit):
         np.testing.assert_array_equal(parts.scores(query, documents), top.scores[::-1])
 
 
+def test_parts_with_and_without_coarse_columns_give_the_bits_of_the_whole():
+    # The first part has columns of 16 bits, whose scores may be too large by far more than those
+    # of the second, which is too small for columns; closely spaced scores let it show.
+    S, weighting = similarity_matrix(np.eye(6)), Weighting("log", "none")
+    query = QueryVector(np.array([0, 1, 2], np.int32), np.array([1.0, 0.7, 0.2]))
+    for seed in range(30 if JIT else 3):
+        generator = np.random.default_rng(seed)
+        X = np.where(generator.random((2000, 6)) < 0.9, generator.integers(1, 40, (2000, 6)), 0)
+        whole = searcher_of(X, S, weighting=weighting)
+        parts = searcher_of(X, S, weighting=weighting, cuts=[1500])
+        for k in (1, 3, 10, 50):
+            assert same(parts.search(query, k=k), whole.search(query, k=k))
+
+
 @pytest.mark.parametrize(("ranking", "weighting"), CASES)
 def test_deleted_and_excluded_documents_are_no_answers(ranking, weighting):
     generator = np.random.default_rng(3)

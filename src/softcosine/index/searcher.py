@@ -85,6 +85,7 @@ class Searcher:
         self._n_docs = sum(part.segment.n_docs for part in self.parts)
         self._n_postings = sum(part.segment.n_postings for part in self.parts)
         self._longest = max(prepared.longest for prepared in self._segments)
+        self._half = any(prepared.half for prepared in self._segments)
         self._least = min(part.ranking.least for part in self.parts)
         self._most = max(part.ranking.most for part in self.parts)
         self._firsts = np.array([part.first for part in self.parts], np.int64)
@@ -373,9 +374,11 @@ class Searcher:
         scale = float(space.facts[0])
         floor = approximate_floor(max(asked.minimum, 0.0), scale * factor)
         heap = np.zeros(asked.k, np.float32)
+        # One bound for all: the threshold may come from a part with columns, whose values are
+        # coarse, and meet the scores of one without.
+        bound = slack(min(n_touched, self._longest), half=self._half)
         found = []
         for prepared, mask in zip(self._segments, asked.allowed, strict=True):
-            bound = slack(min(n_touched, self._longest), half=prepared.half)
             n = find_candidates(
                 *prepared.postings(space, n_touched, scale), prepared.factors(mask),
                 floor, heap, bound, prepared.scores(space), space.candidates,

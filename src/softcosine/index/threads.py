@@ -19,12 +19,12 @@ def n_threads(asked: int | None) -> int:
     InvalidInputError
         If a number other than a whole one is asked for, or 0.
     """
-    processors = os.cpu_count() or 1
     if asked is None:
-        return processors
+        return os.cpu_count() or 1
     if isinstance(asked, bool) or not isinstance(asked, int | np.integer) or asked == 0:
         raise InvalidInputError(
             f"{asked!r} threads were asked for; pass a whole number, None for all processors, or "
             "a negative one to leave some free (-1: none)."
         )
-    return int(asked) if asked > 0 else max(1, processors + 1 + int(asked))
+    # Counting processors asks the operating system: not where nobody wants to know.
+    return int(asked) if asked > 0 else max(1, (os.cpu_count() or 1) + 1 + int(asked))
