@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
+from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -23,18 +26,22 @@ from softcosine.errors import (
     UnknownTermError,
     VocabularyMismatchError,
 )
-from softcosine.matrix import answers, definiteness
+from softcosine.matrix import answers, building, definiteness
 from softcosine.matrix.definiteness import (
     lowest_eigenvalue,
     shrink_to_definite,
     smallest_eigenvalue,
 )
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.constraints.guard import Guarded
 from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
 from softcosine.sources.joins.combine import strongest
 from softcosine.sources.source import usual_neighbors
 from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.sources.vectors.word_vectors import WordVectors
+from softcosine.storage import write_folder
 from softcosine.text.corpus import analyze
+from softcosine.text.packing import PackedStrings
 from softcosine.text.vocabulary import Vocabulary
 from toys import SavableToySource, ToySource, similarity_matrix
 
@@ -843,3 +850,185 @@ def test_a_source_may_advise_how_many_neighbours_a_term_has():
     assert few.statistics().max_neighbors == few.settings["max_neighbors"] == 10
     assert many.statistics().max_neighbors > 10
     assert usual_neighbors(strongest(learned)) == 100
+
+
+def appended(vocabulary, old):
+    """The old terms, and behind them the others: as a stored vocabulary that has grown."""
+    before = part_of(vocabulary, old)
+    stored = Vocabulary.from_arrays(before.to_arrays())
+    frequencies = vocabulary.document_frequencies
+    return before, stored.extended(
+        part_of(vocabulary, ~old).terms,
+        document_frequencies=np.concatenate([frequencies[old], frequencies[~old]]),
+    )
+
+
+@pytest.mark.parametrize("few", [0, 1 << 30])  # new terms are always few, or never
+@pytest.mark.parametrize("strategy", ["symmetric", "dominant", "rows"])
+@given(problem=enlargements(), balanced=st.booleans(), factor=st.sampled_from([1.0, 0.75]))
+def test_appended_terms_extend_a_matrix_as_any_new_terms_do(
+    few, strategy, problem, balanced, factor
+):
+    entries, vocabulary, old, limit = problem
+    source = source_of(entries, vocabulary)
+    options = {"guard": False, "warn": False}
+    small, grown = appended(vocabulary, old)
+    before = TermSimilarityMatrix.from_source(
+        source, small, max_neighbors=limit, strategy=strategy,
+        balanced=balanced and strategy != "rows", **options,
+    )  # fmt: skip
+    before.settings["shrunk"] = factor
+    with patch.object(building, "_FEW", 1 << 30):
+        expected = before.extend(vocabulary, source, **options).restricted(grown)
+    with patch.object(building, "_FEW", few):
+        after = before.extend(grown, source, **options)
+        elsewhere = before.extend(vocabulary, source, **options).restricted(grown)
+    np.testing.assert_array_equal(elsewhere.to_scipy().toarray(), expected.to_scipy().toarray())
+    assert after.vocabulary is grown
+    assert after.to_scipy().has_canonical_format
+    np.testing.assert_array_equal(after.to_scipy().toarray(), expected.to_scipy().toarray())
+    assert after.symmetric == definiteness.is_symmetric(after.to_scipy())
+    assert after.non_negative
+    assert after.settings == expected.settings
+    assert after.representatives == grown.terms
+    if before.scales is None:
+        assert after.scales is None
+    else:
+        np.testing.assert_array_equal(after.scales, expected.scales)
+    assert before.to_scipy().shape == (len(small), len(small))
+
+
+@pytest.mark.parametrize("strategy", ["symmetric", "dominant", "rows"])
+@given(problem=enlargements(), balanced=st.booleans())
+def test_a_matrix_of_no_terms_grows_into_the_one_of_all(strategy, problem, balanced):
+    entries, vocabulary, _, limit = problem
+    source = source_of(entries, vocabulary)
+    options = {"guard": False, "warn": False}
+    rules = {"max_neighbors": limit, "strategy": strategy}
+    rules["balanced"] = balanced and strategy != "rows"
+    whole = TermSimilarityMatrix.from_source(source, vocabulary, **rules, **options)
+    nothing = TermSimilarityMatrix.from_source(source, Vocabulary([]), **rules, **options)
+    assert nothing.shape == (0, 0)
+    assert nothing.symmetric
+    grown = nothing.extend(vocabulary, source, **options)
+    np.testing.assert_array_equal(grown.to_scipy().toarray(), whole.to_scipy().toarray())
+    if whole.scales is not None:
+        np.testing.assert_array_equal(grown.scales, whole.scales)
+    assert grown.symmetric == whole.symmetric
+    assert {**grown.settings, "extended": None} == {**whole.settings, "extended": None}
+    alone = nothing.restricted(vocabulary)
+    np.testing.assert_array_equal(alone.to_scipy().toarray(), np.eye(len(vocabulary)))
+
+
+def test_an_empty_matrix_is_stored_and_grows(tmp_path):
+    source = ToySource({("a", "b"): 0.5})
+    TermSimilarityMatrix.from_source(source, Vocabulary([]), balanced=True).save(tmp_path / "S")
+    nothing = TermSimilarityMatrix.load(tmp_path / "S")
+    vocabulary = nothing.vocabulary.extended(["a", "b"], forms=[["a"], ["b"]])
+    grown = nothing.extend(vocabulary, source)
+    assert grown.neighbors("b") == [("a", 0.5)]
+    grown.save(tmp_path / "T")
+    assert TermSimilarityMatrix.load(tmp_path / "T", verify=True).neighbors("a") == [("b", 0.5)]
+    ready = TermSimilarityMatrix.identity(Vocabulary([])).extend(vocabulary, source)
+    assert ready.neighbors("a") == [("b", 0.5)]
+
+
+@given(EVERY_KIND, st.permutations(["c", "d", "x", "y"]), st.booleans())
+def test_restricting_to_further_terms_behind_keeps_the_numbers(S, terms, packed):
+    old = Vocabulary(["b", "a", "d", "c"])
+    words = ("bs", "as", "ds", "cs")
+    matrix = TermSimilarityMatrix(
+        csr_array(S.astype(np.float32)), old, scales=np.full(4, 0.5, np.float32),
+        representatives=PackedStrings.of(words) if packed else words,
+    )  # fmt: skip
+    vocabulary = old.extended([term for term in terms if term not in old])
+    moved = matrix.restricted(vocabulary)
+    assert moved.representatives == (*words, *vocabulary.terms[4:])
+    assert [moved.representative(i) for i in range(len(moved))] == list(moved.representatives)
+    expected = np.eye(len(vocabulary))
+    expected[:4, :4] = S
+    np.testing.assert_array_equal(moved.to_scipy().toarray(), expected.astype(np.float32))
+    assert moved.to_scipy().has_sorted_indices
+    assert moved.scales.tolist() == [0.5] * 4 + [1.0] * (len(vocabulary) - 4)
+    assert matrix.restricted(old).to_scipy().nnz == matrix.to_scipy().nnz
+    assert matrix.symmetric == np.array_equal(S, S.T) == moved.symmetric
+
+
+def test_restricting_to_terms_with_forms_takes_the_first_of_them():
+    S = TermSimilarityMatrix.identity(Vocabulary(["run"], forms=[["running"]]))
+    longer = S.vocabulary.extended(["walk", "jog"], forms=[["walks", "walk"], []])
+    assert S.restricted(longer).representatives == ("run", "walks", "jog")
+
+
+@contextmanager
+def nothing_is_small():
+    """Have the arrays of an opened matrix checked only where that is asked for."""
+    with (
+        patch("softcosine.matrix.stored._CHECKED_AT_ONCE", -1),
+        patch("softcosine.matrix.stored._WORDS_AT_ONCE", -1),
+        patch("softcosine.text.contents._CHECKED_AT_ONCE", -1),
+        patch("softcosine.text.terms._READ_MEANWHILE", 0),
+    ):
+        yield
+
+
+def test_a_large_matrix_is_opened_without_being_read(tmp_path):
+    vocabulary = Vocabulary(["b", "a", "c"], forms=[["bs"], ["as"], ["cs", "c"]])
+    S = TermSimilarityMatrix.from_source(
+        ToySource({("bs", "as"): 0.5, ("cs", "as"): 0.25}), vocabulary, balanced=True
+    )
+    S.save(tmp_path / "S")
+    with (
+        nothing_is_small(),
+        patch("softcosine.text.packing.unpack_strings", side_effect=AssertionError("all read")),
+        patch("softcosine.matrix.ranges.check_numbers", side_effect=AssertionError("all read")),
+    ):
+        opened = TermSimilarityMatrix.load(tmp_path / "S")
+        assert opened.similarity("a", "b") == S.similarity("a", "b")
+        assert opened.neighbors("a") == S.neighbors("a")
+        assert opened.representative(2) == "cs"
+        assert opened.symmetric
+        assert opened.non_negative
+        assert opened.shape == (3, 3)
+        assert opened.restricted(opened.vocabulary).similarity("c", "a") == S.similarity("c", "a")
+        again = opened.state()
+        with pytest.raises(AssertionError, match="all read"):
+            opened.check()
+    assert opened.representatives == S.representatives
+    assert pickle.loads(pickle.dumps(opened)).representatives == S.representatives
+    settings, arrays = S.state()
+    assert again[0] == settings
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(again[1][name], array)
+
+
+def test_matrices_of_earlier_versions_can_be_opened(tmp_path):
+    S = similarity_matrix([[1, -0.5], [-0.5, 1]], Vocabulary(["b", "a"]))
+    settings, arrays = S.state()
+    del settings["non_negative"], arrays["vocabulary/term_order"]
+    write_folder(tmp_path / "S", "matrix", {**settings, "source": None}, arrays)
+    opened = TermSimilarityMatrix.load(tmp_path / "S", verify=True)
+    assert opened.neighbors("a") == [("b", -0.5)]
+    assert not opened.non_negative
+    longer = opened.vocabulary.extended(["c"])
+    assert opened.restricted(longer).neighbors("b") == [("a", -0.5)]
+
+
+def test_a_stored_source_of_vectors_is_read_when_it_is_first_asked(tmp_path):
+    source = Guarded(EmbeddingSimilarity(["hot", "cold"], [[1, 0], [1, 0.1]], threshold=0.2))
+    similarity_matrix(np.eye(1)).save(tmp_path / "S", source=source)
+    with (
+        patch.object(WordVectors, "from_arrays", side_effect=AssertionError("read")),
+        patch("softcosine.text.packing.unpack_strings", side_effect=AssertionError("read")),
+    ):
+        opened = TermSimilarityMatrix.load_source(tmp_path / "S")
+        assert opened.source.threshold == 0.2
+        assert opened.source.state().arrays["vectors"].shape == (2, 2)
+        with pytest.raises(CorruptIndexError, match=r"vectors cannot be built .* verify"):
+            opened.knows(["hot"])
+    assert opened.knows(["hot", "x"]).tolist() == [True, False]
+    assert opened.similarities(["hot"], ["cold"]) == 0.0
+    assert opened.source.similarities(["hot"], ["cold"]) > 0.9
+    assert repr(opened) == repr(source)
+    assert opened.antonyms == source.antonyms
+    assert opened.source.words == ("hot", "cold")

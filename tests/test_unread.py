@@ -1,0 +1,100 @@
+"""Arrays that are too large to be read on opening: damage is found by the check, and no crash."""
+
+from __future__ import annotations
+
+import contextlib
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+from softcosine.errors import CorruptIndexError, SoftCosineError
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.text.vocabulary import Vocabulary
+from toys import ToySource
+
+
+def all_ones(content, start):
+    content[start:] = b"\xff" * (len(content) - start)
+
+
+def random(content, start):
+    content[start:] = np.random.default_rng(0).bytes(len(content) - start)
+
+
+def first_byte(content, start):
+    if len(content) > start:
+        content[start] ^= 0x40
+
+
+GROWN = Vocabulary(["tyre", "tire", "tea"], forms=[["tyres"], ["tires", "tire"], []])
+
+
+@pytest.fixture
+def large(tmp_path):
+    """A saved matrix whose arrays are as if they were too large to be read on opening."""
+    path = tmp_path / "S"
+    source = ToySource({("tyres", "tires"): 0.8, ("tires", "tea"): 0.3, ("tyres", "tea"): 0.25})
+    TermSimilarityMatrix.from_source(source, GROWN, balanced=True).save(path)
+    with (
+        patch("softcosine.matrix.stored._CHECKED_AT_ONCE", -1),
+        patch("softcosine.matrix.stored._WORDS_AT_ONCE", -1),
+        patch("softcosine.text.contents._CHECKED_AT_ONCE", -1),
+        patch("softcosine.text.terms._READ_MEANWHILE", 0),
+    ):
+        yield path
+
+
+IMPOSSIBLE = {
+    "matrix/indptr": [0, 4, 2, 7],
+    "matrix/indices": [0, 1, 2, 0, 1, 2, 9],
+    "matrix/data": [1, np.nan, 1, 1, 1, 1, 1],
+    "matrix/scales": [1, 0, 1],
+    "matrix/representatives": [255] * 13,
+    "matrix/representatives_offsets": [0, 12, 10, 13],
+    "vocabulary/terms": [255] * 11,
+    "vocabulary/term_offsets": [0, 10, 8, 11],
+    "vocabulary/term_order": [0, 1, 2],
+    "vocabulary/forms": [255] * 14,
+    "vocabulary/form_offsets": [0, 14, 10, 14],
+    "vocabulary/form_bounds": [0, 3, 1, 3],
+}
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_damage_of_large_arrays_is_found_by_the_check(large, name):
+    TermSimilarityMatrix.load(large, verify=True)
+    file = large / f"{name}.npy"
+    whole = np.load(file)
+    changed = np.resize(np.array(IMPOSSIBLE[name], np.float64), whole.shape).astype(whole.dtype)
+    if name.endswith(("indptr", "offsets", "bounds")):
+        changed[-1] = whole[-1]  # both ends are looked at on opening
+    np.save(file, changed)
+    opened = TermSimilarityMatrix.load(large)
+    with pytest.raises(CorruptIndexError):
+        opened.check()
+    with pytest.raises(CorruptIndexError, match="has changed since it was written"):
+        TermSimilarityMatrix.load(large, verify=True)
+
+
+@pytest.mark.parametrize("change", [all_ones, random, first_byte])
+def test_damaged_terms_of_a_large_matrix_give_errors_of_ours_or_answers(large, change):
+    for file in sorted([*large.rglob("vocabulary/*.npy"), *large.rglob("repr*.npy")]):
+        whole = file.read_bytes()
+        content = bytearray(whole)
+        change(content, 128)
+        file.write_bytes(content)
+        with contextlib.suppress(SoftCosineError):
+            S = TermSimilarityMatrix.load(large)
+            for ask in (
+                lambda S: [S.vocabulary.get(term) for term in ("tea", "tire", "tyre", "x")],
+                lambda S: S.vocabulary.extended(["tee"], forms=[[]]).ranks(),
+                lambda S: [S.representative(i) for i in range(3)],
+                lambda S: [S.vocabulary.forms_of(i) for i in range(3)],
+                lambda S: (S.representatives, S.vocabulary.forms),
+                lambda S: S.neighbors("tea"),
+                lambda S: S.check(),
+            ):
+                with contextlib.suppress(SoftCosineError):
+                    ask(S)
+        file.write_bytes(whole)
