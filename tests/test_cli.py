@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from softcosine import __version__
-from softcosine.cli import showing
+from softcosine.cli import progress, showing
 from softcosine.cli.app import main
 
 TEXTS = {
@@ -151,7 +151,9 @@ def test_text_is_never_read_as_markup(run, folder):
 
 def test_search_as_json_has_documented_keys(run, folder):
     record = json.loads(run("search", folder, "wheel", "xyzzyx", "--json", "--explain", "-k", 1))
-    assert set(record) == {"query", "ranking", "seconds", "outside", "unknown", "hits"}
+    assert set(record) == {
+        "query", "ranking", "seconds", "outside", "unknown", "left_out", "offset", "hits",
+    }  # fmt: skip
     assert record["query"] == "wheel xyzzyx"
     assert record["outside"] == ["wheel"]
     assert record["unknown"] == ["xyzzyx"]
@@ -321,13 +323,13 @@ def test_sizes_are_readable(n_bytes, shown):
 
 
 def test_progress_shows_on_a_terminal_only(monkeypatch, capsys):
-    monkeypatch.setattr(showing, "_SLOW", 0.0)
-    with showing.Reporter() as report:
+    monkeypatch.setattr(progress, "_SLOW", 0.0)
+    with progress.Reporter() as report:
         report.announce("wait")
         report("reading", 1, 2)
     assert capsys.readouterr().err == ""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    with showing.Reporter() as report:
+    with progress.Reporter() as report:
         report.announce("wait")
         report("reading", 1, 2)
         report("writing", 0, None)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from softcosine.cli.conditions import Conditions
 from softcosine.errors import InvalidInputError, UnknownTermError
 
 if TYPE_CHECKING:
@@ -48,36 +49,77 @@ def search(
         typer.Argument(metavar="WORDS", help="The query; - reads one from each line of stdin."),
     ],
     k: Limit = 10,
+    offset: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="N", help="Pass over the N best."),
+    ] = None,
+    page: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="The Nth page of -k answers.")
+    ] = None,
     min_score: MinScore = 0.0,
+    where: Conditions = None,
+    exact_first: Annotated[
+        bool,
+        typer.Option("--exact-first", help="Documents with every word of the query come first."),
+    ] = False,
+    syntax: Annotated[
+        bool,
+        typer.Option("--syntax/--no-syntax", help='Whether + - " and ^ mean something.'),
+    ] = True,
+    max_terms: Annotated[
+        int,
+        typer.Option(
+            min=0, metavar="N", help="Only the N weightiest words of the query count; 0 for all."
+        ),
+    ] = 512,
     explain: Explained = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Say how the answer was found, and why so.")
+    ] = False,
     ranking: RankingName = None,
     as_json: Json = False,
 ) -> None:
     """Find the documents that are most like some words.
 
       softcosine search faq.index "bicycle tire repair" -k 5 --explain
+      softcosine search faq.index '+tyre -car "flat tyre" repair^2' --page 2
+      softcosine search faq.index "tire repair" --where lang=en --where 'year>=2020'
       softcosine search faq.index "bicycle tire repair" --json | jq -r '.hits[].id'
       softcosine search faq.index - --json < queries.txt > answers.jsonl
+
+    In the query, +word must be there itself, -word must not, "some words" must stand there one
+    after the other, and word^2 counts twice; quote the whole, or the shell takes the marks.
 
     Words of the query are bold in the answers, similar words underlined. A score of soft BM25 is 0
     where no word is like another, has no upper bound, and compares documents for one query only; a
     soft cosine goes from 0 to 1, for the same words. Each answer says which it is.
 
-    JSON: query, ranking, seconds, outside (words in no document), unknown (words left out), and
-    hits of rank, id, score, text, metadata, snippet {text, marks}, with --explain also parts of
-    query_word, document_word, similarity and contribution, which sum to the score.
+    JSON: query, ranking, seconds, outside (words in no document), unknown and left_out (words that
+    did not count), offset, with --plan also plan {method, reason}, and hits of rank, id, score,
+    text, metadata, snippet {text, marks}, with --explain also parts of query_word, document_word,
+    similarity and contribution, which sum to the score.
     """
+    from softcosine.cli.conditions import read_where
+    from softcosine.index.answers import Asked, explained
+
+    if offset is not None and page is not None:
+        raise InvalidInputError("--offset and --page exclude each other; give one of them.")
+    passed = (page - 1) * k if page is not None else offset or 0
+    only, most = read_where(where), max_terms or None
     opened = _open(index)
     for number, query in enumerate(_queries(words)):
+        ask = partial(
+            opened.search, query, k=k, offset=passed, min_score=min_score, where=only,
+            exact_first=exact_first, ranking=ranking, syntax=syntax, max_terms=most,
+        )  # fmt: skip
         if number == 0:
-            opened.search(query, k=k, ranking=ranking)  # loads compiled code, which is not timed
+            ask()  # loads compiled code, which is not timed
+        asked = Asked(ranking=ranking, syntax=syntax, max_terms=most)
+        why = partial(explained, opened.snapshot, query, asked=asked)
         _answer(
-            opened,
-            partial(opened.search, query, k=k, min_score=min_score, ranking=ranking),
-            partial(opened.explain, query, ranking=ranking),
-            explain,
-            as_json,
-        )
+            opened, ask, why, explain=explain, plan=plan, as_json=as_json, where=only,
+            syntax=syntax,
+        )  # fmt: skip
 
 
 def similar(
@@ -85,6 +127,7 @@ def similar(
     id: Annotated[str, typer.Argument(metavar="ID", help="Id of a document.")],
     k: Limit = 10,
     min_score: MinScore = 0.0,
+    where: Conditions = None,
     explain: Explained = False,
     ranking: Annotated[
         str, typer.Option("--ranking", help="See 'search'; the index's own counts here not.")
@@ -94,19 +137,19 @@ def similar(
     """Find the documents that are most like one of the index.
 
       softcosine similar faq.index faq-17 --min 0.5 --explain
+      softcosine similar faq.index faq-17 --where lang=en
 
     The score is the soft cosine: from 0, no word is like another, to 1, for equal texts.
     JSON as for 'search'.
     """
+    from softcosine.cli.conditions import read_where
+
+    only = read_where(where)
     opened = _open(index)
-    opened.similar(id, k=k, ranking=ranking)  # loads compiled code, which is not timed
-    _answer(
-        opened,
-        partial(opened.similar, id, k=k, min_score=min_score, ranking=ranking),
-        partial(opened.explain_similar, id, ranking=ranking),
-        explain,
-        as_json,
-    )
+    ask = partial(opened.similar, id, k=k, min_score=min_score, where=only, ranking=ranking)
+    ask()  # loads compiled code, which is not timed
+    why = partial(opened.explain_similar, id, ranking=ranking)
+    _answer(opened, ask, why, explain=explain, as_json=as_json, where=only)
 
 
 def explain(
@@ -184,8 +227,12 @@ def _answer(
     opened: SoftIndex,
     ask: Callable[[], Hits],
     why: Callable[[str], Explanation],
+    *,
     explain: bool,
     as_json: bool,
+    where: dict[str, Any] | None,
+    plan: bool = False,
+    syntax: bool = True,
 ) -> None:
     from softcosine.cli.showing import hits_record, print_json, show_hits
 
@@ -194,19 +241,34 @@ def _answer(
     seconds = time.perf_counter() - started
     explanations = [why(hit.id) for hit in hits] if explain else []
     if as_json:
-        print_json(hits_record(hits, seconds, explanations))
-    else:
-        show_hits(hits, len(opened), seconds, explanations, note=_note(opened, hits))
+        print_json(hits_record(hits, seconds, explanations, plan=plan))
+        return
+    note = _note(opened, hits, where, syntax=syntax)
+    show_hits(hits, len(opened), seconds, explanations, note=note, plan=plan)
 
 
-def _note(opened: SoftIndex, hits: Hits) -> str:
+def _note(opened: SoftIndex, hits: Hits, where: dict[str, Any] | None, *, syntax: bool) -> str:
     """Say why nothing could be found, if nothing was asked."""
-    if len(hits) or hits.outside or hits.unknown or hits.query.startswith("like "):
+    from softcosine.cli.conditions import compares_numbers
+    from softcosine.index.syntax import parse_syntax
+
+    if len(hits):
+        return ""
+    if hits.offset:
+        return f"There are no more than {hits.offset:,} answers."
+    if compares_numbers(where):
+        return (
+            "A number in --where is compared with numbers; what CSV and TSV files hold is text, "
+            "as in 'year>=\"2020\"'."
+        )
+    if hits.outside or hits.unknown or hits.query.startswith("like "):
         return ""
     if not opened.analyzer.words(hits.query):
         return "The query holds no word."
     if not opened.analyzer.terms(hits.query):
         return "The query holds stop words only."
+    if syntax and all(one.kind == "must_not" for one in parse_syntax(hits.query).clauses):
+        return "The query says only what must not be there; say what is looked for."
     return ""
 
 

@@ -65,7 +65,8 @@ def demo(
     JSON: unicode, symbols, index, built_seconds, and answers of query, seconds, outside, unknown,
     hits and plain; a hit is rank, character, code_point, name and score, with parts as in 'search'.
     """
-    from softcosine.cli.showing import Reporter, console, print_json
+    from softcosine.cli.progress import Reporter
+    from softcosine.cli.showing import console, print_json
     from softcosine.cli.symbols import open_symbols
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 

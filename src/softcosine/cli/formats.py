@@ -18,7 +18,16 @@ from typing import Any, BinaryIO
 
 from softcosine.errors import InvalidInputError, MalformedFileError
 
-__all__ = ["FORMATS", "STANDARD_INPUT", "Record", "Text", "format_of", "opened", "read_records"]
+__all__ = [
+    "FORMATS",
+    "STANDARD_INPUT",
+    "Record",
+    "Text",
+    "format_of",
+    "opened",
+    "parsed_json",
+    "read_records",
+]
 
 STANDARD_INPUT = "-"
 
@@ -242,7 +251,7 @@ def _json_lines(text: Text) -> Iterator[Record]:
         if not line.strip():
             continue
         try:
-            values = _parsed(line)
+            values = parsed_json(line)
         except (ValueError, RecursionError) as error:
             raise text.error(
                 f"this is no JSON ({error}); every line must be one object, such as "
@@ -254,7 +263,7 @@ def _json_lines(text: Text) -> Iterator[Record]:
 
 def _json(text: Text) -> Iterator[Record]:
     try:
-        values = _parsed("".join(line for _, line in text.lines()))
+        values = parsed_json("".join(line for _, line in text.lines()))
     except (ValueError, RecursionError) as error:
         if isinstance(error, MalformedFileError):
             raise
@@ -268,7 +277,8 @@ def _json(text: Text) -> Iterator[Record]:
         yield Record(_checked_object(value, text, None, f"item {number} is "), text.path)
 
 
-def _parsed(line: str) -> Any:
+def parsed_json(line: str) -> Any:
+    """Return what JSON says; ValueError if it is none, or holds a number that JSON has not."""
     return json.loads(line, parse_constant=_no_number, parse_float=_finite)
 
 

@@ -22,8 +22,8 @@ from softcosine.cli.options import (
 from softcosine.errors import AlreadyExistsError, InvalidInputError
 
 if TYPE_CHECKING:
+    from softcosine.cli.progress import Reporter
     from softcosine.cli.reading import ReadDocuments
-    from softcosine.cli.showing import Reporter
     from softcosine.sources.constraints.decision_list import Decisions
 
 __all__ = ["index"]
@@ -123,8 +123,8 @@ def index(
             f"--max-neighbors was settled when {similarity} was built; leave it out."
         )
 
+    from softcosine.cli.progress import Reporter
     from softcosine.cli.reading import Fields, read_documents
-    from softcosine.cli.showing import Reporter
 
     started = time.perf_counter()
     with Reporter() as report:

@@ -39,7 +39,8 @@ def verify(index: Index, as_json: Json = False) -> None:
 
     JSON: index, files, bytes, seconds. A file that has changed ends the command with exit code 1.
     """
-    from softcosine.cli.showing import Reporter, console, duration, print_json, size
+    from softcosine.cli.progress import Reporter
+    from softcosine.cli.showing import console, duration, print_json, size
     from softcosine.index.store import Store
     from softcosine.index.stored import read_snapshot
 

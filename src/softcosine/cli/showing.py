@@ -1,19 +1,16 @@
-"""What commands print: tables for people, JSON for machines, progress on standard error."""
+"""What commands print: tables for people, JSON for machines; see `progress` for the rest."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-import time
 from collections.abc import Iterable, Sequence
 from functools import cache
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
-    from rich.progress import Progress, TaskID
     from rich.table import Table
     from rich.text import Text
 
@@ -23,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RANKINGS",
-    "Reporter",
     "console",
     "duration",
     "explanation_record",
@@ -50,9 +46,9 @@ RANKINGS = {
 }
 _EXACT, _NEAR = "bold", "underline"
 _SHOWN_PARTS = 4
+_SHOWN_WORDS = 8
 _UNFOLDED = 1_000_000  # columns
 _NARROWEST = 30
-_SLOW = 0.6  # seconds of work before progress is shown
 
 
 @cache
@@ -126,17 +122,23 @@ def size(n_bytes: int) -> str:
     return f"{amount:.1f} TB"
 
 
-def hits_record(hits: Hits, seconds: float, explanations: Sequence[Explanation]) -> dict[str, Any]:
+def hits_record(
+    hits: Hits, seconds: float, explanations: Sequence[Explanation], *, plan: bool = False
+) -> dict[str, Any]:
     """Return the answer to a query as ``--json`` prints it."""
+    told = {"plan": {"method": hits.plan.method, "reason": hits.plan.reason}} if plan else {}
     return {
         "query": hits.query,
         "ranking": hits.ranking,
         "seconds": seconds,
         "outside": list(hits.outside),
         "unknown": list(hits.unknown),
+        "left_out": list(hits.left_out),
+        "offset": hits.offset,
+        **told,
         "hits": [
-            hit_record(rank, hit, explanations[rank - 1] if explanations else None)
-            for rank, hit in enumerate(hits, 1)
+            hit_record(hits.offset + place + 1, hit, explanations[place] if explanations else None)
+            for place, hit in enumerate(hits)
         ],
     }
 
@@ -187,6 +189,7 @@ def show_hits(
     explanations: Sequence[Explanation],
     *,
     note: str = "",
+    plan: bool = False,
 ) -> None:
     """Print documents with their rank, score, id and passage, and what became of the query."""
     from rich.padding import Padding
@@ -199,10 +202,11 @@ def show_hits(
     folded = 24 if out.is_terminal else None
     table.add_column(style="green", max_width=folded, overflow="fold")
     table.add_column(overflow="fold")
-    for rank, hit in enumerate(hits, 1):
-        table.add_row(str(rank), score_shown(hit.score), printable(hit.id), marked(hit.snippet))
+    for place, hit in enumerate(hits):
+        rank = str(hits.offset + place + 1)
+        table.add_row(rank, score_shown(hit.score), printable(hit.id), marked(hit.snippet))
         if explanations:
-            pairs = _Unbroken(pairs_shown(explanations[rank - 1].parts), "dim")
+            pairs = _Unbroken(pairs_shown(explanations[place].parts), "dim")
             table.add_row("", "", "", pairs)
     if len(hits):
         print_table(table)
@@ -215,6 +219,8 @@ def show_hits(
         f"score: {RANKINGS.get(hits.ranking, hits.ranking)}.",
         style="dim",
     )
+    if plan:
+        out.print(f"Plan: {hits.plan.method} ({hits.plan.reason}).", style="dim")
 
 
 def _notes(hits: Hits) -> Iterable[str]:
@@ -223,6 +229,11 @@ def _notes(hits: Hits) -> Iterable[str]:
         yield f"In no document, so searched by similar words: {words}."
     if hits.unknown:
         yield f"Unknown, so left out: {', '.join(map(printable, hits.unknown))}."
+    if hits.left_out:
+        words = ", ".join(map(printable, hits.left_out[:_SHOWN_WORDS]))
+        more = len(hits.left_out) - _SHOWN_WORDS
+        words += f" and {more:,} more" if more > 0 else ""
+        yield f"The query is long, and these weigh least, so they did not count: {words}."
 
 
 def marked(passage: Snippet) -> Text:
@@ -332,67 +343,3 @@ def show_neighbors(record: dict[str, Any], told: Sequence[str], forbidden: Seque
         out.print("  no indexed word is similar to it")
     for line in forbidden:
         out.print(f"  {printable(line)}", style="dim")
-
-
-class Reporter:
-    """Shows the progress of long work on standard error, if that is a terminal.
-
-    Call it with what is being done, how far it is, and out of how many or None. Nothing is shown
-    in the first moments, and nothing stays afterwards.
-    """
-
-    def __init__(self) -> None:
-        self._started = time.monotonic()
-        self._progress: Progress | None = None
-        self._tasks: dict[str, TaskID] = {}
-        self._terminal = sys.stderr.isatty()
-        self._announcement = ""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._progress is not None:
-            self._progress.stop()
-
-    def announce(self, message: str) -> None:
-        """Have a line printed before the first progress, if there is any."""
-        self._announcement = message
-
-    def __call__(self, what: str, done: int, total: int | None) -> None:
-        """Tell how far the work is."""
-        if self._announcement:
-            if self._terminal:
-                console(stderr=True).print(self._announcement, style="dim")
-            self._announcement = ""
-        if not self._terminal or time.monotonic() - self._started < _SLOW:
-            return
-        if self._progress is None:
-            self._progress = _progress_bars()
-            self._progress.start()
-        if what not in self._tasks:
-            for task in self._tasks.values():
-                self._progress.remove_task(task)
-            self._tasks = {what: self._progress.add_task(what, total=total, far="")}
-        far = f"{done:,}" if total is None else f"{done:,} of {total:,}"
-        self._progress.update(
-            self._tasks[what], completed=done, total=total, far=far if done else ""
-        )
-
-
-def _progress_bars() -> Progress:
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[far]}", style="green"),
-        TimeElapsedColumn(),
-        console=console(stderr=True),
-        transient=True,
-    )

@@ -157,7 +157,7 @@ def build(
     """
     from softcosine.cli.building import Plan, built_matrix
     from softcosine.cli.matrices import show_built
-    from softcosine.cli.showing import Reporter
+    from softcosine.cli.progress import Reporter
 
     if output is None:
         raise InvalidInputError("--output is missing: name the folder to write by -o MATRIX.")

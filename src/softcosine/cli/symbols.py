@@ -17,7 +17,7 @@ from softcosine.errors import AlreadyExistsError, SoftCosineError
 from softcosine.version import __version__
 
 if TYPE_CHECKING:
-    from softcosine.cli.showing import Reporter
+    from softcosine.cli.progress import Reporter
     from softcosine.index.soft_index import SoftIndex
 
 __all__ = ["OpenedSymbols", "Symbol", "data_folder", "index_symbols", "open_symbols", "symbols"]

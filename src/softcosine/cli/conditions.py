@@ -1,0 +1,109 @@
+"""What ``--where`` means: a filter in JSON, or a comparison such as ``year>=2020``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from softcosine.cli.formats import parsed_json
+from softcosine.errors import InvalidInputError
+
+__all__ = ["Conditions", "compares_numbers", "read_where"]
+
+Conditions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where",
+        metavar="FILTER",
+        help="Only documents whose metadata are so: lang=en, 'year>=2020', or JSON; repeatable, "
+        "all must hold.",
+    ),
+]
+
+_COMPARISON = re.compile(r"\s*(?P<key>[^=<>!\s](?:[^=<>!]*[^=<>!\s])?)\s*"
+                         r"(?P<sign>!=|==|<=|>=|=|<|>)(?P<value>.*)", re.DOTALL)  # fmt: skip
+# What these join stands behind them in a filter; a backslash makes them keys like others.
+_JOINTS = ("all", "any", "not")
+_EQUAL = {"=": "in", "==": "in", "!=": "not in"}
+
+
+def read_where(given: Sequence[str] | None) -> dict[str, Any] | None:
+    """Read the filters of a command line.
+
+    In a comparison, what reads as JSON is meant as that: 2020 is a number, true a boolean. Where it
+    is to be equal, text that looks the same is too, since text formats hold nothing else.
+
+    Parameters
+    ----------
+    given : sequence of str, or None
+        All must hold.
+
+    Returns
+    -------
+    dict or None
+        As ``where=`` of `SoftIndex.search` takes it; None for no filter.
+
+    Raises
+    ------
+    InvalidInputError
+        If one is neither JSON nor a comparison.
+    """
+    read = [_json(one) if one.lstrip().startswith("{") else _comparison(one) for one in given or ()]
+    if not read:
+        return None
+    return read[0] if len(read) == 1 else {"all": read}
+
+
+def compares_numbers(where: Any) -> bool:
+    """Whether some comparison in a filter asks for the order of numbers, which no text has."""
+    if isinstance(where, list):
+        return any(map(compares_numbers, where))
+    if not isinstance(where, dict):
+        return False
+    return any(
+        compares_numbers(value)
+        or (name in ("<", "<=", ">", ">=") and isinstance(value, int | float))
+        for name, value in where.items()
+    )
+
+
+def _json(given: str) -> dict[str, Any]:
+    try:
+        value = parsed_json(given)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInputError(
+            f"--where {_shown(given)} begins like JSON and is none ({error}); write it as "
+            '\'{"lang": "en", "year": {">=": 2020}}\', or compare: lang=en.'
+        ) from error
+    assert isinstance(value, dict), "what begins with { is an object"
+    return value
+
+
+def _comparison(given: str) -> dict[str, Any]:
+    found = _COMPARISON.fullmatch(given)
+    if found is None:
+        raise InvalidInputError(
+            f"--where {_shown(given)} is no filter; write KEY=VALUE, such as lang=en, or "
+            "'year>=2020' (also !=, <, <=, >), or JSON, such as "
+            '\'{"lang": {"in": ["en", "de"]}}\'.'
+        )
+    key, sign, text = found["key"], found["sign"], found["value"].strip()
+    key = f"\\{key}" if key in _JOINTS else key
+    value = _value(text)
+    if sign not in _EQUAL:
+        return {key: {sign: value}}
+    return {key: {_EQUAL[sign]: [value] if isinstance(value, str) else [value, text]}}
+
+
+def _value(text: str) -> Any:
+    try:
+        return parsed_json(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _shown(given: str) -> str:
+    return repr(given if len(given) <= 80 else f"{given[:79]}…")

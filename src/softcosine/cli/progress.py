@@ -1,0 +1,81 @@
+"""How far long work is, on standard error."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from softcosine.cli.showing import console
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+__all__ = ["Reporter"]
+
+_SLOW = 0.6  # seconds of work before progress is shown
+
+
+class Reporter:
+    """Shows the progress of long work on standard error, if that is a terminal.
+
+    Call it with what is being done, how far it is, and out of how many or None. Nothing is shown
+    in the first moments, and nothing stays afterwards.
+    """
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self._progress: Progress | None = None
+        self._tasks: dict[str, TaskID] = {}
+        self._terminal = sys.stderr.isatty()
+        self._announcement = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def announce(self, message: str) -> None:
+        """Have a line printed before the first progress, if there is any."""
+        self._announcement = message
+
+    def __call__(self, what: str, done: int, total: int | None) -> None:
+        """Tell how far the work is."""
+        if self._announcement:
+            if self._terminal:
+                console(stderr=True).print(self._announcement, style="dim")
+            self._announcement = ""
+        if not self._terminal or time.monotonic() - self._started < _SLOW:
+            return
+        if self._progress is None:
+            self._progress = _progress_bars()
+            self._progress.start()
+        if what not in self._tasks:
+            for task in self._tasks.values():
+                self._progress.remove_task(task)
+            self._tasks = {what: self._progress.add_task(what, total=total, far="")}
+        far = f"{done:,}" if total is None else f"{done:,} of {total:,}"
+        self._progress.update(
+            self._tasks[what], completed=done, total=total, far=far if done else ""
+        )
+
+
+def _progress_bars() -> Progress:
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[far]}", style="green"),
+        TimeElapsedColumn(),
+        console=console(stderr=True),
+        transient=True,
+    )

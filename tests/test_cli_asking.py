@@ -1,0 +1,153 @@
+"""``softcosine search`` and ``similar``: filters, pages, the query language, long queries."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from softcosine.cli.conditions import compares_numbers, read_where
+from softcosine.errors import InvalidInputError
+from softcosine.index.filters import Where
+from softcosine.index.soft_index import SoftIndex
+
+DOCUMENTS = {
+    "bike": ("A flat tyre of a bicycle", {"lang": "en", "year": 2019, "tags": ["road"]}),
+    "tea": ("The tea is getting cold", {"lang": "en", "year": 2021, "any": 3}),
+    "car": ("Repair of cars and of a flat tyre", {"lang": "de", "year": "2021"}),
+    "bike2": ("Bicycle tyres for sale, a flat to let", {"lang": "en", "year": 2023}),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("asking") / "a.index"
+    texts, metadata = zip(*DOCUMENTS.values(), strict=True)
+    SoftIndex.from_texts(texts, ids=DOCUMENTS, metadata=metadata).save(path)
+    return path
+
+
+def found(run, *arguments):
+    return [hit["id"] for hit in json.loads(run(*arguments, "--json"))["hits"]]
+
+
+@pytest.mark.parametrize(
+    ("where", "ids"),
+    [
+        (["lang=de"], {"car"}),
+        (["lang == en", "year>=2021"], {"tea", "bike2"}),
+        (["year=2021"], {"tea", "car"}),  # also where it is text, as in CSV files
+        (["year!=2021"], {"bike", "bike2"}),
+        (['year="2021"'], {"car"}),
+        (['year>"2020"'], {"car"}),
+        (["year<2021"], {"bike"}),
+        (['tags=["road"]'], {"bike"}),
+        (['{"tags": {"contains": "road"}}'], {"bike"}),
+        (['{"any": [{"lang": "de"}, {"year": 2019}]}', "lang=en"], {"bike"}),
+        (["any=3"], {"tea"}),
+        (["lang="], set()),
+    ],
+)
+def test_filters_are_json_or_comparisons_that_all_must_hold(run, folder, where, ids):
+    given = [argument for one in where for argument in ("--where", one)]
+    assert set(found(run, "search", folder, "tyre bicycle tea", *given)) == ids
+
+
+def test_a_filter_holds_for_similar_documents_too(run, folder):
+    assert found(run, "similar", folder, "bike", "--where", "lang=de") == ["car"]
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("lang", "--where 'lang' is no filter; write KEY=VALUE"),
+        ("=en", "is no filter"),
+        ('{"lang": en}', "begins like JSON and is none"),
+        ('{"lang": {"like": "e"}}', "operators are =="),
+        ("year>true", "it needs a number or a string"),
+        ("all~3", "is no filter"),
+        ("x" * 300, "is no filter"),
+    ],
+)
+def test_a_filter_that_is_none_says_how_to_write_one(run, folder, where, message):
+    shown = run("search", folder, "tea", "--where", where, code=2)
+    assert message in shown
+    assert shown.count("\n") == 1
+
+
+def test_numbers_that_json_lacks_are_text():
+    assert Where.parse(read_where(["x=NaN"])).matches({"x": "NaN"})  # type: ignore[arg-type]
+    assert read_where(["x<1e999"]) == {"x": {"<": "1e999"}}
+    with pytest.raises(InvalidInputError, match="no JSON number"):
+        read_where(['{"x": NaN}'])
+
+
+def test_without_filters_there_is_none():
+    assert read_where(None) is None
+    assert read_where([]) is None
+    assert not compares_numbers(None)
+
+
+def test_finding_nothing_says_that_numbers_compare_with_numbers(run, folder):
+    shown = run("search", folder, "tea", "--where", "year>2030")
+    assert "compared with numbers; what CSV and TSV files hold is text" in " ".join(shown.split())
+    assert "compared with numbers" not in run("search", folder, "tea", "--where", "lang=fr")
+
+
+def test_marks_in_a_query_demand_exclude_quote_and_weigh(run, folder):
+    assert set(found(run, "search", folder, "+tyre -car bicycle")) == {"bike", "bike2"}
+    assert set(found(run, "search", folder, '"flat tyre"')) == {"bike", "car"}
+    assert found(run, "search", folder, "tyre^0.01 tea^9")[0] == "tea"
+    assert "'tea^0' is 0" in run("search", folder, "tea^0", code=2)
+
+
+def test_without_syntax_marks_mean_nothing(run, folder):
+    plain = json.loads(run("search", folder, "tyre car bicycle", "--json", "--explain"))
+    marked = json.loads(
+        run("search", folder, "+tyre -car bicycle", "--no-syntax", "--json", "--explain")
+    )
+    assert plain["hits"] == marked["hits"]
+    for hit in marked["hits"]:
+        total = sum(part["contribution"] for part in hit["parts"])
+        assert total == pytest.approx(hit["score"])
+
+
+def test_a_query_of_exclusions_alone_is_told(run, folder):
+    assert "only what must not be there" in run("search", folder, "--", "-tea")
+    assert "only what must not be" not in run("search", folder, "--no-syntax", "--", "-xyzzyx")
+
+
+def test_exact_answers_come_first_when_asked(run, folder):
+    first = found(run, "search", folder, "tyre bicycle", "--exact-first")
+    assert set(first[:2]) == {"bike", "bike2"}
+
+
+def test_pages_go_on_where_the_last_ended(run, folder):
+    whole = json.loads(run("search", folder, "tyre tea", "--json"))["hits"]
+    for given in (["--page", 2], ["--offset", 2]):
+        record = json.loads(run("search", folder, "tyre tea", "-k", 2, *given, "--json"))
+        assert record["offset"] == 2
+        assert record["hits"] == whole[2:4]
+    assert [hit["rank"] for hit in whole[2:4]] == [3, 4]
+    lines = run("search", folder, "tyre tea", "-k", 1, "--page", 2).splitlines()
+    assert lines[0].split()[0] == "2"
+    beyond = run("search", folder, "tyre tea", "--page", 9)
+    assert "There are no more than 80 answers." in beyond
+    assert "exclude each other" in run("search", folder, "tea", "--page", 2, "--offset", 1, code=2)
+
+
+def test_words_of_a_long_query_that_did_not_count_are_told(run, folder):
+    query = "tyre bicycle tea"
+    record = json.loads(run("search", folder, query, "--max-terms", 1, "--json"))
+    assert len(record["left_out"]) == 2
+    shown = " ".join(run("search", folder, query, "--max-terms", 1, "-e").split())
+    assert f"so they did not count: {', '.join(record['left_out'])}." in shown
+    assert not json.loads(run("search", folder, query, "--max-terms", 0, "--json"))["left_out"]
+
+
+def test_the_plan_of_a_search_is_told_when_asked(run, folder):
+    assert "Plan: terms (a single query" in run("search", folder, "tea", "--plan")
+    plan = json.loads(run("search", folder, "tea", "--plan", "--json"))["plan"]
+    assert plan["method"] == "terms"
+    assert plan["reason"]
