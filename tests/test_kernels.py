@@ -20,9 +20,10 @@ from softcosine.kernels.documents import (
     REALS,
     SATURATED,
     rank_candidates,
+    score_documents,
     soft_norms_squared,
 )
-from softcosine.kernels.search import clear, expand, find_candidates
+from softcosine.kernels.search import expand_queries, find_candidates
 from softcosine.text.weighting import Weighting
 from toys import similarity_matrix, statistics_of
 
@@ -119,11 +120,27 @@ def test_candidates_rank_by_score_then_number(drawn, expansion, minimum, exclusi
     expansion = np.array(expansion[: segment.n_terms])
     factors = np.where(np.arange(segment.n_docs) % 3 == 2, 0.0, 0.5)
     candidates = np.arange(segment.n_docs, dtype=np.uint32)[::2].copy()
-    documents, scores = np.empty(k, np.uint32), np.empty(k)
-    n = rank_candidates(
-        *forward(segment, ranking), factors, expansion, 2.0, candidates, candidates.shape[0],
-        minimum, exclusive, documents, scores,
+    terms = np.flatnonzero(expansion).astype(np.int32)
+    # The same query before and after one without candidates.
+    starts, places = np.array([0, 1, 1, 2]) * len(candidates), np.array([0, k, k, 2 * k])
+    every, numbers = np.empty((2, k)), np.empty((2, k), np.uint32)
+    n_ranked, scratch = np.full(3, -1), np.zeros(segment.n_terms)
+    rank_candidates(
+        *forward(segment, ranking), factors, np.array([0, 1, 2, 3]) * len(terms),
+        np.tile(terms, 3), np.tile(expansion[terms], 3), np.full(3, 2.0), starts,
+        np.tile(candidates, 2), minimum, exclusive, scratch, 0, 3, places, n_ranked,
+        numbers.ravel(), every.ravel(),
     )  # fmt: skip
+    assert not scratch.any()
+    n = n_ranked[0]
+    assert n_ranked.tolist() == [n, 0, n]
+    assert every[0, :n].tolist() == every[1, :n].tolist()
+    documents, scores = numbers[0], every[0]
+    again = np.empty(n)
+    score_documents(
+        *forward(segment, ranking), factors, expansion, 2.0, documents[:n].copy(), again
+    )
+    assert again.tolist() == scores[:n].tolist()
     exact = []
     for d in range(segment.n_docs):  # the canonical order: ascending terms
         total = 0.0
@@ -145,46 +162,83 @@ def expansions(draw):
     return S, x, extra, draw(own.term_weights(n))
 
 
+def expanded(queries, S, weights):
+    """Expand queries of (x, what outside words add); scratch arrays must come back clean."""
+    n = len(weights)
+    terms = [np.flatnonzero(x).astype(np.int32) for x, _ in queries]
+    extras = [np.nonzero(extra) for _, extra in queries]
+    flat = [np.cumsum([0, *map(len, parts)]) for parts in (terms, [rows for rows, _ in extras])]
+    room = n * len(queries)
+    expansion, seen = np.zeros(n), np.zeros(n, np.uint8)
+    facts, pointers = np.empty((len(queries), 6)), np.empty(len(queries) + 1, np.int64)
+    reached, values = np.empty(room, np.int32), np.empty(room)
+    expand_queries(
+        flat[0], np.concatenate(terms), np.concatenate([x[x != 0] for x, _ in queries]),
+        *similarity_matrix(S).arrays, flat[1],
+        np.concatenate([columns for _, columns in extras]).astype(np.int32),
+        np.concatenate([extra[extra != 0] for _, extra in queries]), weights,
+        expansion, seen, np.empty(n + 1, np.int32), facts, pointers, reached, values,
+    )  # fmt: skip
+    assert not expansion.any()
+    assert not seen.any()
+    return facts, pointers, reached, values
+
+
 @given(expansions())
 def test_expansion_is_a_product_of_matrices(drawn):
     S, x, extra, weights = drawn
     n = len(x)
-    terms = np.flatnonzero(x).astype(np.int32)
-    rows, extra_terms = np.nonzero(extra)
-    expansion, seen = np.zeros(n), np.zeros(n, np.uint8)
-    touched, facts = np.empty(n + 1, np.int32), np.empty(6)
-    reached = expand(
-        terms, x[terms], *similarity_matrix(S).arrays, extra_terms.astype(np.int32),
-        extra[rows, extra_terms], weights, expansion, seen, touched, facts,
-    )  # fmt: skip
-    plain = S.T @ x + extra.sum(axis=0)
-    expected = weights * plain
-    np.testing.assert_allclose(expansion, expected, atol=1e-12)
-    support = (S[terms] != 0).any(axis=0) | (extra != 0).any(axis=0)
-    assert sorted(touched[:reached]) == np.flatnonzero(support).tolist()
-    np.testing.assert_array_equal(seen, support)
-    sizes = np.abs(expansion)
-    assert facts[0] == sizes.max(initial=0)
-    assert facts[1] == (sizes[sizes > 0].min() if sizes.any() else np.inf)
-    assert facts[2] == np.count_nonzero(expansion < 0)
-    # What outside words add to the norm is not counted here.
-    assert facts[3] == pytest.approx(x @ S @ x, abs=1e-12)
-    assert facts[4] == pytest.approx(plain @ plain, abs=1e-12)
-    assert facts[5] == 0
-    clear(touched, reached, expansion, seen)
-    assert not expansion.any()
-    assert not seen.any()
+    queries = [(x, extra), (np.zeros(n), np.zeros((2, n))), (x[::-1].copy(), extra)]
+    every, pointers, reached, values = expanded(queries, S, weights)
+    for (query, added), facts, start, stop in zip(
+        queries, every, pointers[:-1], pointers[1:], strict=True
+    ):
+        plain = S.T @ query + added.sum(axis=0)
+        expansion = np.zeros(n)
+        expansion[reached[start:stop]] = values[start:stop]
+        np.testing.assert_allclose(expansion, weights * plain, atol=1e-12)
+        support = (S[query != 0] != 0).any(axis=0) | (added != 0).any(axis=0)
+        assert sorted(reached[start:stop]) == np.flatnonzero(support).tolist()
+        sizes = np.abs(expansion)
+        assert facts[0] == sizes.max(initial=0)
+        assert facts[1] == (sizes[sizes > 0].min() if sizes.any() else np.inf)
+        assert facts[2] == np.count_nonzero(expansion < 0)
+        # What outside words add to the norm is not counted here.
+        assert facts[3] == pytest.approx(query @ S @ query, abs=1e-12)
+        assert facts[4] == pytest.approx(plain @ plain, abs=1e-12)
+        assert facts[5] == 0
 
 
 def test_weights_that_are_no_numbers_are_counted():
-    S = similarity_matrix([[1, -1], [-1, 1]])
-    facts, touched = np.empty(6), np.empty(3, np.int32)
-    expand(
-        np.array([0, 1], np.int32), np.array([1.7e308, 1.7e308]), *S.arrays,
-        np.array([0], np.int32), np.array([np.inf]), np.array([1e10, 1.0]), np.zeros(2),
-        np.zeros(2, np.uint8), touched, facts,
-    )  # fmt: skip
-    assert facts[5] == 1
+    S = np.array([[1.0, -1.0], [-1.0, 1.0]])
+    x, extra = np.array([1.7e308, 1.7e308]), np.array([[np.inf, 0.0]])
+    facts, *_ = expanded([(x, extra)], S, np.array([1e10, 1.0]))
+    assert facts[0, 5] == 1
+
+
+def found_candidates(segment, ranking, terms, weights, scale, factors, floor, k, slack, scores):
+    """Candidates of a query, asked for three times with a query between that is not wanted."""
+    room = max(2 * segment.n_docs - 1, 1)  # not always enough for two
+    candidates = np.full(room, 99, np.uint32)
+    heaps = np.zeros((4, k), np.float32)
+    begin, found = 0, []
+    while begin < 4:
+        starts = np.empty(5, np.int64)
+        end = find_candidates(
+            ranking.kind, np.arange(5) * len(terms), np.tile(terms, 4), np.tile(weights, 4),
+            np.full(4, scale), np.array([1, 0, 1, 1], np.uint8), segment.term_groups,
+            segment.group_starts, ranking.group_weights, segment.documents,
+            segment.posting_weights, ranking.saturation32, *NO_COLUMNS, factors,
+            np.full(4, floor, np.float32), heaps, np.full(4, slack), scores, begin, starts,
+            candidates,
+        )  # fmt: skip
+        assert begin < end <= 4
+        assert starts[begin] == 0
+        found += [candidates[starts[q] : starts[q + 1]].tolist() for q in range(begin, end)]
+        begin = end
+    assert found[1] == []
+    assert found[0] == found[2] == found[3]
+    return np.array(found[0], np.uint32), len(found[0])
 
 
 @given(
@@ -201,13 +255,9 @@ def test_no_document_that_may_be_among_the_best_is_missed(drawn, expansion, floo
     touched = np.flatnonzero(expansion).astype(np.int32)
     factors = ranking.factors32
     scores = np.zeros(segment.n_docs, np.float32)
-    candidates = np.full(segment.n_docs, 99, np.uint32)
-    n = find_candidates(
-        ranking.kind, touched, touched.shape[0], expansion, 3.0, segment.term_groups,
-        segment.group_starts, ranking.group_weights, segment.documents, segment.posting_weights,
-        ranking.saturation32, *NO_COLUMNS, factors, np.float32(floor),
-        np.zeros(k, np.float32), slack, scores, candidates,
-    )  # fmt: skip
+    candidates, n = found_candidates(
+        segment, ranking, touched, expansion[touched], 3.0, factors, floor, k, slack, scores
+    )
     exact = values @ expansion / 3.0
     least = max(sorted(exact, reverse=True)[k - 1], floor)
     found = candidates[:n].tolist()
@@ -217,7 +267,6 @@ def test_no_document_that_may_be_among_the_best_is_missed(drawn, expansion, floo
     assert must <= set(found) <= may
     assert all(exact[d] > 0 for d in found)
     assert not scores.any()
-    assert np.all(candidates[n:] == 99)
 
 
 def test_candidates_are_found_across_blocks_of_the_scan():
@@ -233,12 +282,8 @@ def test_candidates_are_found_across_blocks_of_the_scan():
         (3, [5, 1024, 2047, 2499]),
         (6, [5, 1023, 1024, 2047, 2499]),
     ):
-        candidates = np.empty(n_docs, np.uint32)
-        n = find_candidates(
-            COUNTS, np.zeros(1, np.int32), 1, np.ones(1), 1.0, segment.term_groups,
-            segment.group_starts, ranking.group_weights, segment.documents,
-            segment.posting_weights, ranking.saturation32, *NO_COLUMNS, ranking.factors32,
-            np.float32(0), np.zeros(k, np.float32), 1.0, np.zeros(n_docs, np.float32),
-            candidates,
+        candidates, n = found_candidates(
+            segment, ranking, np.zeros(1, np.int32), np.ones(1), 1.0, ranking.factors32, 0.0, k,
+            1.0, np.zeros(n_docs, np.float32),
         )  # fmt: skip
         assert candidates[:n].tolist() == expected

@@ -20,7 +20,7 @@ from softcosine.index.searcher import Searcher
 from softcosine.index.segment import Segment
 from softcosine.index.values import QueryVector
 from softcosine.text.weighting import Weighting
-from toys import searcher_of, similarity_matrix, statistics_of
+from toys import searcher_of, similarity_matrix, slowly, statistics_of
 
 N_DOCS, N_TERMS = (3000, 60) if JIT else (1100, 20)
 
@@ -40,12 +40,18 @@ def same(left, right):
 
 def both(searcher, query, **settings):
     """The answer of the fast path, compared with that of the slow one; whether it was fast."""
-    with patch.object(Searcher, "_find", autospec=True, side_effect=Searcher._find) as find:
+    chosen, find = [], Searcher._find
+
+    def watched(self, space, expanded, wanted, asked):
+        chosen.append(wanted.all())
+        return find(self, space, expanded, wanted, asked)
+
+    with patch.object(Searcher, "_find", watched):
         fast = searcher.search(query, **settings)
-    with patch.object(Searcher, "_float32_holds", lambda *_: False):
+    with slowly():
         slow = searcher.search(query, **settings)
     assert same(fast, slow)
-    return fast, find.called
+    return fast, all(chosen)
 
 
 def similarities(generator, n):

@@ -11,11 +11,10 @@ from scipy.sparse import csr_array
 from conftest import JIT
 from softcosine.index import columns, panel, plan
 from softcosine.index.columns import frequent_columns, halves
-from softcosine.index.searcher import Searcher
 from softcosine.index.values import QueryVector
 from softcosine.kernels.panel import PANEL
 from softcosine.text.weighting import Weighting
-from toys import searcher_of, similarity_matrix
+from toys import searcher_of, similarity_matrix, slowly
 
 N_DOCS, N_TERMS = (2500, 40) if JIT else (100, 12)
 CASES = [
@@ -62,8 +61,8 @@ def same(left, right):
     )
 
 
-def slowly(searching, query, **settings):
-    with patch.object(Searcher, "_float32_holds", lambda *_: False):
+def searched_slowly(searching, query, **settings):
+    with slowly():
         return searching.search(query, **settings)
 
 
@@ -77,7 +76,7 @@ def test_columns_change_no_bit(ranking, weighting, share):
     for k, bound in ((1, 0.0), (10, 0.0), (10, 0.05), (N_DOCS, -np.inf)):
         for query in queries(6):
             fast = searching.search(query, k=k, min_score=bound)
-            assert same(fast, slowly(searching, query, k=k, min_score=bound))
+            assert same(fast, searched_slowly(searching, query, k=k, min_score=bound))
 
 
 @pytest.mark.parametrize(("ranking", "weighting"), CASES)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from unittest.mock import patch
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -12,6 +14,7 @@ from softcosine.index.rankings import prepare
 from softcosine.index.searcher import Searcher
 from softcosine.index.segment import Segment
 from softcosine.index.statistics import FieldStatistics
+from softcosine.index.workspace import Expansions
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.source import Neighbors, SourceState
 from softcosine.text.vocabulary import Vocabulary
@@ -83,7 +86,7 @@ def searcher_of(X, S, ranking="soft_cosine", weighting=None, *, cuts=(), live=No
     counts = weighting is not None or bool(np.all(X.data == np.rint(X.data)))
     bounds = sorted({0, *cuts, X.shape[0]})
     invert = Segment.from_counts if counts else Segment.from_weights
-    ranges = [range(*pair) for pair in zip(bounds[:-1], bounds[1:], strict=True)]
+    ranges = [range(*pair) for pair in pairwise(bounds)]
     segments = [invert(X[rows.start : rows.stop]) for rows in ranges]
     masks = [None if live is None else np.asarray(live)[rows] for rows in ranges]
     statistics = FieldStatistics.of(segments, X.shape[1], live=masks)
@@ -94,6 +97,11 @@ def searcher_of(X, S, ranking="soft_cosine", weighting=None, *, cuts=(), live=No
         ],
         S,
     )
+
+
+def slowly():
+    """Have every search score all documents in float64."""
+    return patch.object(Expansions, "holding", lambda self, *_: np.zeros(len(self), bool))
 
 
 def statistics_of(segment):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from softcosine.index.columns import Columns, frequent_columns
 from softcosine.index.parts import Part
-from softcosine.index.workspace import Workspace
+from softcosine.index.workspace import Expansions
 from softcosine.kernels.search import add_scores
 
 __all__ = ["FirstStage", "Prepared"]
@@ -40,32 +40,28 @@ class Prepared:
         factors = self.part.ranking.factors32
         return factors if mask is None else np.where(mask, factors, np.float32(0.0))
 
-    def postings(self, space: Workspace, n_touched: int, scale: float) -> tuple[Any, ...]:
-        """Return the arguments by which kernels walk the postings of an expanded query."""
+    @property
+    def postings(self) -> tuple[Any, ...]:
+        """The arguments by which kernels walk the part's postings."""
         ranking, segment, columns = self.part.ranking, self.part.segment, self.columns
         return (
-            ranking.kind, space.touched, n_touched, space.expansion, scale,
-            segment.term_groups, segment.group_starts, ranking.group_weights,
-            segment.documents, segment.posting_weights, ranking.saturation32,
+            segment.term_groups, segment.group_starts, ranking.group_weights, segment.documents,
+            segment.posting_weights, ranking.saturation32,
             columns.longest_list, columns.column_of, columns.values,
         )  # fmt: skip
-
-    def scores(self, space: Workspace) -> NDArray[np.float32]:
-        """Return the scratch array of the part's scores."""
-        return space.scores[: self.part.segment.n_docs]
 
 
 @dataclass(frozen=True, slots=True)
 class FirstStage:
-    """An expanded query in a workspace, to be added up part by part.
+    """An expanded query, to be added up part by part.
 
     Attributes
     ----------
-    prepared : sequence of Prepared
-    space : Workspace
-    n_touched : int
-    factor : float
-        What scores are multiplied by.
+    prepared : list of Prepared
+    scores : ndarray, float32
+        Scratch, zero.
+    expanded : Expansions
+        Of the one query.
     holds : bool
         Whether the approximate scores obey their error bound.
     longest : int
@@ -73,26 +69,25 @@ class FirstStage:
     """
 
     prepared: list[Prepared]
-    space: Workspace
-    n_touched: int
-    factor: float
+    scores: NDArray[np.float32]
+    expanded: Expansions
     holds: bool
     longest: int
 
     @property
     def empty(self) -> bool:
         """Whether no document can have a score other than 0."""
-        return self.factor == 0.0 or self.space.facts[0] == 0.0
+        return not self.expanded.reaching[0]
 
     @property
     def unit(self) -> float:
         """The score that is 1 on the approximate scale."""
-        return float(self.space.facts[0]) * self.factor
+        return float(self.expanded.facts[0, 0] * self.expanded.factors[0])
 
     @property
     def n_summands(self) -> int:
         """The most that any document's score has."""
-        return min(self.n_touched, self.longest)
+        return min(self.expanded.terms.shape[0], self.longest)
 
     @property
     def half(self) -> bool:
@@ -101,8 +96,9 @@ class FirstStage:
 
     def add(self, number: int, weight: np.float32, total: NDArray[np.float32]) -> None:
         """Add `weight` times the scores of a part, on the approximate scale, to `total`."""
-        prepared = self.prepared[number]
+        prepared, expanded = self.prepared[number], self.expanded
         add_scores(
-            *prepared.postings(self.space, self.n_touched, float(self.space.facts[0])),
-            prepared.factors(None), weight, prepared.scores(self.space), total,
+            prepared.part.ranking.kind, expanded.terms, expanded.weights,
+            float(expanded.facts[0, 0]), *prepared.postings, prepared.factors(None), weight,
+            self.scores[: total.shape[0]], total,
         )  # fmt: skip

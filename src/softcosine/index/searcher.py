@@ -14,13 +14,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.index.bounds import approximate_floor, float32_holds, slack
+from softcosine.index.bounds import approximate_floor, slack
+from softcosine.index.candidates import Candidates
 from softcosine.index.first_stage import FirstStage, Prepared
 from softcosine.index.panel import Panel
 from softcosine.index.parts import Part
@@ -29,12 +30,12 @@ from softcosine.index.rankings import PreparedRanking
 from softcosine.index.statistics import FieldStatistics
 from softcosine.index.threads import n_threads
 from softcosine.index.values import Expanded, QueryVector, Top, check_k, check_min_score, merged
-from softcosine.index.workspace import Kept, Workspace
+from softcosine.index.workspace import Expansions, Workspace
 from softcosine.kernels.documents import rank_candidates, score_documents
 from softcosine.kernels.panel import PANEL
-from softcosine.kernels.search import expand, find_candidates
+from softcosine.kernels.search import expand_queries, find_candidates
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.space.norms import roots
+from softcosine.space.norms import reciprocal, roots
 
 __all__ = ["Allowed", "Searcher"]
 
@@ -140,7 +141,7 @@ class Searcher:
             If k or min_score is no number that it can be, or scores may leave float64's range.
         """
         asked = self._asked(k, min_score, positive, expand_postings, allowed)
-        return self._with_workspace(lambda space: self._search(space, query, asked))
+        return self._with_workspace(lambda space: self._search(space, [query], asked)[0])
 
     def search_batch(
         self,
@@ -161,7 +162,7 @@ class Searcher:
         groups = [queries[start : start + size] for start in range(0, len(queries), size)]
 
         def together(group: Sequence[QueryVector]) -> list[Top]:
-            return self._with_workspace(lambda space: self._search_together(space, group, asked))
+            return self._with_workspace(lambda space: self._search(space, group, asked))
 
         def counted(results: Iterable[list[Top]]) -> list[Top]:
             tops = []
@@ -184,14 +185,15 @@ class Searcher:
         """Scores of some documents, the same bits as in a search, in the order given."""
 
         def work(space: Workspace) -> NDArray[np.float64]:
-            factor, n_touched = self._expand(space, query)
+            expanded = self._expand(space, [query])
+            space.expansion[expanded.terms] = expanded.weights
             found = np.empty(len(documents))
             owners = np.searchsorted(self._firsts, documents, "right") - 1
             for number in np.unique(owners).tolist():
                 part, own = self.parts[number], owners == number
                 local = (documents[own] - part.first).astype(np.uint32)
-                found[own] = _scores(part, space, local, factor)
-            space.clear(n_touched)
+                found[own] = _scores(part, space, local, float(expanded.factors[0]))
+            space.expansion[expanded.terms] = 0.0
             return found
 
         return self._with_workspace(work)
@@ -200,29 +202,16 @@ class Searcher:
     def first_stage(self, query: QueryVector) -> Iterator[FirstStage]:
         """Give the first stage of a search, whose scores others may be added to."""
         space = self._taken()
-        factor, n_touched = self._expand(space, query)
-        yield FirstStage(
-            self._segments,
-            space,
-            n_touched,
-            factor,
-            self._float32_holds(space, factor),
-            self._longest,
-        )
-        space.clear(n_touched)
+        expanded = self._expand(space, [query])
+        holds = bool(expanded.holding(self._least, self._most)[0])
+        yield FirstStage(self._segments, space.scores, expanded, holds, self._longest)
         self._idle.append(space)
 
     def expanded(self, query: QueryVector) -> Expanded:
         """Return the expansion of a query, for explanations and exports."""
-
-        def work(space: Workspace) -> Expanded:
-            factor, n = self._expand(space, query)
-            terms = np.sort(space.touched[:n])
-            weights = space.expansion[terms].copy()
-            space.clear(n)
-            return Expanded(terms, weights, factor)
-
-        return self._with_workspace(work)
+        found = self._with_workspace(lambda space: self._expand(space, [query]))
+        order = np.argsort(found.terms)
+        return Expanded(found.terms[order], found.weights[order], float(found.factors[0]))
 
     def _with_workspace(self, task: Callable[[Workspace], _T]) -> _T:
         """Run a task with scratch arrays that no other thread uses meanwhile."""
@@ -252,103 +241,101 @@ class Searcher:
             masks = [_both(live, mask) for live, mask in zip(masks, allowed, strict=True)]
         return _Asked(k, check_min_score(min_score), positive, expand_postings, masks)
 
-    def _search(self, space: Workspace, query: QueryVector, asked: _Asked) -> Top:
-        factor, n_touched = self._expand(space, query)
-        return self._finish(space, query, n_touched, factor, asked, None, ALONE)
-
-    def _search_together(
-        self, space: Workspace, queries: Sequence[QueryVector], asked: _Asked
-    ) -> list[Top]:
-        """Search up to PANEL queries, in one pass over the documents where that is less work."""
-        if len(queries) == 1:
-            return [self._search(space, queries[0], asked)]
-        kept: list[Kept] = []
-        together: list[int] = []
-        touched = 0
-        for number, query in enumerate(queries):
-            factor, n_touched = self._expand(space, query)
-            if asked.expand_postings and self._float32_holds(space, factor):
-                together.append(number)
-                touched += int(self._frequencies[space.touched[:n_touched]].sum())
-            kept.append(space.take(n_touched, factor))
-        plan = panel_plan(len(together), touched, self._n_postings)
-        found: dict[int, list[NDArray[np.uint32]]] = {}
-        if plan.together:
-            found = self._find_together(kept, together, asked)
-        tops = []
-        for number, (query, own) in enumerate(zip(queries, kept, strict=True)):
-            space.put(own)
-            n_touched = own.terms.shape[0]
-            candidates = found.get(number)
-            tops.append(self._finish(space, query, n_touched, own.factor, asked, candidates, plan))
-        return tops
-
-    def _finish(
-        self,
-        space: Workspace,
-        query: QueryVector,
-        n_touched: int,
-        factor: float,
-        asked: _Asked,
-        found: list[NDArray[np.uint32]] | None,
-        plan: Plan,
-    ) -> Top:
-        """Find the candidates of the query in the workspace, unless they are found, and rank."""
-        candidates: list[NDArray[np.uint32]] | None = None
-        if asked.positive and (factor == 0.0 or space.facts[0] == 0.0):
-            candidates, plan = [np.empty(0, np.uint32)] * len(self.parts), NOTHING
-        elif not asked.expand_postings:
-            candidates, plan = self._sharing(query, asked), SHARING
-        elif found is not None or self._float32_holds(space, factor):
-            if found is None:
-                found = self._find(space, n_touched, factor, asked)
-            # With fewer than k positive scores, zeros may have to follow them.
-            if asked.positive or sum(part.shape[0] for part in found) >= asked.k:
-                candidates = found
-        if candidates is None:
-            plan = ALL
-            candidates = [
-                np.arange(part.segment.n_docs, dtype=np.uint32)
-                if mask is None
-                else np.flatnonzero(mask).astype(np.uint32)
-                for part, mask in zip(self.parts, asked.allowed, strict=True)
+    def _search(self, space: Workspace, queries: Sequence[QueryVector], asked: _Asked) -> list[Top]:
+        """Search up to PANEL queries: find their candidates part by part, and rank these."""
+        expanded = self._expand(space, queries)
+        reaching = expanded.reaching
+        chosen = expanded.holding(self._least, self._most) & reaching & asked.expand_postings
+        plan = ALONE
+        if len(queries) > 1:
+            reached = expanded.terms
+            if not chosen.all():
+                reached = reached[np.repeat(chosen, np.diff(expanded.pointers))]
+            n_touched = int(self._frequencies[reached].sum())
+            plan = panel_plan(int(chosen.sum()), n_touched, self._n_postings)
+        find = self._find_together if plan.together else self._find
+        found = find(space, expanded, chosen, asked)
+        plans = [plan] * len(queries)
+        # With fewer than k positive scores, zeros may have to follow them.
+        n_found = sum(np.diff(of_part.starts) for of_part in found)
+        settled = chosen if asked.positive else chosen & (n_found >= asked.k)
+        if not settled.all():
+            others = {}
+            for number in np.flatnonzero(~settled).tolist():
+                others[number], plans[number] = self._otherwise(
+                    queries[number], bool(reaching[number]), asked
+                )
+            found = [
+                of_part.replaced({number: own[place] for number, own in others.items()})
+                for place, of_part in enumerate(found)
             ]
-        top = self._rank(space, candidates, factor, asked, plan)
-        space.clear(n_touched)
-        return top
+        return self._rank(space, expanded, found, asked, plans)
 
-    def _sharing(self, query: QueryVector, asked: _Asked) -> list[NDArray[np.uint32]]:
-        """Find the documents that share a term with the query."""
-        sharing = [part.segment.documents_of(query.terms) for part in self.parts]
+    def _otherwise(
+        self, query: QueryVector, reaching: bool, asked: _Asked
+    ) -> tuple[list[NDArray[np.uint32]], Plan]:
+        """Return the candidates, part by part, of a query that the first stage cannot answer."""
+        if asked.positive and not reaching:
+            return [np.empty(0, np.uint32)] * len(self.parts), NOTHING
+        if not asked.expand_postings:
+            sharing = [part.segment.documents_of(query.terms) for part in self.parts]
+            return [
+                documents if mask is None else documents[mask[documents]]
+                for documents, mask in zip(sharing, asked.allowed, strict=True)
+            ], SHARING
         return [
-            documents if mask is None else documents[mask[documents]]
-            for documents, mask in zip(sharing, asked.allowed, strict=True)
-        ]
+            np.arange(part.segment.n_docs, dtype=np.uint32)
+            if mask is None
+            else np.flatnonzero(mask).astype(np.uint32)
+            for part, mask in zip(self.parts, asked.allowed, strict=True)
+        ], ALL
 
-    def _expand(self, space: Workspace, query: QueryVector) -> tuple[float, int]:
-        """Fill the workspace with the expansion; the query's factor and the terms it reaches."""
-        ranking = self.ranking
-        n_touched = expand(
-            query.terms, query.weights, *self.S.arrays, query.extra_terms, query.extra_values,
-            ranking.term_weights, space.expansion, space.seen, space.touched, space.facts,
+    def _expand(self, space: Workspace, queries: Sequence[QueryVector]) -> Expansions:
+        """Expand queries, and find what their scores are multiplied by."""
+        ranking, matrix = self.ranking, self.S.arrays
+        pointers, extra_pointers = (
+            _pointers([q.terms for q in queries]),
+            _pointers([q.extra_terms for q in queries]),
+        )
+        terms, extra_terms = (
+            np.concatenate([q.terms for q in queries]),
+            np.concatenate([q.extra_terms for q in queries]),
+        )
+        room = int((matrix[0][terms + 1] - matrix[0][terms]).sum()) + extra_terms.shape[0]
+        reached, weights = np.empty(room, np.int32), np.empty(room)
+        ends, facts = np.empty(len(queries) + 1, np.int64), np.empty((len(queries), 6))
+        expand_queries(
+            pointers, terms, np.concatenate([q.weights for q in queries]), *matrix,
+            extra_pointers, extra_terms, np.concatenate([q.extra_values for q in queries]),
+            ranking.term_weights, space.expansion, space.seen, space.touched,
+            facts, ends, reached, weights,
         )  # fmt: skip
-        factor = 1.0
-        if ranking.normalization != "none":
-            square = float(space.facts[3]) + query.extra_norm
-            size = abs(square)
-            if ranking.normalization == "ordinary":
-                square = size = float(space.facts[4])
-            elif not self.S.non_negative:
-                size = self._size(query)
-            norm = float(roots(np.array([square]), np.array([size]))[0])
-            factor = 1.0 / norm if norm > 0.0 else 0.0
-        reach = float(space.facts[0]) * self._most * self._longest * max(factor, 1.0)
-        if space.facts[5] > 0 or reach == np.inf:
+        factors = self._factors(queries, facts)
+        with np.errstate(over="ignore"):
+            reach = facts[:, 0] * self._most * self._longest * np.maximum(factors, 1.0)
+        if np.any(facts[:, 5] > 0) or np.any(reach == np.inf):
             raise InvalidInputError(
                 "the scores of this query may leave the range of float64; scale the query, the "
                 "documents or the entries of S down."
             )
-        return factor, n_touched
+        n = int(ends[-1])
+        return Expansions(ends, reached[:n], weights[:n], facts, factors)
+
+    def _factors(
+        self, queries: Sequence[QueryVector], facts: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """1 / the norm of each query, or 1 where the ranking divides by none."""
+        normalization = self.ranking.normalization
+        if normalization == "none":
+            return np.ones(len(queries))
+        if normalization == "ordinary":
+            squares = sizes = facts[:, 4]
+        else:
+            squares = facts[:, 3] + [query.extra_norm for query in queries]
+            sizes = np.abs(squares)
+            if not self.S.non_negative:
+                sizes = np.array([self._size(query) for query in queries])
+        return reciprocal(roots(squares, sizes))
 
     def _size(self, query: QueryVector) -> float:
         """x'W|S|Wx of a query: what rounding may have cost is relative to it."""
@@ -361,80 +348,106 @@ class Searcher:
             total += x[term] * float(np.abs(data[row]).astype(np.float64) @ x[indices[row]])
         return float(total)
 
-    def _float32_holds(self, space: Workspace, factor: float) -> bool:
-        """Whether the approximate scores of this query obey their error bound."""
-        largest, smallest, n_negative = space.facts[:3].tolist()
-        holds = float32_holds(smallest, largest, least=self._least, most=self._most)
-        return n_negative == 0 and factor > 0.0 and holds
+    def _bounds(
+        self, expanded: Expansions, asked: _Asked, *, half: bool
+    ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+        """Least score that counts, and slack, of each query on the approximate scale."""
+        minimum = max(asked.minimum, 0.0)
+        units = (expanded.facts[:, 0] * expanded.factors).tolist()
+        floors = [approximate_floor(minimum, unit) if unit > 0 else 0.0 for unit in units]
+        lengths = np.minimum(np.diff(expanded.pointers), self._longest).tolist()
+        slacks = [slack(length, half=half) for length in lengths]
+        return np.array(floors, np.float32), np.array(slacks)
 
     def _find(
-        self, space: Workspace, n_touched: int, factor: float, asked: _Asked
-    ) -> list[NDArray[np.uint32]]:
-        """Find the candidates in each part, with a threshold that rises from part to part."""
-        scale = float(space.facts[0])
-        floor = approximate_floor(max(asked.minimum, 0.0), scale * factor)
-        heap = np.zeros(asked.k, np.float32)
-        # One bound for all: the threshold may come from a part with columns, whose values are
-        # coarse, and meet the scores of one without.
-        bound = slack(min(n_touched, self._longest), half=self._half)
+        self, space: Workspace, expanded: Expansions, chosen: NDArray[np.bool_], asked: _Asked
+    ) -> list[Candidates]:
+        """Find candidates in the postings, with thresholds that rise from part to part."""
+        n_queries = len(expanded)
+        heaps = np.zeros((n_queries, asked.k), np.float32)
+        half = any(prepared.half for prepared in self._segments)
+        floors, slacks = self._bounds(expanded, asked, half=half)
+        scales, wanted = expanded.scales, chosen.astype(np.uint8)
         found = []
         for prepared, mask in zip(self._segments, asked.allowed, strict=True):
-            n = find_candidates(
-                *prepared.postings(space, n_touched, scale), prepared.factors(mask),
-                floor, heap, bound, prepared.scores(space), space.candidates,
-            )  # fmt: skip
-            found.append(space.candidates[:n].copy())
+            factors, pieces, begin = prepared.factors(mask), [], 0
+            while begin < n_queries:
+                starts = np.zeros(n_queries + 1, np.int64)
+                end = find_candidates(
+                    prepared.part.ranking.kind, expanded.pointers, expanded.terms,
+                    expanded.weights, scales, wanted, *prepared.postings, factors, floors, heaps,
+                    slacks, space.scores[: factors.shape[0]], begin, starts, space.candidates,
+                )  # fmt: skip
+                pieces.append(Candidates.copied(starts[begin : end + 1], space.candidates))
+                begin = end
+            found.append(Candidates.joined(pieces))
         return found
 
     def _find_together(
-        self, kept: Sequence[Kept], together: Sequence[int], asked: _Asked
-    ) -> dict[int, list[NDArray[np.uint32]]]:
-        """Find the candidates of the queries that a panel may hold, by their numbers."""
+        self, space: Workspace, expanded: Expansions, chosen: NDArray[np.bool_], asked: _Asked
+    ) -> list[Candidates]:
+        """Find candidates in one pass over the documents for all queries."""
         try:
             panel = self._idle_panels.pop()
         except IndexError:
             panel = Panel(len(self.S))
-        floors, slacks = [], []
-        for column, number in enumerate(together):
-            query = kept[number]
-            scale = float(query.facts[0])
-            panel.put(column, query.terms, query.weights, scale)
-            floors.append(approximate_floor(max(asked.minimum, 0.0), scale * query.factor))
-            slacks.append(slack(min(query.terms.shape[0], self._longest), half=True))
-        heaps = np.zeros((len(together), asked.k), np.float32)
-        found: list[list[NDArray[np.uint32]]] = [[] for _ in together]
+        numbers = np.flatnonzero(chosen)
+        for column, number in enumerate(numbers.tolist()):
+            own = expanded.own(number)
+            scale = float(expanded.facts[number, 0])
+            panel.put(column, expanded.terms[own], expanded.weights[own], scale)
+        floors, slacks = self._bounds(expanded, asked, half=True)
+        heaps = np.zeros((numbers.shape[0], asked.k), np.float32)
+        found = []
         for prepared, mask in zip(self._segments, asked.allowed, strict=True):
             factors = prepared.factors(mask)
-            of_part = panel.candidates(prepared.part, factors, heaps, floors, slacks)
-            for own, candidates in zip(found, of_part, strict=True):
-                own.append(candidates)
-        for column, number in enumerate(together):
-            panel.clear(column, kept[number].terms)
+            of_part = panel.candidates(
+                prepared.part, factors, heaps, floors[numbers], slacks[numbers]
+            )
+            lists = dict(zip(numbers.tolist(), of_part, strict=True))
+            found.append(Candidates.nothing(len(expanded)).replaced(lists))
+        for column, number in enumerate(numbers.tolist()):
+            panel.clear(column, expanded.terms[expanded.own(number)])
         self._idle_panels.append(panel)
-        return dict(zip(together, found, strict=True))
+        return found
 
     def _rank(
         self,
         space: Workspace,
-        candidates: Sequence[NDArray[np.uint32]],
-        factor: float,
+        expanded: Expansions,
+        found: Sequence[Candidates],
         asked: _Asked,
-        plan: Plan,
-    ) -> Top:
-        tops = []
-        for part, own in zip(self.parts, candidates, strict=True):
-            size = min(asked.k, own.shape[0])
-            if size == 0:
-                continue
+        plans: Sequence[Plan],
+    ) -> list[Top]:
+        """Score the candidates of every part exactly, and merge the best of all parts."""
+        n_queries = len(expanded)
+        tops: list[list[Top]] = [[] for _ in plans]
+        for part, candidates in zip(self.parts, found, strict=True):
             ranking, segment = part.ranking, part.segment
-            documents, scores = np.empty(size, np.uint32), np.empty(size)
-            n = rank_candidates(
+            sizes = np.minimum(np.diff(candidates.starts), asked.k)
+            places = np.concatenate([[0], np.cumsum(sizes)])
+            n_ranked = np.empty(n_queries, np.int64)
+            documents, scores = np.empty(places[-1], np.uint32), np.empty(places[-1])
+            rank_candidates(
                 ranking.kind, segment.pointers, segment.terms, segment.levels, ranking.table,
-                ranking.saturation, ranking.k1, segment.reals, ranking.factors, space.expansion,
-                factor, own, own.shape[0], asked.minimum, asked.exclusive, documents, scores,
+                ranking.saturation, ranking.k1, segment.reals, ranking.factors,
+                expanded.pointers, expanded.terms, expanded.weights, expanded.factors,
+                candidates.starts, candidates.documents, asked.minimum, asked.exclusive,
+                space.expansion, 0, n_queries, places, n_ranked, documents, scores,
             )  # fmt: skip
-            tops.append(Top(documents[:n].astype(np.int64) + part.first, scores[:n], plan))
-        return merged(tops, asked.k, plan)
+            numbers = documents.astype(np.int64) + part.first
+            ends = (places[:-1] + n_ranked).tolist()
+            for own, plan, begin, end in zip(tops, plans, places.tolist(), ends, strict=False):
+                if begin < end:
+                    own.append(Top(numbers[begin:end], scores[begin:end], plan))
+        return [merged(own, asked.k, plan) for own, plan in zip(tops, plans, strict=True)]
+
+
+def _pointers(parts: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
+    """Where each array begins in all of them joined."""
+    pointers = np.zeros(len(parts) + 1, np.int64)
+    np.cumsum([part.shape[0] for part in parts], out=pointers[1:])
+    return pointers
 
 
 def _scores(

@@ -79,29 +79,19 @@ def soft_norms_squared(  # type: ignore[no-untyped-def]
             scratch[terms[p]] = 0.0
 
 
-@kernel(
-    *(
-        f"int64(int64, int64[::1], uint32[::1], {levels}[::1], float64[::1], float64[::1], float64,"
-        " float64[::1], float64[::1], float64[::1], float64, uint32[::1], int64, float64, boolean,"
-        " uint32[::1], float64[::1])"
-        for levels in ("uint8", "uint16")
-    )
-)
-def rank_candidates(  # type: ignore[no-untyped-def]
+@helper
+def _rank(  # type: ignore[no-untyped-def]
     kind, pointers, terms, levels, table, saturation, k1,
-    reals, factors, expansion, query_factor, candidates, n_candidates, minimum, exclusive,
+    reals, factors, expansion, query_factor, candidates, minimum, exclusive,
     out_documents, out_scores,
 ):  # fmt: skip
-    """Score the candidates exactly and write the best of them, best first; their number returned.
+    """Write the best candidates of one query, best first; their number is returned.
 
-    The score of d is ``(sum over its terms, ascending, of expansion[t] * value(d, t))
-    * factors[d] * query_factor``, in float64. Only scores of at least `minimum` count, or above it
-    if `exclusive`. Ties go to the earlier document. At most ``len(out_documents)`` are written: a
-    heap whose root is the worst of them.
+    A heap whose root is the worst of them.
     """
     k = out_documents.shape[0]
     held = 0
-    for c in range(n_candidates):
+    for c in range(candidates.shape[0]):
         d = candidates[c]
         score = _score(
             kind, d, pointers, terms, levels, table, saturation, k1,
@@ -131,6 +121,46 @@ def rank_candidates(  # type: ignore[no-untyped-def]
         out_documents[last] = out_documents[0]
         _sift_down(out_scores, out_documents, last, score, d)
     return held
+
+
+@kernel(
+    *(
+        f"void(int64, int64[::1], uint32[::1], {levels}[::1], float64[::1], float64[::1], float64,"
+        " float64[::1], float64[::1], int64[::1], int32[::1], float64[::1], float64[::1],"
+        " int64[::1], uint32[::1], float64, boolean, float64[::1], int64, int64, int64[::1],"
+        " int64[::1], uint32[::1], float64[::1])"
+        for levels in ("uint8", "uint16")
+    )
+)
+def rank_candidates(  # type: ignore[no-untyped-def]
+    kind, pointers, terms, levels, table, saturation, k1,
+    reals, factors, query_pointers, query_terms, query_weights, query_factors,
+    starts, candidates, minimum, exclusive, expansion, begin, end,
+    places, n_ranked, out_documents, out_scores,
+):  # fmt: skip
+    """Score the candidates of the queries begin..end exactly and write the best, best first.
+
+    Queries are expanded as by `softcosine.kernels.search.expand_queries`; the candidates of query q
+    are ``candidates[starts[q]:starts[q + 1]]``. The score of d is ``(sum over its terms, ascending,
+    of expansion[t] * value(d, t)) * factors[d] * query_factors[q]``, in float64. Only scores of at
+    least `minimum` count, or above it if `exclusive`. Ties go to the earlier document. At most
+    ``places[q + 1] - places[q]`` documents and scores are written, from ``places[q]`` on, and how
+    many into ``n_ranked[q]``. `expansion` (n_terms,) float64 is zero on entry and exit.
+    """
+    for q in range(begin, end):
+        n_ranked[q] = 0
+        if starts[q] == starts[q + 1]:
+            continue
+        for t in range(query_pointers[q], query_pointers[q + 1]):
+            expansion[query_terms[t]] = query_weights[t]
+        place = slice(places[q], places[q + 1])
+        n_ranked[q] = _rank(
+            kind, pointers, terms, levels, table, saturation, k1,
+            reals, factors, expansion, query_factors[q], candidates[starts[q] : starts[q + 1]],
+            minimum, exclusive, out_documents[place], out_scores[place],
+        )  # fmt: skip
+        for t in range(query_pointers[q], query_pointers[q + 1]):
+            expansion[query_terms[t]] = 0.0
 
 
 @kernel(

@@ -7,31 +7,20 @@ import numpy as np
 from softcosine.kernels.jit import helper, kernel
 from softcosine.kernels.prefetch import prefetch
 
-__all__ = ["add_scores", "clear", "expand", "find_candidates", "select_candidates"]
+__all__ = ["add_scores", "expand_queries", "find_candidates", "select_candidates"]
 
-# Most lists are short and cold: so many terms ahead of its use, the term, its groups and its
+# Most lists are short and cold: so many terms ahead of its use, a term, its groups and its
 # postings are fetched, one after the other.
 _FETCH_TERM, _FETCH_GROUPS, _FETCH_POSTINGS = 24, 16, 8
 _BLOCK = 1024  # documents a block of the scan: 4 KiB of scores stay in the first-level cache
 
 
-@kernel(
-    "int64(int32[::1], float64[::1], int64[::1], int32[::1], float32[::1],"
-    " int32[::1], float64[::1], float64[::1], float64[::1], uint8[::1], int32[::1], float64[::1])"
-)
-def expand(  # type: ignore[no-untyped-def]
+@helper
+def _expand(  # type: ignore[no-untyped-def]
     query_terms, query_weights, s_pointers, s_indices, s_values,
     extra_terms, extra_values, term_weights, expansion, seen, touched, facts,
 ):  # fmt: skip
-    """Write W S' W x of one query (theory T12); the number of terms it reaches is returned.
-
-    `query_terms` ascending and `query_weights` = W x. `extra_terms`, `extra_values` are what query
-    words outside the vocabulary contribute to S' W x. `expansion` (n_terms,) float64 and `seen`
-    (n_terms,) are zero on entry; `touched` (n_terms + 1,) receives the reached terms. `facts` (6,)
-    receives the largest and the smallest absolute weight, the number of negative ones, x'WSWx over
-    the vocabulary, the squared ordinary norm of S' W x, and the number of weights that are not
-    finite.
-    """
+    """Leave W S' W x of one query in `expansion`; the number of terms it reaches is returned."""
     n = 0
     for a in range(query_terms.shape[0]):
         i = query_terms[a]
@@ -82,12 +71,44 @@ def expand(  # type: ignore[no-untyped-def]
     return n
 
 
-@kernel("void(int32[::1], int64, float64[::1], uint8[::1])")
-def clear(touched, n_touched, expansion, seen):  # type: ignore[no-untyped-def]
-    """Set what `expand` wrote back to zero."""
-    for t in range(n_touched):
-        expansion[touched[t]] = 0.0
-        seen[touched[t]] = 0
+@kernel(
+    "void(int64[::1], int32[::1], float64[::1], int64[::1], int32[::1], float32[::1],"
+    " int64[::1], int32[::1], float64[::1], float64[::1], float64[::1], uint8[::1], int32[::1],"
+    " float64[:, ::1], int64[::1], int32[::1], float64[::1])"
+)
+def expand_queries(  # type: ignore[no-untyped-def]
+    query_pointers, query_terms, query_weights, s_pointers, s_indices, s_values,
+    extra_pointers, extra_terms, extra_values, term_weights, expansion, seen, touched,
+    facts, pointers, terms, weights,
+):  # fmt: skip
+    """Write W S' W x of some queries (theory T12), one after the other.
+
+    Query q has the terms ``query_terms[query_pointers[q]:query_pointers[q + 1]]``, ascending, and
+    `query_weights` = W x; `extra_terms`, `extra_values` are what query words outside the vocabulary
+    contribute to S' W x. `expansion` (n_terms,) float64 and `seen` (n_terms,) are zero on entry and
+    exit, `touched` (n_terms + 1,) is scratch. The reached `terms` and their `weights` are written
+    from ``pointers[q]`` on, in the order in which they are met. `facts` (n_queries, 6) receives the
+    largest and the smallest absolute weight, the number of negative ones, x'WSWx over the
+    vocabulary, the squared ordinary norm of S' W x, and the number of weights that are not finite.
+    """
+    end = 0
+    for q in range(facts.shape[0]):
+        pointers[q] = end
+        own = slice(query_pointers[q], query_pointers[q + 1])
+        extra = slice(extra_pointers[q], extra_pointers[q + 1])
+        n = _expand(
+            query_terms[own], query_weights[own], s_pointers, s_indices, s_values,
+            extra_terms[extra], extra_values[extra], term_weights, expansion, seen, touched,
+            facts[q],
+        )  # fmt: skip
+        for t in range(n):
+            j = touched[t]
+            terms[end + t] = j
+            weights[end + t] = expansion[j]
+            expansion[j] = 0.0
+            seen[j] = 0
+        end += n
+    pointers[facts.shape[0]] = end
 
 
 @helper
@@ -159,7 +180,7 @@ def _add_columns(rows, row_weights, columns, begin, part):  # type: ignore[no-un
 
 @helper
 def _add_postings(  # type: ignore[no-untyped-def]
-    kind, touched, n_touched, expansion, scale, term_groups, group_starts, group_weights,
+    kind, terms, weights, scale, term_groups, group_starts, group_weights,
     documents, posting_weights, saturation, longest_list, column_of,
     rows, row_weights, scores,
 ):  # fmt: skip
@@ -167,17 +188,16 @@ def _add_postings(  # type: ignore[no-untyped-def]
     inverse = 1.0 / scale
     n_terms = term_groups.shape[0] - 1
     n_rows = 0
-    for t in range(n_touched):
-        if t + _FETCH_TERM < n_touched:
-            prefetch(expansion, np.int64(touched[t + _FETCH_TERM]))
-            prefetch(term_groups, np.int64(touched[t + _FETCH_TERM]))
-            ahead = term_groups[min(touched[t + _FETCH_POSTINGS], n_terms)]
+    for t in range(terms.shape[0]):
+        if t + _FETCH_TERM < terms.shape[0]:
+            prefetch(term_groups, np.int64(terms[t + _FETCH_TERM]))
+            ahead = term_groups[min(terms[t + _FETCH_POSTINGS], n_terms)]
             if kind != 2:
-                prefetch(group_starts, term_groups[min(touched[t + _FETCH_GROUPS], n_terms)])
+                prefetch(group_starts, term_groups[min(terms[t + _FETCH_GROUPS], n_terms)])
                 ahead = group_starts[ahead]
             prefetch(documents, ahead)
-        j = touched[t]
-        weight = np.float32(expansion[j] * inverse)
+        j = terms[t]
+        weight = np.float32(weights[t] * inverse)
         if weight == 0 or j >= n_terms:
             continue
         first, last = term_groups[j], term_groups[j + 1]
@@ -240,60 +260,82 @@ def _collect(scores, bound, first, candidates):  # type: ignore[no-untyped-def]
 
 
 @kernel(
-    "int64(int64, int32[::1], int64, float64[::1], float64, int64[::1], int64[::1], float32[::1],"
-    " uint16[::1], float32[::1], float32[::1], int64, int32[::1], uint16[:, ::1],"
-    " float32[::1], float32, float32[::1], float64, float32[::1], uint32[::1])"
+    "int64(int64, int64[::1], int32[::1], float64[::1], float64[::1], uint8[::1], int64[::1],"
+    " int64[::1], float32[::1], uint16[::1], float32[::1], float32[::1], int64, int32[::1],"
+    " uint16[:, ::1], float32[::1], float32[::1], float32[:, ::1], float64[::1], float32[::1],"
+    " int64, int64[::1], uint32[::1])"
 )
 def find_candidates(  # type: ignore[no-untyped-def]
-    kind, touched, n_touched, expansion, scale, term_groups, group_starts, group_weights,
+    kind, pointers, terms, weights, scales, chosen, term_groups, group_starts, group_weights,
     documents, posting_weights, saturation, longest_list, column_of, columns,
-    factors, floor, heap, slack, scores, candidates,
+    factors, floors, heaps, slacks, scores, begin, starts, candidates,
 ):  # fmt: skip
-    """Write every document that can be among the k best, ascending; their number is returned.
+    """Write, for each query from `begin` on, every document that can be among the k best.
 
-    Weights are `expansion` / `scale`, accumulated in float32 and multiplied by `factors`
-    (n_docs,). `heap` (k,) float32 holds the k largest such scores of the segments before, zeros at
-    first, and takes those of this one. With a_k its least, the candidates are all documents with a
-    score above 0 of at least ``max(a_k, floor) * slack``; `slack` < 1 covers the rounding (theory,
+    Queries are expanded as by `expand_queries`; those not `chosen` get none. Their weights, divided
+    by ``scales[q]``, are accumulated in float32 and multiplied by `factors` (n_docs,). ``heaps[q]``
+    (k,) float32 holds the k largest such scores of the segments before, zeros at first, and takes
+    those of this one. With a_k its least, the candidates are all documents with a score above 0 of
+    at least ``max(a_k, floors[q]) * slacks[q]``; a slack < 1 covers the rounding (theory,
     "Exactness of the two-stage search"). All weights are non-negative. `scores` (n_docs,) float32
-    is zero on entry and exit. `kind`, see `softcosine.kernels.documents`; for real weights
-    `term_groups` points into the postings themselves. Terms with more postings than
-    `longest_list` are read from their row ``column_of[term]`` of `columns` (n_columns, n_docs),
-    see `softcosine.index.columns`. Terms beyond `term_groups` have no postings.
+    is zero on entry and exit.
+
+    The candidates of query q are ``candidates[starts[q]:starts[q + 1]]``, ascending. Where
+    `candidates` might not hold another query's, the number of that query is returned, else
+    n_queries; they are written from the beginning.
+
+    `kind`, see `softcosine.kernels.documents`; for real weights `term_groups` points into the
+    postings themselves. Terms with more postings than `longest_list` are read from their row
+    ``column_of[term]`` of `columns` (n_columns, n_docs), see `softcosine.index.columns`. Terms
+    beyond `term_groups` have no postings.
     """
+    n_docs = scores.shape[0]
     rows = np.zeros(columns.shape[0] + 3, np.int32)
     row_weights = np.zeros(columns.shape[0] + 3, np.float32)
-    n_rows = _add_postings(
-        kind, touched, n_touched, expansion, scale, term_groups, group_starts, group_weights,
-        documents, posting_weights, saturation, longest_list, column_of,
-        rows, row_weights, scores,
-    )  # fmt: skip
-    # Filled up to a multiple of four by weights of zero.
-    rows, row_weights = rows[: (n_rows + 3) // 4 * 4], row_weights[: (n_rows + 3) // 4 * 4]
-    n_docs = scores.shape[0]
-    least = max(heap[0], floor)
-    for begin in range(0, n_docs, _BLOCK):
-        part = scores[begin : begin + _BLOCK]
-        _add_columns(rows, row_weights, columns, begin, part)
-        least = _scale(part, factors[begin : begin + _BLOCK], heap, least, floor)
-    return _collect(scores, np.float32(np.float64(least) * slack), 0, candidates)
+    end = 0
+    for q in range(begin, scales.shape[0]):
+        starts[q] = end
+        starts[q + 1] = end
+        if chosen[q] == 0:
+            continue
+        if candidates.shape[0] - end < n_docs:
+            return q
+        own = slice(pointers[q], pointers[q + 1])
+        row_weights[:] = np.float32(0.0)
+        n_rows = _add_postings(
+            kind, terms[own], weights[own], scales[q], term_groups, group_starts, group_weights,
+            documents, posting_weights, saturation, longest_list, column_of,
+            rows, row_weights, scores,
+        )  # fmt: skip
+        # Filled up to a multiple of four by weights of zero.
+        filled = (n_rows + 3) // 4 * 4
+        heap, floor = heaps[q], floors[q]
+        least = max(heap[0], floor)
+        for first in range(0, n_docs, _BLOCK):
+            part = scores[first : first + _BLOCK]
+            _add_columns(rows[:filled], row_weights[:filled], columns, first, part)
+            least = _scale(part, factors[first : first + _BLOCK], heap, least, floor)
+        bound = np.float32(np.float64(least) * slacks[q])
+        end += _collect(scores, bound, 0, candidates[end:])
+        starts[q + 1] = end
+    return scales.shape[0]
 
 
 @kernel(
-    "void(int64, int32[::1], int64, float64[::1], float64, int64[::1], int64[::1], float32[::1],"
+    "void(int64, int32[::1], float64[::1], float64, int64[::1], int64[::1], float32[::1],"
     " uint16[::1], float32[::1], float32[::1], int64, int32[::1], uint16[:, ::1],"
     " float32[::1], float32, float32[::1], float32[::1])"
 )
 def add_scores(  # type: ignore[no-untyped-def]
-    kind, touched, n_touched, expansion, scale, term_groups, group_starts, group_weights,
+    kind, terms, weights, scale, term_groups, group_starts, group_weights,
     documents, posting_weights, saturation, longest_list, column_of, columns,
     factors, weight, scores, total,
 ):  # fmt: skip
-    """Add `weight` times the scores that `find_candidates` adds up to `total` (n_docs,) float32."""
+    """Add `weight` times the scores of one query, as of `find_candidates`, to `total` (n_docs,)."""
     rows = np.zeros(columns.shape[0] + 3, np.int32)
     row_weights = np.zeros(columns.shape[0] + 3, np.float32)
     n_rows = _add_postings(
-        kind, touched, n_touched, expansion, scale, term_groups, group_starts, group_weights,
+        kind, terms, weights, scale, term_groups, group_starts, group_weights,
         documents, posting_weights, saturation, longest_list, column_of,
         rows, row_weights, scores,
     )  # fmt: skip
