@@ -13,16 +13,18 @@ bar, and one float64 routine scores these. So the number of threads changes no b
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
+from softcosine.index.pair_checkpoint import KeptNeighbors, KeptPairs, fingerprint
 from softcosine.index.pair_panels import Bars, Found, PairDocuments, PanelSpace
+from softcosine.index.pair_results import NeighborGraph, PairBlock
 from softcosine.index.parts import Part
 from softcosine.index.threads import n_threads
 from softcosine.index.values import check_k
@@ -30,94 +32,13 @@ from softcosine.kernels.pair_scores import push_pairs
 from softcosine.matrix.reading import is_number
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["NeighborGraph", "PairBlock", "nearest_neighbors", "similar_pairs"]
+__all__ = ["Progress", "nearest_neighbors", "pair_documents", "pairs_among", "similar_pairs"]
 
 _T = TypeVar("_T")
+_R = TypeVar("_R")
 Progress = Callable[[int, int], None]
 
 _SYMMETRIC = ("soft_cosine", "inner_product")
-
-
-@dataclass(frozen=True, slots=True)
-class PairBlock:
-    """Pairs of documents, by (first, second).
-
-    Attributes
-    ----------
-    first, second : ndarray of shape (n,), int64
-        Numbers of the documents.
-    similarities : ndarray of shape (n,), float64
-    """
-
-    first: NDArray[np.int64]
-    second: NDArray[np.int64]
-    similarities: NDArray[np.float64]
-
-    def __len__(self) -> int:
-        """How many pairs there are."""
-        return int(self.first.shape[0])
-
-    def to_pandas(self) -> pd.DataFrame:
-        """One row a pair: first, second, similarity."""
-        from softcosine.index.frames import data_frame
-
-        return data_frame(
-            {"first": self.first, "second": self.second, "similarity": self.similarities}
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class NeighborGraph:
-    """The nearest neighbours of every document that has any, best first; ties by number.
-
-    Attributes
-    ----------
-    documents : ndarray of shape (n,), int64
-        Ascending numbers.
-    starts : ndarray of shape (n + 1,), int64
-        Where each document's neighbours begin.
-    neighbors : ndarray, int64
-    similarities : ndarray, float64
-    """
-
-    documents: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    neighbors: NDArray[np.int64]
-    similarities: NDArray[np.float64]
-
-    def of(self, document: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return one document's neighbours and similarities; none if it has none."""
-        place = int(np.searchsorted(self.documents, document))
-        if place == self.documents.shape[0] or self.documents[place] != document:
-            return np.empty(0, np.int64), np.empty(0)
-        part = slice(self.starts[place], self.starts[place + 1])
-        return self.neighbors[part], self.similarities[part]
-
-    def blocks(self, size: int = 4096) -> Iterator[PairBlock]:
-        """Yield (document, neighbour, similarity), some documents at a time."""
-        for begin in range(0, self.documents.shape[0], size):
-            end = min(begin + size, self.documents.shape[0])
-            part = slice(self.starts[begin], self.starts[end])
-            lengths = np.diff(self.starts[begin : end + 1])
-            first = np.repeat(self.documents[begin:end], lengths)
-            yield PairBlock(first, self.neighbors[part], self.similarities[part])
-
-    def to_pandas(self) -> pd.DataFrame:
-        """One row a neighbour: document, rank (from 1), neighbor, similarity."""
-        from softcosine.index.frames import data_frame
-
-        lengths = np.diff(self.starts)
-        return data_frame(
-            {
-                "document": np.repeat(self.documents, lengths),
-                "rank": np.arange(len(self.neighbors)) - np.repeat(self.starts[:-1], lengths) + 1,
-                "neighbor": self.neighbors,
-                "similarity": self.similarities,
-            }
-        )
 
 
 def similar_pairs(
@@ -126,6 +47,7 @@ def similar_pairs(
     *,
     min_similarity: float,
     threads: int | None = None,
+    checkpoint: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Iterator[PairBlock]:
     """Yield every pair of documents at least so similar, by (first, second).
@@ -140,6 +62,9 @@ def similar_pairs(
         Above 0.
     threads : int, optional
         All processors by default; does not change a bit.
+    checkpoint : path of a folder, optional
+        Keeps the pairs found, some 24 bytes each, so that the same call goes on where an earlier
+        one was stopped: those found already come first. The folder stays when all is done.
     progress : callable, optional
         Called with the number of pairs compared, and of all.
 
@@ -152,21 +77,77 @@ def similar_pairs(
     Raises
     ------
     InvalidInputError
-        If `min_similarity` is not above 0, or the ranking or S is not symmetric.
+        If `min_similarity` is not above 0, the ranking or S is not symmetric, or the checkpoint is
+        of another index or question.
+    IndexFormatError, IndexLockedError
+        If the checkpoint's folder is something else, was altered, or is in use.
     """
+    minimum = _positive(min_similarity)
+    return pairs_among(
+        pair_documents(parts, S), min_similarity=minimum, threads=threads, checkpoint=checkpoint,
+        progress=progress,
+    )  # fmt: skip
+
+
+def pairs_among(
+    documents: PairDocuments,
+    *,
+    min_similarity: float,
+    threads: int | None = None,
+    checkpoint: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Iterator[PairBlock]:
+    """Do what `similar_pairs` does, with documents prepared already."""
+    minimum, threads = _positive(min_similarity), n_threads(threads)
+    if checkpoint is None:
+        return (block for block in _streamed(documents, minimum, threads, progress) if len(block))
+    question = {"min_similarity": minimum}
+    kept = KeptPairs(checkpoint, question, lambda: fingerprint(documents.parts, documents.S))
+    return _resumed(documents, minimum, threads, progress, kept)
+
+
+def _positive(min_similarity: float) -> float:
     minimum = check_min_similarity(min_similarity)
     if minimum <= 0:
         raise InvalidInputError(
             f"min_similarity is {min_similarity!r}, which would list nearly every pair; pass a "
             "number above 0, or k for each document's nearest neighbours."
         )
-    documents = _documents(parts, S)
-    return _similar_pairs(documents, minimum, n_threads(threads), progress)
+    return minimum
 
 
-def _similar_pairs(
-    documents: PairDocuments, minimum: float, threads: int, progress: Progress | None
+def _resumed(
+    documents: PairDocuments,
+    minimum: float,
+    threads: int,
+    progress: Progress | None,
+    kept: KeptPairs,
 ) -> Iterator[PairBlock]:
+    """Yield what was kept, then the rest, and keep it."""
+    with kept:
+        for pairs in kept.stored():
+            yield PairBlock(*(np.array(pairs[name]) for name in pairs.dtype.names or ()))
+        start = int(kept.state["panels"])
+        rest = _streamed(documents, minimum, threads, progress, start=start)
+        try:
+            for panels, block in enumerate(rest, start + 1):
+                kept.add(block.first, block.second, block.similarities, panels)
+                if len(block):
+                    yield block
+        finally:
+            rest.close()
+            kept.finish()
+
+
+def _streamed(
+    documents: PairDocuments,
+    minimum: float,
+    threads: int,
+    progress: Progress | None,
+    *,
+    start: int = 0,
+) -> Generator[PairBlock]:
+    """Yield the pairs of each panel, be there some or none."""
     bars = Bars.at(minimum, documents.n, 0, documents.slack)
     spaces = _Spaces(documents)
 
@@ -181,9 +162,7 @@ def _similar_pairs(
         spaces.use(lambda space: documents.meet(space, panel, bars, scored))
         return _block(documents, found)
 
-    for block in _in_order(meet, documents, threads, progress):
-        if len(block):
-            yield block
+    yield from _in_order(meet, documents, threads, progress, start=start)
 
 
 def nearest_neighbors(
@@ -193,6 +172,7 @@ def nearest_neighbors(
     k: int,
     min_similarity: float = 0.0,
     threads: int | None = None,
+    checkpoint: str | Path | None = None,
     progress: Progress | None = None,
 ) -> NeighborGraph:
     """Find the k best others of every document, by (similarity descending, number ascending).
@@ -205,36 +185,39 @@ def nearest_neighbors(
         1 or more; fewer are found where fewer qualify.
     min_similarity : float, optional
         Least similarity; whatever it is, a neighbour needs one above 0.
+    checkpoint : path of a folder, optional
+        Keeps what was found, every half a minute and when stopped, so that the same call goes on
+        where an earlier one was stopped.
 
     Raises
     ------
     InvalidInputError
-        If k or `min_similarity` is no number that it can be, or the ranking or S is not symmetric.
+        If k or `min_similarity` is no number that it can be, the ranking or S is not symmetric, or
+        the checkpoint is of another index or question.
+    IndexFormatError, IndexLockedError
+        If the checkpoint's folder is something else, was altered, or is in use.
     """
     k, minimum = check_k(k), check_min_similarity(min_similarity)
-    documents = _documents(parts, S)
-    k = min(k, max(documents.n - 1, 0))
-    if k == 0:
-        return NeighborGraph(*(np.empty(0, np.int64), np.zeros(1, np.int64)),
-                             np.empty(0, np.int64), np.empty(0))  # fmt: skip
-    bars = Bars.at(minimum, documents.n, k, documents.slack)
-    others = np.zeros((documents.n, k), np.uint32)
-    held = np.zeros(documents.n, np.int64)
-    spaces = _Spaces(documents)
-
-    def scored(begin: int, found: Found) -> None:
-        with bars.lock:
-            push_pairs(
-                begin, found.starts, found.documents, found.scores, minimum,
-                bars.best, others, held, bars.documents, documents.slack,
-            )  # fmt: skip
-
-    def meet(panel: int) -> None:
-        spaces.use(lambda space: documents.meet(space, panel, bars, scored))
-
-    for _ in _in_order(meet, documents, n_threads(threads), progress):
-        pass
-    return _graph(documents, bars.best, others, held)
+    threads, documents = n_threads(threads), pair_documents(parts, S)
+    best = _Best(documents, min(k, max(documents.n - 1, 1)), minimum)
+    if checkpoint is None:
+        for _ in best.panels(threads, progress):
+            pass
+        return best.graph()
+    question = {"k": k, "min_similarity": max(minimum, 0.0)}
+    with KeptNeighbors(checkpoint, question, lambda: fingerprint(parts, S)) as kept:
+        panels = int(kept.state["panels"])
+        best.restore(kept.stored(), panels)
+        rest = best.panels(threads, progress, start=panels)
+        try:
+            for _ in rest:
+                panels += 1
+                if kept.due:
+                    kept.save(panels, best.state())
+        finally:
+            rest.close()
+            kept.save(panels, best.state())
+    return best.graph()
 
 
 def check_min_similarity(min_similarity: float) -> float:
@@ -244,7 +227,8 @@ def check_min_similarity(min_similarity: float) -> float:
     raise InvalidInputError(f"min_similarity is {min_similarity!r}; it must be a number.")
 
 
-def _documents(parts: Sequence[Part], S: TermSimilarityMatrix) -> PairDocuments:
+def pair_documents(parts: Sequence[Part], S: TermSimilarityMatrix) -> PairDocuments:
+    """Prepare documents for comparison; InvalidInputError where S or a ranking is not symmetric."""
     S.require_symmetric("comparing all pairs")
     for part in parts:
         if part.ranking.name not in _SYMMETRIC:
@@ -253,6 +237,81 @@ def _documents(parts: Sequence[Part], S: TermSimilarityMatrix) -> PairDocuments:
                 f"documents have no similarity by it; choose {' or '.join(_SYMMETRIC)}."
             )
     return PairDocuments(parts, S)
+
+
+class _Best:
+    """The best neighbours so far: a heap for each document, the worst at its root."""
+
+    def __init__(self, documents: PairDocuments, k: int, minimum: float) -> None:
+        self._documents = documents
+        self._minimum = minimum
+        self._bars = Bars.at(minimum, documents.n, k, documents.slack)
+        self._others = np.zeros((documents.n, k), np.uint32)
+        self._held = np.zeros(documents.n, np.int64)
+
+    def panels(self, threads: int, progress: Progress | None, *, start: int = 0) -> Generator[None]:
+        """Meet panel after panel; whatever is yielded for has been met wholly."""
+        documents, bars, spaces = self._documents, self._bars, _Spaces(self._documents)
+
+        def meet(panel: int) -> None:
+            spaces.use(lambda space: documents.meet(space, panel, bars, self._scored))
+
+        yield from _in_order(meet, documents, threads, progress, start=start)
+
+    def _scored(self, begin: int, found: Found) -> None:
+        with self._bars.lock:
+            push_pairs(
+                begin, found.starts, found.documents, found.scores, self._minimum,
+                self._bars.best, self._others, self._held, self._bars.documents,
+                self._documents.slack,
+            )  # fmt: skip
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return a copy of the heaps."""
+        with self._bars.lock:
+            return {
+                "similarities": self._bars.best.copy(),
+                "others": self._others.copy(),
+                "held": self._held.copy(),
+            }
+
+    def restore(self, state: Mapping[str, NDArray[Any]], panels: int) -> None:
+        """Take what `state` gave after so many panels had been met wholly.
+
+        Pairs of other panels, met in part, are dropped: they will be met again, and whatever
+        they had displaced is no neighbour.
+        """
+        if not state or panels == 0:
+            return
+        documents = self._documents
+        met = documents.panels[panels - 1][1]
+        n, k = self._others.shape
+        others, similarities = state["others"], state["similarities"]
+        earlier = np.minimum(np.arange(n)[:, None], others)
+        filled = (np.arange(k) < state["held"][:, None]) & (earlier < met)
+        # What is sorted, the worst first, is a heap.
+        ascending = (-others.astype(np.int64), np.where(filled, similarities, np.inf))
+        order = np.lexsort(ascending, axis=1)
+        self._others[:] = np.take_along_axis(others, order, axis=1)
+        kept = np.where(filled, similarities, 0.0)
+        self._bars.best[:] = np.take_along_axis(kept, order, axis=1)
+        self._held[:] = filled.sum(axis=1)
+        full = self._held == k
+        self._bars.documents[full] = np.maximum(
+            self._bars.documents[full], self._bars.best[full, 0] * documents.slack
+        )
+
+    def graph(self) -> NeighborGraph:
+        """Bring the heaps into order."""
+        best, others, held = self._bars.best, self._others, self._held
+        filled = np.arange(best.shape[1]) < held[:, None]
+        order = np.lexsort((others, np.where(filled, -best, np.inf)), axis=1)
+        numbers = self._documents.numbers
+        neighbors = numbers[np.take_along_axis(others, order, axis=1)[filled]]
+        similarities = np.take_along_axis(best, order, axis=1)[filled]
+        some = held > 0
+        starts = np.concatenate([[0], np.cumsum(held[some])]).astype(np.int64)
+        return NeighborGraph(numbers[some], starts, neighbors, similarities)
 
 
 class _Spaces:
@@ -278,18 +337,20 @@ def _in_order(
     progress: Progress | None,
     *,
     start: int = 0,
-) -> Iterator[_T]:
+) -> Generator[_T]:
     """Yield what each panel gives, in order, a few panels ahead at a time."""
     panels = range(start, len(documents.panels))
     n = documents.n
     total = n * (n - 1) // 2
 
-    def counted(panel: int, result: _T) -> _T:
+    def counted(panel: int, result: _R) -> _R:
         if progress is not None:
             left = n - documents.panels[panel][1]
             progress(total - left * (left - 1) // 2, total)
         return result
 
+    if start > 0:
+        counted(start - 1, None)
     if threads == 1:
         for panel in panels:
             yield counted(panel, meet(panel))
@@ -319,19 +380,3 @@ def _block(
         order = np.lexsort((second, first))
         first, second, scores = first[order], second[order], scores[order]
     return PairBlock(documents.numbers[first], documents.numbers[second], scores)
-
-
-def _graph(
-    documents: PairDocuments,
-    best: NDArray[np.float64],
-    others: NDArray[np.uint32],
-    held: NDArray[np.int64],
-) -> NeighborGraph:
-    """Bring the heaps into order."""
-    filled = np.arange(best.shape[1]) < held[:, None]
-    order = np.lexsort((others, np.where(filled, -best, np.inf)), axis=1)
-    neighbors = documents.numbers[np.take_along_axis(others, order, axis=1)[filled]]
-    similarities = np.take_along_axis(best, order, axis=1)[filled]
-    some = held > 0
-    starts = np.concatenate([[0], np.cumsum(held[some])]).astype(np.int64)
-    return NeighborGraph(documents.numbers[some], starts, neighbors, similarities)

@@ -112,6 +112,7 @@ class PairDocuments:
 
     Attributes
     ----------
+    parts, S
     n : int
     numbers : ndarray of shape (n,), int64
         In the index.
@@ -123,14 +124,14 @@ class PairDocuments:
 
     def __init__(self, parts: Sequence[Part], S: TermSimilarityMatrix) -> None:
         self.S = S
-        self._parts = tuple(parts)
-        ordered = [_ordered(part) for part in self._parts]
+        self.parts = tuple(parts)
+        ordered = [_ordered(part) for part in self.parts]
         sizes = [own.local.shape[0] for own in ordered]
         self._bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self.n = int(self._bounds[-1])
         self.local = _joined([own.local for own in ordered], np.int64)
         self.numbers = _joined(
-            [own.local + part.first for own, part in zip(ordered, self._parts, strict=True)],
+            [own.local + part.first for own, part in zip(ordered, self.parts, strict=True)],
             np.int64,
         )
         self.starts = _joined_starts([own.starts for own in ordered])
@@ -141,7 +142,7 @@ class PairDocuments:
         factors = _joined([own.factors for own in ordered], np.float64)
         with np.errstate(over="ignore", under="ignore"):
             self.factors = factors.astype(np.float32)
-        self._reach = _joined([_reach(part, S) for part in self._parts], np.int64)
+        self._reach = _joined([_reach(part, S) for part in self.parts], np.int64)
         self._sizes = self._norm_sizes()
         longest = int(np.diff(self.starts).max(initial=0))
         self.slack = slack(longest, half=False)
@@ -204,17 +205,17 @@ class PairDocuments:
         return heaps
 
     def pair_scores(
-        self, space: PanelSpace, first: int, others: NDArray[np.uint32]
+        self, space: PanelSpace, first: int, others: NDArray[np.integer]
     ) -> NDArray[np.float64]:
-        """Exact similarities of one document, by its place, with later ones."""
+        """Exact similarities of one document with later ones, all by their places."""
         factors = self._expand(space, first, first + 1)
-        space.panel[:] = 0
+        space.panel[space.kept_terms[: space.kept_starts[1]], 0] = 0
         space.starts[0], space.starts[1:] = 0, others.shape[0]
-        return self._scores(space, factors, first, others).scores
+        return self._scores(space, factors, first, others.astype(np.uint32)).scores
 
     def _expand(self, space: PanelSpace, begin: int, end: int) -> NDArray[np.float64]:
         """Expand documents of one part into the panel; the factor of each as a query."""
-        part = self._parts[int(np.searchsorted(self._bounds, begin, "right")) - 1]
+        part = self.parts[int(np.searchsorted(self._bounds, begin, "right")) - 1]
         ranking = part.ranking
         space.keep(int(self._reach[begin:end].sum()))
         scales = part.segment.scales
@@ -268,8 +269,8 @@ class PairDocuments:
         """Score the gathered pairs of a panel."""
         scores = np.empty(documents.shape[0])
         first = int(np.searchsorted(self._bounds, begin, "right")) - 1
-        for number in range(first, len(self._parts)):
-            part = self._parts[number]
+        for number in range(first, len(self.parts)):
+            part = self.parts[number]
             score_pairs(
                 *_values(part), part.ranking.factors, self.local, int(self._bounds[number]),
                 int(self._bounds[number + 1]), space.kept_starts, space.kept_terms,
@@ -279,11 +280,11 @@ class PairDocuments:
 
     def _norm_sizes(self) -> NDArray[np.float64] | None:
         """x'W|S|Wx of each document: what rounding may cost its norm is relative to it."""
-        if self.S.non_negative or not self._parts:
+        if self.S.non_negative or not self.parts:
             return None
         indptr, indices, data = self.S.arrays
         sizes = []
-        for part in self._parts:
+        for part in self.parts:
             out = np.zeros(part.segment.n_docs)
             soft_norms_squared(
                 *_values(part), part.ranking.term_weights, indptr, indices, np.abs(data),
