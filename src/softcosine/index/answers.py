@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.index.demands import Demands, demands_of, holding_all
+from softcosine.index.demands import Demands, demands_of, holding_every
 from softcosine.index.explanation import Explanation, explain
 from softcosine.index.fields import FieldsSearcher
 from softcosine.index.filters import Where
@@ -29,6 +28,9 @@ from softcosine.index.syntax import parse_syntax
 from softcosine.index.values import QueryVector, Top, check_k, check_min_score
 
 __all__ = ["Asked", "answered", "explained", "explained_likeness", "like"]
+
+# For each term: its weight, and whether it is the query's own.
+_Weights = dict[str, tuple[float, Literal["exact", "near"]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +62,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """A query, made ready."""
+    """A query, made ready: parsed and weighed for every field."""
 
     shown: str
-    parsed: ParsedQuery
+    parsed: tuple[ParsedQuery, ...]
     vectors: tuple[QueryVector, ...]
     demands: Demands | None = None
 
@@ -77,27 +79,27 @@ def answered(
 ) -> list[Hits]:
     """Answer queries from one state of an index."""
     searcher = snapshot.searcher(asked.ranking)
-    where = None if asked.where is None else Where.parse(asked.where)
+    filtered = _filtered(snapshot, asked)
     ready = [_ready(snapshot, searcher, query, asked) for query in queries]
-    filtered = _filtered(snapshot, where)
-    plain = [one for one in ready if one.demands is None and not asked.exact_first]
+    plain = [query for query in ready if query.demands is None and not asked.exact_first]
     together = iter(_searched(searcher, plain, asked, filtered, asked.k + asked.offset, threads))
-    hits = []
-    for query in ready:
-        if query.demands is None and not asked.exact_first:
-            top = next(together)
-        else:
-            top = _alone(snapshot, searcher, query, asked, filtered)
-        hits.append(_hits(snapshot, searcher, query, _page(top, asked), asked))
-    return hits
+    tops = [
+        next(together)
+        if query.demands is None and not asked.exact_first
+        else _alone(snapshot, searcher, query, asked, filtered)
+        for query in ready
+    ]
+    return [
+        _hits(snapshot, searcher, query, _page(top, asked), asked)
+        for query, top in zip(ready, tops, strict=True)
+    ]
 
 
 def like(snapshot: Snapshot, id: str, asked: Asked) -> Hits:
     """Find the documents most like one of the index, itself left out."""
     searcher = snapshot.searcher(asked.ranking)
     query, number = _document(snapshot, searcher, id), snapshot.documents.number(id)
-    where = None if asked.where is None else Where.parse(asked.where)
-    filtered = _filtered(snapshot, where)
+    filtered = _filtered(snapshot, asked)
     (top,) = _searched(searcher, [query], asked, filtered, asked.k + 1, 1)
     others = top.documents != number
     top = replace(
@@ -106,9 +108,7 @@ def like(snapshot: Snapshot, id: str, asked: Asked) -> Hits:
     return _hits(snapshot, searcher, query, top, asked)
 
 
-def explained(
-    snapshot: Snapshot, query: str | Sequence[str], id: str, asked: Asked
-) -> Explanation:
+def explained(snapshot: Snapshot, query: str | Sequence[str], id: str, asked: Asked) -> Explanation:
     """Say why a document scores what it scores."""
     searcher = snapshot.searcher(asked.ranking)
     return _explained(snapshot, searcher, _ready(snapshot, searcher, query, asked), id)
@@ -120,47 +120,10 @@ def explained_likeness(snapshot: Snapshot, id: str, other: str, asked: Asked) ->
     return _explained(snapshot, searcher, _document(snapshot, searcher, id), other)
 
 
-def vectors_of(
-    snapshot: Snapshot, searcher: FieldsSearcher, parsed: ParsedQuery
-) -> tuple[QueryVector, ...]:
-    """Weigh a parsed query for every field."""
-    return tuple(
-        query_vector(parsed, one.ranking, snapshot.S, snapshot.source) for one in searcher.searchers
-    )
-
-
-def parsed_document(snapshot: Snapshot, number: int) -> ParsedQuery:
-    """Take a document as a query."""
-    terms, frequencies = snapshot.row(number)
-    known = words_of(snapshot, number)
-    names = [snapshot.S.vocabulary.terms[j] for j in terms]
-    return ParsedQuery(
-        terms=terms,
-        frequencies=frequencies,
-        words=tuple(known.get(name, name) for name in names),
-    )
-
-
-def words_of(snapshot: Snapshot, number: int) -> dict[str, str]:
-    """For each stem of a document, the first word of its text that shows it."""
-    analyzer = snapshot.analyzer
-    if analyzer.stemmer is None:
-        return {}
-    words = analyzer.words(snapshot.documents.text(number))
-    known: dict[str, str] = {}
-    for stem, word in zip(analyzer.stem(words), words, strict=True):
-        known.setdefault(stem, word)
-    return known
-
-
-def shown(query: str | Sequence[str]) -> str:
-    """Return a query as it is shown."""
-    return query if isinstance(query, str) else " ".join(query)
-
-
 def _ready(
     snapshot: Snapshot, searcher: FieldsSearcher, query: str | Sequence[str], asked: Asked
 ) -> _Query:
+    """Parse and weigh a query; one that is too long is cut."""
     demands = None
     if isinstance(query, str) and asked.syntax:
         syntax = parse_syntax(query)
@@ -172,39 +135,73 @@ def _ready(
         parsed = parse_weighted(pieces, snapshot.analyzer, snapshot.S, snapshot.source)
     else:
         parsed = parse_query(query, snapshot.analyzer, snapshot.S, snapshot.source)
-    vectors = vectors_of(snapshot, searcher, parsed)
-    if asked.max_terms is not None and len(parsed.terms) > asked.max_terms:
-        weights: NDArray[np.float64] = np.sum(
-            [
-                weight * vector.weights
-                for weight, vector in zip(searcher.weights, vectors, strict=True)
-            ],
-            axis=0,
-        )
-        parsed = heaviest(parsed, weights, asked.max_terms)
-        vectors = vectors_of(snapshot, searcher, parsed)
-    return _Query(shown(query), parsed, vectors, demands)
+    ready = _weighed(snapshot, searcher, _shown(query), (parsed,) * len(snapshot.fields), demands)
+    if asked.max_terms is None or len(parsed.terms) <= asked.max_terms:
+        return ready
+    weights = np.zeros(len(parsed.terms))
+    for weight, vector in zip(searcher.weights, ready.vectors, strict=True):
+        weights += weight * vector.weights
+    parsed = heaviest(parsed, weights, asked.max_terms)
+    return _weighed(snapshot, searcher, ready.shown, (parsed,) * len(snapshot.fields), demands)
 
 
 def _document(snapshot: Snapshot, searcher: FieldsSearcher, id: str) -> _Query:
-    parsed = parsed_document(snapshot, snapshot.documents.number(id))
-    return _Query(f"like {id}", parsed, vectors_of(snapshot, searcher, parsed))
+    """Take a document as a query: each of its fields is compared with the same of the others."""
+    number = snapshot.documents.number(id)
+    known, vocabulary = _words_of(snapshot, number), snapshot.S.vocabulary
+    parsed = []
+    for terms, frequencies in snapshot.rows(number):
+        names = map(vocabulary.term, terms.tolist())
+        parsed.append(
+            ParsedQuery(terms, frequencies, tuple(known.get(name, name) for name in names))
+        )
+    return _weighed(snapshot, searcher, f"like {id}", tuple(parsed), None)
 
 
-def _explained(
-    snapshot: Snapshot, searcher: FieldsSearcher, query: _Query, id: str
-) -> Explanation:
+def _weighed(
+    snapshot: Snapshot,
+    searcher: FieldsSearcher,
+    shown: str,
+    parsed: tuple[ParsedQuery, ...],
+    demands: Demands | None,
+) -> _Query:
+    """Weigh a parsed query for every field."""
+    vectors = tuple(
+        query_vector(of_field, one.ranking, snapshot.S, snapshot.source)
+        for of_field, one in zip(parsed, searcher.searchers, strict=True)
+    )
+    return _Query(shown, parsed, vectors, demands)
+
+
+def _words_of(snapshot: Snapshot, number: int) -> dict[str, str]:
+    """For each stem of a document, the first word of its text that shows it."""
+    analyzer = snapshot.analyzer
+    if analyzer.stemmer is None:
+        return {}
+    words = analyzer.words(snapshot.documents.text(number))
+    known: dict[str, str] = {}
+    for stem, word in zip(analyzer.stem(words), words, strict=True):
+        known.setdefault(stem, word)
+    return known
+
+
+def _shown(query: str | Sequence[str]) -> str:
+    return query if isinstance(query, str) else " ".join(query)
+
+
+def _explained(snapshot: Snapshot, searcher: FieldsSearcher, query: _Query, id: str) -> Explanation:
     number = snapshot.documents.number(id)
     score, parts = explain(
-        searcher, snapshot.fields, query.vectors, query.parsed, number, words_of(snapshot, number)
+        searcher, snapshot.fields, query.vectors, query.parsed, number, _words_of(snapshot, number)
     )
     return Explanation(query.shown, id, score, parts, searcher.ranking.name)
 
 
-def _filtered(snapshot: Snapshot, where: Where | None) -> list[Mask | None]:
-    """Return which documents of each segment pass a filter; None for all."""
-    if where is None:
+def _filtered(snapshot: Snapshot, asked: Asked) -> list[Mask | None]:
+    """Return which documents of each segment pass the filter; None for all."""
+    if asked.where is None:
         return [None for _ in snapshot.segments]
+    where = Where.parse(asked.where)
     return [segment.columns.mask(where) for segment in snapshot.segments]
 
 
@@ -234,13 +231,12 @@ def _alone(
     allowed = list(filtered)
     if query.demands is not None:
         allowed = [
-            all_of([mask, query.demands.mask(segment, snapshot.analyzer)])
+            query.demands.mask(segment, snapshot.analyzer, mask)
             for mask, segment in zip(filtered, snapshot.segments, strict=True)
         ]
-    if not asked.exact_first or not len(query.parsed.terms):
+    if not asked.exact_first:
         return _searched(searcher, [query], asked, allowed, k, 1)[0]
-    terms = query.parsed.terms.tolist()
-    exact = [holding_all(segment, terms) for segment in snapshot.segments]
+    exact = holding_every(snapshot, query.parsed[0].terms.tolist())
     inside = [all_of([mask, own]) for mask, own in zip(allowed, exact, strict=True)]
     (first,) = _searched(searcher, [query], asked, inside, k, 1)
     if len(first.documents) >= k:
@@ -263,40 +259,48 @@ def _page(top: Top, asked: Asked) -> Top:
 def _hits(
     snapshot: Snapshot, searcher: FieldsSearcher, query: _Query, top: Top, asked: Asked
 ) -> Hits:
-    weights: dict[str, tuple[float, Literal["exact", "near"]]] = {}
-    documents, vocabulary = snapshot.documents, snapshot.S.vocabulary
+    documents = snapshot.documents
+    weights: list[_Weights] = []
 
     def passage(text: str) -> Snippet:
         if not weights:
-            expanded = searcher.searchers[0].expanded(query.vectors[0])
-            own = set(query.parsed.terms.tolist())
-            for j, weight in zip(expanded.terms.tolist(), expanded.weights, strict=True):
-                kind: Literal["exact", "near"] = "exact" if j in own else "near"
-                weights[vocabulary.terms[j]] = (float(weight), kind)
-        return snippet(text, snapshot.analyzer, weights)
+            weights.append(_word_weights(snapshot, searcher, query))
+        return snippet(text, snapshot.analyzer, weights[0])
 
-    hits = tuple(
-        Hit(
-            id=documents.id(number),
-            score=float(score),
-            text=documents.text(number),
-            metadata=documents.metadata(number),
-            number=number,
-            _snippet=passage,
+    hits = []
+    for number, score in zip(top.documents.tolist(), top.scores.tolist(), strict=True):
+        own, local = documents.owner(number)
+        hits.append(
+            Hit(own.id(local), score, own.text(local), own.metadata(local), number, passage)
         )
-        for number, score in zip(top.documents.tolist(), top.scores, strict=True)
-    )
+    parsed = query.parsed[0]
     return Hits(
         query=query.shown,
         ranking=searcher.ranking.name,
-        hits=hits,
-        outside=tuple(word.word for word in query.parsed.outside),
-        unknown=query.parsed.unknown,
-        left_out=query.parsed.left_out,
+        hits=tuple(hits),
+        outside=tuple(word.word for word in parsed.outside),
+        unknown=parsed.unknown,
+        left_out=parsed.left_out,
         offset=asked.offset,
         plan=top.plan,
     )
 
 
+def _word_weights(snapshot: Snapshot, searcher: FieldsSearcher, query: _Query) -> _Weights:
+    """Return what each term of the expanded query is worth in a passage, over all fields."""
+    weights: dict[int, float] = {}
+    for weight, one, vector in zip(
+        searcher.weights, searcher.searchers, query.vectors, strict=True
+    ):
+        expanded = one.expanded(vector)
+        for j, value in zip(expanded.terms.tolist(), expanded.weights.tolist(), strict=True):
+            weights[j] = weights.get(j, 0.0) + weight * value
+    own = {j for parsed in query.parsed for j in parsed.terms.tolist()}
+    term = snapshot.S.vocabulary.term
+    return {term(j): (value, "exact" if j in own else "near") for j, value in weights.items()}
+
+
 def _whole(value: object, least: int) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        return False
+    return int(value) >= least

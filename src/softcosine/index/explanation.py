@@ -107,7 +107,7 @@ def explain(
     searcher: FieldsSearcher,
     fields: Sequence[Field],
     vectors: Sequence[QueryVector],
-    parsed: ParsedQuery,
+    parsed: Sequence[ParsedQuery],
     document: int,
     document_words: dict[str, str],
 ) -> tuple[float, tuple[Part, ...]]:
@@ -118,16 +118,16 @@ def explain(
     searcher : FieldsSearcher
     fields : sequence of Field
     vectors : sequence of QueryVector
-        Of `parsed`, weighed for each field.
-    parsed : ParsedQuery
+    parsed : sequence of ParsedQuery
+        The same for each field, before they were weighed.
     document : int
     document_words : dict
         For a term, the word that shows it in this document's text.
     """
     parts: list[Part] = []
-    for own, vector, of in zip(searcher.searchers, vectors, fields, strict=True):
+    for own, vector, words, of in zip(searcher.searchers, vectors, parsed, fields, strict=True):
         name = of.name if len(fields) > 1 else ""
-        found = _parts(own, vector, parsed, document, document_words)
+        found = _parts(own, vector, words, document, document_words)
         parts += [
             replace(part, contribution=of.weight * part.contribution, field=name) for part in found
         ]

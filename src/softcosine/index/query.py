@@ -88,15 +88,19 @@ def parse_weighted(
 ) -> ParsedQuery:
     """Parse a query of several pieces, each word of which counts as often as its weight says."""
     counts: dict[str, float] = {}
-    forms: dict[str, str] = {}
+    forms: dict[str, str] = {}  # for each stem, the first word of the query that comes to it
     for query, weight in pieces:
         if not isinstance(query, str | list | tuple | np.ndarray):
             raise InvalidInputError(
                 f"the query is of type {type(query).__name__}; pass a string or a list of tokens."
             )
-        for term in analyzer.terms(query):
+        words = analyzer.kept(query)
+        stems = analyzer.stem(words)
+        for term in analyzer.joined(stems):
             counts[term] = counts.get(term, 0.0) + weight
-        forms = {**_forms(query, analyzer), **forms}
+        if analyzer.stemmer is not None:
+            for stem, word in zip(stems, words, strict=True):
+                forms.setdefault(stem, str(word))
     order = sorted(counts)
     indices = S.vocabulary.indices(order)
     known = indices >= 0
@@ -162,18 +166,6 @@ def query_vector(
     inner, cross = outside_similarities(S, parsed.outside, parsed.terms, source)
     norm = float(absent @ inner @ absent + 2.0 * (absent @ cross @ weights))
     return QueryVector(parsed.terms, weights, extra_terms, extra_values, norm)
-
-
-def _forms(query: str | Sequence[str], analyzer: Analyzer) -> dict[str, str]:
-    """For each stem of a query, the word that it comes from."""
-    if analyzer.stemmer is None:
-        return {}
-    words = analyzer.words(query) if isinstance(query, str) else [str(token) for token in query]
-    forms: dict[str, str] = {}
-    for stem, word in zip(analyzer.stem(words), words, strict=True):
-        if analyzer.keeps(word):
-            forms.setdefault(stem, word)
-    return forms
 
 
 def _ask(

@@ -199,17 +199,19 @@ class Segment:
             return self.terms[part], self.reals[part] * self.scales[document]
         return self.terms[part], self.frequencies[self.levels[part]]
 
+    def postings(self, term: int) -> NDArray[np.uint16]:
+        """Documents that hold a term, each once, in the order of its postings."""
+        if term >= self.n_terms:
+            return self.documents[:0]
+        first, last = self.term_groups[term], self.term_groups[term + 1]
+        if not self.real:
+            first, last = self.group_starts[first], self.group_starts[last]
+        return self.documents[first:last]
+
     def documents_of(self, terms: NDArray[np.int32]) -> NDArray[np.uint32]:
         """Every document that holds one of the terms, ascending."""
-        parts = []
-        for term in terms[terms < self.n_terms]:
-            first, last = self.term_groups[term], self.term_groups[term + 1]
-            if not self.real:
-                first, last = self.group_starts[first], self.group_starts[last]
-            parts.append(self.documents[first:last])
-        return (
-            np.unique(np.concatenate(parts)).astype(np.uint32) if parts else np.empty(0, np.uint32)
-        )
+        parts = [self.documents[:0], *map(self.postings, terms.tolist())]
+        return np.unique(np.concatenate(parts)).astype(np.uint32)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays by name, for storage."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -46,8 +48,6 @@ class IndexedSegment:
         Soft norms of each field's documents under the index's S and W, if they are known.
     part : str
         Name on disk; empty in memory.
-    columns : MetadataColumns
-        What filters by metadata look at.
     """
 
     fields: tuple[Segment, ...]
@@ -56,16 +56,22 @@ class IndexedSegment:
     positions: tuple[Positions, ...] | None = None
     norms: tuple[NDArray[np.float64], ...] | None = None
     part: str = ""
-    columns: MetadataColumns = None  # type: ignore[assignment]  # always given, see below
+    _columns: MetadataColumns | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.columns is None:
-            object.__setattr__(self, "columns", MetadataColumns(self.documents))
+        if self._columns is None:
+            object.__setattr__(self, "_columns", MetadataColumns(self.documents))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The columns are made again of the documents.
         stored = (self.fields, self.documents, self.live, self.positions, self.norms, self.part)
         return IndexedSegment, stored
+
+    @property
+    def columns(self) -> MetadataColumns:
+        """What filters by metadata look at; shared with what is derived of this by `replace`."""
+        assert self._columns is not None
+        return self._columns
 
     @property
     def n_docs(self) -> int:
@@ -159,14 +165,11 @@ class Snapshot:
         state = {name: getattr(self, name) for name in _STORED}
         return Snapshot(**{**state, "segments": tuple(segments)})
 
-    def row(self, document: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Terms of a document over all fields, ascending, and how often each stands there."""
+    def rows(self, document: int) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
+        """For each field, a document's terms, ascending, and how often each stands there."""
         number, local = self.documents.place(document)
         rows = [segment.row(local) for segment in self.segments[number].fields]
-        if len(rows) == 1:
-            return rows[0][0].astype(np.int32), rows[0][1].astype(np.float64)
-        terms, places = np.unique(np.concatenate([row[0] for row in rows]), return_inverse=True)
-        return terms.astype(np.int32), np.bincount(places, np.concatenate([r[1] for r in rows]))
+        return [(terms.astype(np.int32), values.astype(np.float64)) for terms, values in rows]
 
     def _prepared(self, name: str) -> FieldsSearcher:
         firsts = self.documents.firsts
@@ -202,9 +205,9 @@ class SegmentedDocuments:
     def __init__(self, segments: tuple[IndexedSegment, ...]) -> None:
         self._segments = segments
         sizes = [segment.n_docs for segment in segments]
-        self.firsts = [sum(sizes[:number]) for number in range(len(sizes))]
-        self._bounds = np.array(self.firsts, np.int64)
-        self._n_docs = sum(sizes)
+        ends = list(accumulate(sizes))
+        self.firsts = [end - size for end, size in zip(ends, sizes, strict=True)]
+        self._n_docs = ends[-1]
 
     def __len__(self) -> int:
         return self._n_docs
@@ -216,23 +219,28 @@ class SegmentedDocuments:
 
     def place(self, number: int) -> tuple[int, int]:
         """Return the segment of a document, and its number there."""
-        segment = int(np.searchsorted(self._bounds, number, "right")) - 1
+        segment = bisect_right(self.firsts, number) - 1
         return segment, int(number) - self.firsts[segment]
+
+    def owner(self, number: int) -> tuple[Documents, int]:
+        """Return the documents of the segment that a document is in, and its number there."""
+        segment, local = self.place(number)
+        return self._segments[segment].documents, local
 
     def id(self, number: int) -> str:
         """Return the id of a document."""
-        segment, local = self.place(number)
-        return self._segments[segment].documents.id(local)
+        documents, local = self.owner(number)
+        return documents.id(local)
 
     def text(self, number: int) -> str:
         """Return the text of a document; empty if texts are not kept."""
-        segment, local = self.place(number)
-        return self._segments[segment].documents.text(local)
+        documents, local = self.owner(number)
+        return documents.text(local)
 
     def metadata(self, number: int) -> dict[str, Any]:
         """Return the metadata of a document; empty if it has none."""
-        segment, local = self.place(number)
-        return self._segments[segment].documents.metadata(local)
+        documents, local = self.owner(number)
+        return documents.metadata(local)
 
     def all_metadata(self) -> Iterator[dict[str, Any]]:
         """Give the metadata of every document, in order of number."""

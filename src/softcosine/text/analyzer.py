@@ -141,10 +141,23 @@ class Analyzer:
         InvalidInputError
             If `document` is neither, or a token is not a string.
         """
+        return self.joined(self.stem(self.kept(document)))
+
+    def kept(self, document: str | Sequence[str]) -> list[str]:
+        """Return the words of one document or query that count, in running order, not stemmed.
+
+        Parameters
+        ----------
+        document : str or sequence of str
+            As for `terms`, which are these words stemmed and then `joined`.
+        """
         words = self.words(document) if isinstance(document, str) else _checked_tokens(document)
-        stems = self.stem([word for word in words if self.keeps(word)])
+        return list(filter(self.keeps, words))
+
+    def joined(self, stems: Sequence[str]) -> list[str]:
+        """Return the terms of successive stems: after each the n-grams that begin with it."""
         if self.max_ngram == 1:
-            return stems
+            return list(stems)
         return [
             " ".join(stems[start:end])
             for start in range(len(stems))
