@@ -77,13 +77,19 @@ def check(found: Sequence[Top], scores: Any) -> float:
 
 
 def race(
-    soft: Workload, plain: Workload, n_terms: int, *, n_queries: int, runs: int
+    soft: Workload,
+    plain: Workload,
+    n_terms: int,
+    *,
+    n_queries: int,
+    runs: int,
+    backends: Sequence[str] = BACKENDS,
 ) -> list[dict[str, object]]:
     """Check and time queries of one length; a line of the table each."""
     Q = soft.queries(n_terms, n_queries)
     queries = queries_of(Q, soft)
-    theirs = {backend: Theirs(soft, backend) for backend in BACKENDS}
-    words = [theirs["numpy"].words(query) for query in queries]
+    theirs = {backend: Theirs(soft, backend) for backend in backends}
+    words = [theirs[backends[0]].words(query) for query in queries]
     found = plain.searcher.search_batch(queries, k=K, threads=1)
     differences = {
         backend: check(found, peer.search(words).scores) for backend, peer in theirs.items()

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from newsgroups import Workload
 from softcosine.index.bounds import HALF
-from softcosine.index.columns import frequent_columns
+from softcosine.index.first_stage import Prepared
 from softcosine.index.values import QueryVector, Top
 
 __all__ = ["FLAGS", "NativeSearch", "NoCompilerError", "library"]
@@ -61,7 +61,7 @@ _ARRAYS = (
 )
 _SPACE = (
     *("s_pointers", "s_indices", "s_values", "term_weights", "expansion", "seen", "touched"),
-    *("scores", "candidates", "rows", "row_weights"),
+    *("weights", "scores", "candidates", "rows", "row_weights"),
 )
 
 
@@ -89,8 +89,9 @@ class NativeSearch:
     def __init__(self, workload: Workload, k: int, native: ctypes.CDLL) -> None:
         self._kept: list[Any] = []  # what C points to
         parts = workload.parts
-        columns = [frequent_columns(part.segment, part.ranking) for part in parts]
-        longest = max(int(np.diff(part.segment.pointers).max(initial=0)) for part in parts)
+        prepared = [Prepared.of(part) for part in parts]
+        columns = [one.columns for one in prepared]
+        longest = max(one.longest for one in prepared)
         self._segments = (_Segment * len(parts))()
         for target, part, dense in zip(self._segments, parts, columns, strict=True):
             segment, ranking = part.segment, part.ranking
@@ -117,12 +118,13 @@ class NativeSearch:
             self._space, s_pointers=indptr, s_indices=indices, s_values=data,
             term_weights=workload.ranking.term_weights, expansion=np.zeros(n_terms),
             seen=np.zeros(n_terms, np.uint8), touched=np.zeros(n_terms + 1, np.int32),
+            weights=np.zeros(n_terms + 1),
             scores=np.zeros(n_docs, np.float32), candidates=np.zeros(n_docs, np.uint32),
             rows=np.zeros(n_rows, np.uintp), row_weights=np.zeros(n_rows, np.float32),
         )  # fmt: skip
         self._documents, self._scores = np.zeros(k, np.uint32), np.zeros(k)
         self._k = k
-        self._half = HALF if any(dense.values.shape[0] for dense in columns) else 0.0
+        self._half = HALF if any(one.half for one in prepared) else 0.0
         self._call = native.search
         self._call.restype = ctypes.c_int64
         pointer, whole, real = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double

@@ -12,17 +12,18 @@ from numpy.typing import NDArray
 
 from newsgroups import Workload
 from softcosine.index.bounds import slack
-from softcosine.index.columns import Columns, frequent_columns
+from softcosine.index.columns import Columns
+from softcosine.index.first_stage import Prepared
 from softcosine.index.parts import Part
 from softcosine.index.values import QueryVector
-from softcosine.index.workspace import Kept, Workspace
-from softcosine.kernels.search import expand, find_candidates
+from softcosine.index.workspace import Expansions
+from softcosine.kernels.search import find_candidates
 
-__all__ = ["Stages", "any_width", "no_columns"]
+__all__ = ["Stages", "any_width", "without_columns"]
 
 
 class Stages:
-    """Our search up to the candidates, of one thread, over counts.
+    """Our search up to the candidates, of one thread, one query at a time, over counts.
 
     Parameters
     ----------
@@ -47,49 +48,45 @@ class Stages:
         find: Callable[..., Any] = find_candidates,
     ) -> None:
         self.parts = workload.parts if parts is None else tuple(parts)
-        self._ranking, self._S = workload.ranking, workload.S
+        self._searcher = workload.searcher
         self._k, self._find = k, find
-        made = frequent_columns if columns else no_columns
-        self.columns = [made(part.segment, part.ranking) for part in self.parts]
+        prepare = Prepared.of if columns else without_columns
+        self.prepared = [prepare(part) for part in self.parts]
+        self._longest = max(prepared.longest for prepared in self.prepared)
+        self._half = any(prepared.half for prepared in self.prepared)
         largest = max(part.segment.n_docs for part in self.parts)
-        lengths = [np.diff(part.segment.pointers).max(initial=0) for part in self.parts]
-        self._longest = int(max(lengths))
-        self._space = Workspace(largest, len(workload.S))
+        self._scores = np.zeros(largest, np.float32)
+        self._candidates = np.empty(largest, np.uint32)
 
-    def expansion(self, query: QueryVector) -> Kept:
+    def expansion(self, query: QueryVector) -> Expansions:
         """Return W S' W x."""
-        space = self._space
-        n = expand(
-            query.terms, query.weights, *self._S.arrays, query.extra_terms, query.extra_values,
-            self._ranking.term_weights, space.expansion, space.seen, space.touched, space.facts,
-        )  # fmt: skip
-        return space.take(n, 1.0)
+        with self._searcher.first_stage(query) as stage:
+            return stage.expanded
 
-    def candidates(self, expanded: Kept) -> list[NDArray[np.uint32]]:
-        """Add up the postings, scan, and return the candidates of each segment."""
-        space, n_touched = self._space, expanded.terms.shape[0]
-        space.put(expanded)
-        heap = np.zeros(self._k, np.float32)
+    def candidates(self, expanded: Expansions) -> list[NDArray[np.uint32]]:
+        """Add up the postings of one query, scan, and return the candidates of each segment."""
+        heaps, floors = np.zeros((1, self._k), np.float32), np.zeros(1, np.float32)
+        n_summands = min(expanded.terms.shape[0], self._longest)
+        slacks = np.array([slack(n_summands, half=self._half)])
+        chosen, starts = np.ones(1, np.uint8), np.zeros(2, np.int64)
         found = []
-        for part, columns in zip(self.parts, self.columns, strict=True):
-            segment, ranking = part.segment, part.ranking
-            bound = slack(min(n_touched, self._longest), half=columns.values.shape[0] > 0)
-            n = self._find(
-                ranking.kind, space.touched, n_touched, space.expansion, float(space.facts[0]),
-                segment.term_groups, segment.group_starts, ranking.group_weights,
-                segment.documents, segment.posting_weights, ranking.saturation32,
-                columns.longest_list, columns.column_of, columns.values, ranking.factors32,
-                np.float32(0.0), heap, bound, space.scores[: segment.n_docs], space.candidates,
+        for prepared in self.prepared:
+            factors = prepared.factors(None)
+            self._find(
+                prepared.part.ranking.kind, expanded.pointers, expanded.terms, expanded.weights,
+                expanded.scales, chosen, *prepared.postings, factors, floors, heaps, slacks,
+                self._scores[: factors.shape[0]], 0, starts, self._candidates,
             )  # fmt: skip
-            found.append(space.candidates[:n].copy())
-        space.clear(n_touched)
+            found.append(self._candidates[: starts[1]].copy())
         return found
 
 
-def no_columns(segment: Any, ranking: Any) -> Columns:
-    """Return no columns: every term is read from its postings."""
-    nothing = np.full(segment.n_terms, -1, np.int32)
-    return Columns(segment.n_docs, nothing, np.zeros((0, segment.n_docs), np.uint16))
+def without_columns(part: Part) -> Prepared:
+    """Prepare a part whose every term is read from its postings."""
+    segment = part.segment
+    none = np.full(segment.n_terms, -1, np.int32)
+    columns = Columns(segment.n_docs, none, np.zeros((0, segment.n_docs), np.uint16))
+    return Prepared(part, columns, int(np.diff(segment.pointers).max(initial=0)))
 
 
 def any_width(kernel: Callable[..., Any]) -> Callable[..., Any]:

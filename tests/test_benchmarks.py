@@ -155,6 +155,14 @@ def test_million_indexing(benchmark, workload, tmp_path):
     assert row["open ms, median"] > 0
 
 
+@pytest.mark.skipif(not JIT, reason="starts processes that search without the compiler")
+def test_latency(benchmark, workload, texts, tmp_path):
+    script = benchmark("latency")
+    rows = script.measured(*script.prepared(workload, texts, tmp_path), seconds=0.2, runs=1)
+    assert len(rows) == 6
+    assert all(row["searches"] > 0 for row in rows)
+
+
 def test_norms(benchmark, workload):
     rows, difference = benchmark("norms").measured(workload, runs=1, slow_runs=1)
     assert len(rows) == 5
@@ -164,8 +172,16 @@ def test_norms(benchmark, workload):
 def test_bm25(benchmark, workload):
     pytest.importorskip("bm25s")
     script = benchmark("bm25")
-    rows = script.race(*script.workloads(workload), 4, n_queries=3, runs=1)
-    assert len(rows) == 4 + 8
+    soft, plain = script.workloads(workload)
+    rows = script.race(soft, plain, 4, n_queries=3, runs=1, backends=("numpy",))
+    assert len(rows) == 3 + 6
+
+
+def test_pairs(benchmark, workload):
+    pytest.importorskip("sparse_dot_topn")
+    rows, difference = benchmark("pairs").measured(workload, runs=1)
+    assert len(rows) == 4
+    assert difference < 1e-5
 
 
 @pytest.mark.skipif(not JIT, reason="indexes all symbols, which takes minutes without the compiler")

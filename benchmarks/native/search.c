@@ -38,6 +38,7 @@ typedef struct {
     double *expansion;
     uint8_t *seen;
     int32_t *touched;
+    double *weights; /* of the touched terms, in their order */
     float *scores;
     uint32_t *candidates;
     const uint16_t **rows;
@@ -64,8 +65,8 @@ static int64_t expand(const Space *s, const int32_t *terms, const double *weight
     *largest = 0.0;
     for (int64_t t = 0; t < n; t++) {
         const int32_t j = s->touched[t];
-        s->expansion[j] *= s->term_weights[j];
-        *largest = fmax(*largest, fabs(s->expansion[j]));
+        s->weights[t] = s->expansion[j] *= s->term_weights[j];
+        *largest = fmax(*largest, fabs(s->weights[t]));
     }
     return n;
 }
@@ -96,14 +97,13 @@ static int64_t find(const Space *s, const Segment *g, int64_t n_touched, double 
     int64_t n_rows = 0;
     for (int64_t t = 0; t < n_touched; t++) {
         if (t + FETCH_TERM < n_touched) {
-            __builtin_prefetch(&s->expansion[s->touched[t + FETCH_TERM]]);
             __builtin_prefetch(&g->term_groups[s->touched[t + FETCH_TERM]]);
             __builtin_prefetch(&g->group_starts[g->term_groups[s->touched[t + FETCH_GROUPS]]]);
             const int64_t group = g->term_groups[s->touched[t + FETCH_POSTINGS]];
             __builtin_prefetch(&g->documents[g->group_starts[group]]);
         }
         const int32_t j = s->touched[t];
-        const float weight = (float)(s->expansion[j] * inverse);
+        const float weight = (float)(s->weights[t] * inverse);
         if (weight == 0) continue;
         const int64_t first = g->term_groups[j], last = g->term_groups[j + 1];
         if (first == last) continue;
