@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from softcosine.cli.asking import Index, Json
 
@@ -14,18 +16,40 @@ if TYPE_CHECKING:
 __all__ = ["bytes_of", "info", "verify"]
 
 
-def info(index: Index, as_json: Json = False) -> None:
+def info(
+    index: Index,
+    quality: Annotated[
+        bool,
+        typer.Option(
+            "--quality",
+            help="Search 1,000 words of the documents one by one, and tell for how many the first "
+            "answer lacks the word.",
+        ),
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """Tell what an index holds, where its similarities come from, and how large it is.
 
       softcosine info faq.index
+      softcosine info faq.index --quality
 
-    JSON: index, documents, terms, postings, bytes, ranking, weighting, analyzer, note, and
-    similarity: n_terms, n_neighbors, mean_neighbors, and so on.
+    Who asks for one word of the documents expects to see it first. The more first answers lack it,
+    the more weight similar words have beside the word itself; a higher --exponent or --threshold of
+    'similarity build' gives them less, and 'search --exact-first' puts the word before all.
+
+    JSON: index, generation (commits so far), documents, deleted (still taking room), segments,
+    counted (documents that term weights rest on), terms, postings, fields of name and weight,
+    positions, texts (whether they are kept), bytes, ranking, weighting, analyzer, note, and
+    similarity: n_terms, n_neighbors, mean_neighbors, and so on; with --quality also quality of
+    n_words, n_lacking, share, and examples of word and id.
     """
     from softcosine.cli.showing import print_json
     from softcosine.index.soft_index import SoftIndex
 
-    facts = _facts(SoftIndex.open(index), index)
+    opened = SoftIndex.open(index)
+    facts = _facts(opened, index)
+    if quality:
+        facts["quality"] = _quality(opened)
     if as_json:
         print_json(facts)
     else:
@@ -71,14 +95,20 @@ def _facts(opened: SoftIndex, path: Path) -> dict[str, Any]:
     del similarity["smallest_eigenvalue"]
     similarity["balanced"] = opened.S.scales is not None
     similarity["shrunk"] = float(opened.S.settings.get("shrunk", 1.0))
+    snapshot = opened.snapshot
+    segments = snapshot.segments
     return {
         "index": str(path),
+        "generation": snapshot.generation,
         "documents": len(opened),
+        "deleted": sum(segment.n_docs - segment.n_live for segment in segments),
+        "segments": sum(segment.n_docs > 0 for segment in segments),
+        "counted": snapshot.statistics[0].n_docs,
         "terms": len(opened.vocabulary),
-        "segments": len(opened.snapshot.segments),
-        "postings": sum(
-            own.n_postings for segment in opened.snapshot.segments for own in segment.fields
-        ),
+        "postings": sum(own.n_postings for segment in segments for own in segment.fields),
+        "fields": [{"name": one.name, "weight": one.weight} for one in opened.fields],
+        "positions": all(segment.positions is not None for segment in segments),
+        "texts": snapshot.documents.keeps_texts,
         "bytes": bytes_of(path),
         "ranking": opened.ranking,
         "weighting": opened.weighting.to_dict(),
@@ -88,36 +118,104 @@ def _facts(opened: SoftIndex, path: Path) -> dict[str, Any]:
     }
 
 
+def _quality(opened: SoftIndex) -> dict[str, Any]:
+    from softcosine.cli.progress import Reporter
+    from softcosine.index.quality import one_word_quality
+
+    with Reporter() as report:
+        report("searching single words", 0, None)
+        found = one_word_quality(opened)
+    return {
+        "n_words": found.n_words,
+        "n_lacking": found.n_lacking,
+        "share": found.share,
+        "examples": [{"word": word, "id": id} for word, id in found.examples],
+    }
+
+
 def _show(facts: dict[str, Any]) -> None:
     from rich.table import Table
 
-    from softcosine.cli.showing import RANKINGS, console, size
+    from softcosine.cli.showing import console, print_table, printable, size
 
-    S = facts["similarity"]
-    weighting, analyzer = facts["weighting"], facts["analyzer"]
-    weights = ("k1", "b") if facts["ranking"] == "soft_bm25" else ("tf", "idf")
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(ratio=1)
+    lines = {
+        "documents": _documents(facts),
+        "fields": _fields(facts["fields"]),
+        "terms": f"{facts['terms']:,}",
+        "words": _words(facts["analyzer"]),
+        "kept": _kept(facts),
+        **_ranked(facts),
+        "similar words": _similar(facts["similarity"]),
+        "source": facts["note"] or "a source that was given",
+        "on disk": f"{size(facts['bytes'])} in {_counted(facts['segments'], 'segment')}, "
+        f"generation {facts['generation']:,}",
+        "single words": _single_words(facts["quality"]) if "quality" in facts else "",
+    }
+    for name, value in lines.items():
+        if value:
+            table.add_row(name, printable(value))
+    console().print(facts["index"], style="bold")
+    print_table(table)
+
+
+def _documents(facts: dict[str, Any]) -> str:
+    deleted = facts["deleted"]
+    more = f", and {deleted:,} deleted ones until a merge" if deleted else ""
+    return f"{facts['documents']:,}{more}"
+
+
+def _fields(fields: list[dict[str, Any]]) -> str:
+    """Name several fields and what each counts."""
+    if len(fields) == 1:
+        return ""
+    return ", ".join(f"{one['name']} (counts {one['weight']:g})" for one in fields)
+
+
+def _words(analyzer: dict[str, Any]) -> str:
     words = [f"stemmed ({analyzer['stemmer']})" if analyzer["stemmer"] else "not stemmed"]
     if analyzer["stop_words"]:
         words.append(f"{analyzer['stop_words']} stop words")
     if analyzer["max_ngram"] > 1:
         words.append(f"up to {analyzer['max_ngram']} words a term")
-    lines = {
-        "documents": f"{facts['documents']:,}",
-        "terms": f"{facts['terms']:,}",
-        "words": ", ".join(words),
-        "ranking": f"{facts['ranking']} ({RANKINGS[facts['ranking']]})",
-        "weights": ", ".join(f"{name} {weighting[name]}" for name in weights),
-        "similar words": (
-            f"{S['n_terms_with_neighbors']:,} terms have some: {S['mean_neighbors']:.1f} a term "
-            f"on average, {S['max_neighbors']} at most; mean similarity {S['mean_similarity']:.2f}"
-        ),
-        "source": facts["note"] or "a source that was given",
-        "on disk": size(facts["bytes"]),
-    }
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(ratio=1)
-    for name, value in lines.items():
-        table.add_row(name, value)
-    console().print(facts["index"], style="bold")
-    console().print(table)
+    return ", ".join(words)
+
+
+def _kept(facts: dict[str, Any]) -> str:
+    texts = "the texts" if facts["texts"] else "no texts"
+    return f"{texts}, and the places of words" if facts["positions"] else texts
+
+
+def _ranked(facts: dict[str, Any]) -> dict[str, str]:
+    from softcosine.cli.showing import RANKINGS
+
+    ranking, weighting = facts["ranking"], facts["weighting"]
+    named = ("k1", "b") if ranking == "soft_bm25" else ("tf", "idf")
+    weights = ", ".join(f"{name} {weighting[name]}" for name in named)
+    if facts["counted"] != facts["documents"]:
+        weights += f", counted when there were {_counted(facts['counted'], 'document')}"
+    return {"ranking": f"{ranking} ({RANKINGS[ranking]})", "weights": weights}
+
+
+def _similar(S: dict[str, Any]) -> str:
+    return (
+        f"{S['n_terms_with_neighbors']:,} terms have some: {S['mean_neighbors']:.1f} a term "
+        f"on average, {S['max_neighbors']} at most; mean similarity {S['mean_similarity']:.2f}"
+    )
+
+
+def _single_words(quality: dict[str, Any]) -> str:
+    told = (
+        f"of {quality['n_words']:,} searched, the first answer lacks the word for "
+        f"{quality['n_lacking']:,} ({quality['share']:.1%})"
+    )
+    if quality["examples"]:
+        shown = ", ".join(f"{one['word']} ({one['id']})" for one in quality["examples"][:5])
+        told += f", such as {shown}"
+    return told
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"

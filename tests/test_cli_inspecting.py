@@ -1,0 +1,39 @@
+"""``softcosine info`` and ``verify``."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from softcosine.index.soft_index import SoftIndex
+
+
+@pytest.fixture
+def folder(tmp_path):
+    path = tmp_path / "a.index"
+    SoftIndex.from_texts(["A flat tyre of a bicycle", "The tea is cold"], ids=["bike", "tea"]).save(
+        path
+    )
+    return path
+
+
+def test_info_tells_what_is_kept_and_how_it_lies_on_disk(run, folder):
+    facts = json.loads(run("info", folder, "--json"))
+    assert facts["generation"] == 1
+    assert (facts["documents"], facts["deleted"], facts["segments"]) == (2, 0, 1)
+    assert facts["fields"] == [{"name": "text", "weight": 1.0}]
+    assert facts["texts"]
+    assert not facts["positions"]
+    shown = run("info", folder)
+    assert "in 1 segment, generation 1" in shown
+    assert "the texts" in shown
+    assert "counts" not in shown
+
+
+def test_info_measures_how_often_single_words_come_first(run, folder):
+    quality = json.loads(run("info", folder, "--quality", "--json"))["quality"]
+    assert quality == {"n_words": 9, "n_lacking": 0, "share": 0.0, "examples": []}
+    shown = run("info", folder, "--quality")
+    assert "the first answer lacks the word for 0 (0.0%)" in " ".join(shown.split())
+    assert "quality" not in json.loads(run("info", folder, "--json"))
