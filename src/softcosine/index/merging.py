@@ -28,8 +28,9 @@ class MergePolicy:
     """When a commit joins segments.
 
     Sizes count live documents. Segments are of one level if their sizes have the same logarithm
-    to the base `factor`, rounded down. As soon as `factor` neighbours are of a level or below, they
-    are joined, so a document is rewritten about once a level: some four times in all.
+    to the base `factor`, rounded down. As soon as `factor` of a level stand together, with none or
+    only smaller ones between, they are joined, so a document is rewritten about once a level: some
+    three times in all.
 
     Parameters
     ----------
@@ -98,7 +99,8 @@ class MergePolicy:
                 stop = place
                 while stop < len(sizes) and levels[stop] <= level:
                     stop += 1
-                if stop - place >= self.factor:
+                # Smaller ones between go along, but are no reason to rewrite larger ones.
+                if levels[place:stop].count(level) >= self.factor:
                     bounds += self._filled(sizes, place, stop)
                 else:
                     bounds += [(one, one + 1) for one in range(place, max(stop, place + 1))]

@@ -1,0 +1,168 @@
+"""Any sequence of changes to an index on disk equals the same on a dictionary."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from conftest import JIT
+from softcosine.errors import UnknownDocumentError
+from softcosine.index import merging
+from softcosine.index import writer as writers
+from softcosine.index.merging import MergePolicy
+from softcosine.index.verification import verify_index
+from softcosine.index.writer import IndexWriter
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.pairs import PairSimilarity
+from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.weighting import Weighting
+from written import WEIGHTING, Model, assert_same, created, opened
+
+WORDS = ("tire", "tyre", "wheel", "tea", "coffee", "überall", "\ud800x")
+PAIRS = {("tire", "tyre"): 0.875, ("tyre", "wheel"): 0.5, ("tea", "coffee"): 0.25}
+IDS = ("a", "b", "ä\0", "\ud800", "", "zz")
+QUERIES = (["tire"], ["tea", "wheel", "tea"], ["coffee", "überall"])
+
+
+def both_ways(pairs):
+    return {**pairs, **{(right, left): value for (left, right), value in pairs.items()}}
+
+
+class Index(RuleBasedStateMachine):
+    """An index on disk, open for writing or not, beside what it must hold."""
+
+    def __init__(self):
+        super().__init__()
+        self.patch = pytest.MonkeyPatch()
+        # Segments of few documents, and no waiting for the disk.
+        self.patch.setattr(writers, "MAX_DOCS", 3)
+        self.patch.setattr(merging, "MAX_DOCS", 4)
+        self.patch.setattr(os, "fsync", lambda descriptor: None)
+        self.folder = Path(tempfile.mkdtemp())
+        self.writer = None
+
+    def teardown(self):
+        if hasattr(self, "store"):
+            self.compare()
+        if self.writer is not None:
+            self.writer.close()
+        self.patch.undo()
+        shutil.rmtree(self.folder)
+
+    @initialize(positions=st.booleans(), ranking=st.sampled_from(["soft_bm25", "soft_cosine"]))
+    def create(self, positions, ranking):
+        self.source = PairSimilarity([(a, b, value) for (a, b), value in PAIRS.items()])
+        self.store = created(
+            self.folder / "x", source=self.source, positions=positions, ranking=ranking
+        )
+        self.committed = Model(both_ways(PAIRS))
+        self.draft = self.committed.copy()
+        self.weighting = self.next_weighting = WEIGHTING
+        self.index = opened(self.store)
+        self.compare()
+
+    def begin(self):
+        if self.writer is None:
+            self.writer = IndexWriter(
+                self.store, merge=MergePolicy(factor=2, min_docs=1, max_docs=4)
+            )
+
+    @rule(
+        id=st.sampled_from(IDS),
+        tokens=st.lists(st.sampled_from(WORDS), max_size=4),
+        metadata=st.sampled_from([None, {"n": 1}, {"é": [None, {"x": "\ud800"}]}]),
+        as_text=st.booleans(),
+    )
+    def add(self, id, tokens, metadata, as_text):
+        self.begin()
+        tokens = [token for token in tokens if not as_text or token.isalpha()]
+        self.writer.add(id, " ".join(tokens) if as_text else tokens, metadata)
+        self.draft.add(id, tokens, metadata)
+
+    @rule(id=st.sampled_from(IDS), missing_ok=st.booleans())
+    def delete(self, id, missing_ok):
+        self.begin()
+        there = id in self.draft.documents
+        if there or missing_ok:
+            assert self.writer.delete(id, missing_ok=missing_ok) is there
+        else:
+            with pytest.raises(UnknownDocumentError):
+                self.writer.delete(id)
+        if there:
+            del self.draft.documents[id]
+
+    @precondition(lambda self: self.writer is not None)
+    @rule(refresh=st.sampled_from([None, None, True, False]), leave=st.booleans())
+    def commit(self, refresh, leave):
+        before = self.store.generation()
+        number = self.writer.commit(refresh)
+        assert number == self.store.generation() >= before
+        self.draft.vocabulary = list(self.writer.vocabulary.terms)
+        # Without a change nothing is written, nor counted unless that is asked for.
+        if refresh or (number != before and (refresh is None or self.draft.counted is None)):
+            self.draft.counted = dict(self.draft.documents)
+        self.committed = self.draft.copy()
+        self.weighting = self.next_weighting
+        if leave:
+            self.writer.__exit__(None, None, None)
+            self.writer = None
+        self.compare()
+
+    @precondition(lambda self: self.writer is not None)
+    @rule(leave=st.booleans())
+    def roll_back(self, leave):
+        if leave:
+            self.writer.__exit__(ValueError, ValueError(), None)
+            self.writer = None
+        else:
+            self.writer.rollback()
+        self.draft = self.committed.copy()
+        self.next_weighting = self.weighting
+        self.compare()
+
+    @precondition(lambda self: self.writer is not None)
+    @rule()
+    def merge(self):
+        self.writer.merge()
+
+    @precondition(lambda self: self.writer is not None)
+    @rule(values=st.lists(st.sampled_from([0.0, 0.125, 0.5]), min_size=49, max_size=49))
+    def set_similarity(self, values):
+        terms = self.writer.vocabulary.terms
+        n = len(terms)
+        S = np.triu(np.array(values).reshape(7, 7)[:n, :n], 1)
+        S = S + S.T
+        pairs = {(terms[i], terms[j]): S[i, j] for i in range(n) for j in range(n) if i != j}
+        S += np.eye(n)
+        given = TermSimilarityMatrix.from_matrix(S, Vocabulary(terms), warn=False)
+        self.writer.set_similarity(given)
+        # Terms to come are like no other.
+        self.draft.pairs = {pair: value for pair, value in pairs.items() if value}
+
+    @precondition(lambda self: self.writer is not None)
+    @rule(idf=st.sampled_from(["none", "smooth", "bm25"]), tf=st.sampled_from(["raw", "log"]))
+    def set_weighting(self, idf, tf):
+        self.next_weighting = Weighting(tf=tf, idf=idf, k1=1.5, b=0.5)
+        self.writer.set_weighting(self.next_weighting)
+
+    def compare(self):
+        """The index is sound and equals what was committed, opened anew or refreshed."""
+        verify_index(self.store)
+        self.index.refresh()
+        for index in (self.index, opened(self.store)):
+            assert_same(
+                index, self.committed, QUERIES,
+                rankings=("soft_bm25", "soft_cosine"), weighting=self.weighting,
+            )  # fmt: skip
+
+
+TestIndex = Index.TestCase
+TestIndex.settings = settings(max_examples=25 if JIT else 2, stateful_step_count=30)

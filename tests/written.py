@@ -1,0 +1,148 @@
+"""Indexes on disk for tests: created empty, written, and compared with a plain dictionary."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import oracle
+from softcosine.index.fields import checked_fields
+from softcosine.index.soft_index import SoftIndex
+from softcosine.index.store import Store
+from softcosine.index.store_writer import Committed
+from softcosine.index.stored import IndexSettings, write_space
+from softcosine.index.writer import IndexWriter
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.weighting import Weighting
+
+PLAIN = Analyzer()
+WEIGHTING = Weighting(tf="log", idf="smooth", k1=1.2, b=0.75)
+
+
+def created(path, *, source=None, fields=None, analyzer=PLAIN, plain=False, **settings):
+    """The store of an index of no documents."""
+
+    def fill(writer):
+        space = None
+        if source is not None:
+            empty = TermSimilarityMatrix.from_source(source, Vocabulary([]))
+            space = write_space(writer, empty, source)
+        made = IndexSettings(
+            fields=checked_fields(fields), analyzer=analyzer, space=space, plain=plain,
+            **{"weighting": WEIGHTING, "ranking": "soft_bm25", **settings},
+        )  # fmt: skip
+        return Committed(made.to_dict(), made.parts)
+
+    return Store.create(path, fill)
+
+
+def opened(store):
+    return SoftIndex.open(store.path)
+
+
+def written(store, documents, **settings):
+    """Commit documents, a mapping of ids to texts."""
+    with IndexWriter(store, **settings) as writer:
+        writer.add_many(documents, documents.values())
+    return opened(store)
+
+
+class Model:
+    """What an index must hold and answer: documents by id in order of insertion.
+
+    Attributes
+    ----------
+    documents : dict of ids to (list of tokens, metadata)
+    vocabulary : list of str
+        Every term that ever was.
+    pairs : dict of (str, str) to float
+        S beside its diagonal.
+    """
+
+    def __init__(self, pairs):
+        self.documents = {}
+        self.vocabulary = []
+        self.pairs = dict(pairs)
+        self.counted = None
+
+    def add(self, id, tokens, metadata):
+        self.documents.pop(id, None)
+        self.documents[id] = (tokens, metadata)
+
+    def copy(self):
+        other = Model(self.pairs)
+        other.documents = dict(self.documents)
+        other.vocabulary, other.counted = list(self.vocabulary), self.counted
+        return other
+
+    def counts(self, documents=None):
+        documents = self.documents if documents is None else documents
+        rows = [
+            [tokens.count(term) for term in self.vocabulary] for tokens, _ in documents.values()
+        ]
+        return np.array(rows, np.float64).reshape(len(documents), len(self.vocabulary))
+
+    def dense(self):
+        S = np.eye(len(self.vocabulary))
+        for i, left in enumerate(self.vocabulary):
+            for j, right in enumerate(self.vocabulary):
+                if i != j:
+                    S[i, j] = self.pairs.get((left, right), 0.0)
+        return S
+
+    def scores(self, ranking, query, weighting):
+        """Score of every document by the statistics that were counted last."""
+        Q = np.array([[query.count(term) for term in self.vocabulary]], np.float64)
+        Q = Q.reshape(1, len(self.vocabulary))
+        counts, basis = self.counts(), self.counts(self.counted)
+        df, n = oracle.document_frequencies(basis), len(basis)
+        S = self.dense()
+        if ranking == "soft_bm25":
+            weights = np.sqrt(oracle.idf(df, n, "bm25"))
+            average = basis.sum(axis=1).mean() if n else 0.0
+            lengths = counts.sum(axis=1, keepdims=True)
+            ratio = lengths / average if average else np.ones_like(lengths)
+            K = weighting.k1 * (1 - weighting.b + weighting.b * ratio)
+            impacts = np.where(counts > 0, counts * (weighting.k1 + 1) / (counts + K), 0.0)
+            return oracle.soft_inner_product(Q * weights, impacts * weights, S)[0]
+        weights = oracle.idf(df, n, weighting.idf)
+        X, Y = oracle.tf(Q, weighting.tf) * weights, oracle.tf(counts, weighting.tf) * weights
+        measure = {
+            "soft_cosine": oracle.soft_cosine,
+            "inner_product": oracle.soft_inner_product,
+        }[ranking]
+        return measure(X, Y, S)[0]
+
+
+def assert_same(index, model, queries, *, rankings, weighting):
+    """The index holds the model's documents, in order, and ranks them as the oracle does."""
+    ids = list(model.documents)
+    live = [
+        first + local
+        for segment, first in zip(index.snapshot.segments, index.documents.firsts, strict=True)
+        for local in range(segment.n_docs)
+        if segment.live is None or segment.live[local]
+    ]
+    assert [index.documents.id(number) for number in live] == ids
+    assert len(index) == len(ids)
+    for number, (id, (tokens, metadata)) in zip(live, model.documents.items(), strict=True):
+        assert index.documents.number(id) == number
+        assert index.documents.text(number) == " ".join(tokens)
+        assert index.documents.metadata(number) == (metadata or {})
+    assert sorted(index.vocabulary.terms) == sorted(model.vocabulary)
+    places = index.vocabulary.indices(model.vocabulary)
+    S = index.S.to_scipy().toarray()[np.ix_(places, places)]
+    np.testing.assert_array_equal(S, model.dense().astype(np.float32))
+    for ranking in rankings:
+        for words in queries:
+            # Others are looked up by what the source says of them.
+            query = [word for word in words if word in model.vocabulary]
+            truth = model.scores(ranking, query, weighting) if ids else np.empty(0)
+            hits = index.search(query, k=len(ids) + 1, ranking=ranking)
+            found = [hit.score for hit in hits]
+            rows = [ids.index(hit.id) for hit in hits]
+            assert sorted(rows) == np.flatnonzero(truth > 1e-12).tolist()
+            np.testing.assert_allclose(found, truth[rows], rtol=1e-9, atol=1e-12)
+            keys = [(-score, row) for score, row in zip(found, rows, strict=True)]
+            assert keys == sorted(keys)
