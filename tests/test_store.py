@@ -21,11 +21,12 @@ from softcosine.errors import (
     AlreadyExistsError,
     CorruptIndexError,
     IndexFormatError,
+    IndexLockedError,
     InvalidInputError,
 )
 from softcosine.index import lock as locks
 from softcosine.index import store_writer
-from softcosine.index.lock import IndexLockedError, WriteLock
+from softcosine.index.lock import WriteLock
 from softcosine.index.store import Committed, Store
 from softcosine.storage import folder as folders
 from softcosine.storage import replacement, write_folder

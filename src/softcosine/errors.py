@@ -14,6 +14,7 @@
      ├─ MissingDependencyError (ImportError)    an extra is not installed; says the pip command
      ├─ IndexFormatError (OSError)              a folder is not an index this version can read
      │   └─ CorruptIndexError                   a file of it is missing, cut short or altered
+     ├─ IndexLockedError (TimeoutError)         another writer has the index open
      └─ AlreadyExistsError (FileExistsError)    a target is there and overwriting was not asked for
 
     SoftCosineWarning (UserWarning)             the answer is right but slower, or needs thought
@@ -33,6 +34,7 @@ __all__ = [
     "IndefiniteMatrixError",
     "IndefiniteMatrixWarning",
     "IndexFormatError",
+    "IndexLockedError",
     "InvalidInputError",
     "MalformedFileError",
     "MissingDependencyError",
@@ -118,6 +120,10 @@ class IndexFormatError(SoftCosineError, OSError):
 
 class CorruptIndexError(IndexFormatError):
     """A file of a saved index or matrix is missing, cut short or altered."""
+
+
+class IndexLockedError(SoftCosineError, TimeoutError):
+    """Another writer has the index open; wait with ``timeout=``, or try again later."""
 
 
 class AlreadyExistsError(SoftCosineError, FileExistsError):

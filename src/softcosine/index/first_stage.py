@@ -33,7 +33,7 @@ class Prepared:
     @property
     def half(self) -> bool:
         """Whether some values were rounded to the upper half of a float32."""
-        return self.columns.values.shape[0] > 0
+        return bool(self.columns.values.shape[0] > 0)
 
     def factors(self, mask: NDArray[np.bool_] | None) -> NDArray[np.float32]:
         """Return the documents' factors: 0, so that it is no candidate, for each off the mask."""
@@ -87,7 +87,7 @@ class FirstStage:
     @property
     def n_summands(self) -> int:
         """The most that any document's score has."""
-        return min(self.expanded.terms.shape[0], self.longest)
+        return min(int(self.expanded.terms.shape[0]), self.longest)
 
     @property
     def half(self) -> bool:

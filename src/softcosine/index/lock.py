@@ -13,19 +13,15 @@ import time
 import weakref
 from pathlib import Path
 
-from softcosine.errors import InvalidInputError, SoftCosineError
+from softcosine.errors import IndexLockedError, InvalidInputError
 
-__all__ = ["IndexLockedError", "WriteLock"]
+__all__ = ["WriteLock"]
 
 _FILE = "write.lock"
 _PAUSE = 0.02  # seconds between two trials
 # Windows lets nobody read what is locked, so a place behind everything written is.
 _LOCKED_BYTE = 1 << 30
 _BUSY = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
-
-
-class IndexLockedError(SoftCosineError, TimeoutError):
-    """Another writer has the index open."""
 
 
 class WriteLock:

@@ -21,8 +21,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import CorruptIndexError, InvalidInputError
-from softcosine.index.lock import IndexLockedError, WriteLock
+from softcosine.errors import CorruptIndexError, IndexLockedError, InvalidInputError
+from softcosine.index.lock import WriteLock
 from softcosine.index.parts import Part
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.storage import (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,8 +41,8 @@ class Panel:
         part: Part,
         factors: NDArray[np.float32],
         heaps: NDArray[np.float32],
-        floors: Sequence[np.float32],
-        slacks: Sequence[float],
+        floors: NDArray[np.float32],
+        slacks: NDArray[np.float64],
     ) -> list[NDArray[np.uint32]]:
         """Return the candidates of each query in one part, ascending; see `select_candidates`.
 
@@ -54,7 +52,7 @@ class Panel:
         factors : ndarray of shape (n_docs,), float32
         heaps : ndarray of shape (n_queries, k), float32
             The largest scores of the parts before; those of this one go in.
-        floors, slacks : sequences, one a query
+        floors, slacks : ndarray of shape (n_queries,)
         """
         segment, ranking = part.segment, part.ranking
         found: list[list[NDArray[np.uint32]]] = [[] for _ in floors]

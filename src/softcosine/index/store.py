@@ -27,11 +27,11 @@ from softcosine.index.generation import (
     current_manifest,
     open_generation,
 )
-from softcosine.index.lock import IndexLockedError, WriteLock
+from softcosine.index.lock import WriteLock
 from softcosine.index.store_writer import Committed, StoreWriter
 from softcosine.storage import Folder, check_target, checked_path, replacing
 
-__all__ = ["Committed", "Generation", "IndexLockedError", "Store", "StoreWriter"]
+__all__ = ["Committed", "Generation", "Store", "StoreWriter"]
 
 _T = TypeVar("_T")
 

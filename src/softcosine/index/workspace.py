@@ -36,7 +36,7 @@ class Expansions:
     factors: NDArray[np.float64]
 
     def __len__(self) -> int:
-        return self.factors.shape[0]
+        return int(self.factors.shape[0])
 
     @property
     def scales(self) -> NDArray[np.float64]:
@@ -46,7 +46,8 @@ class Expansions:
     @property
     def reaching(self) -> NDArray[np.bool_]:
         """Whether any document can have a score other than 0, for each query."""
-        return (self.factors != 0.0) & (self.facts[:, 0] != 0.0)
+        reached: NDArray[np.bool_] = (self.factors != 0.0) & (self.facts[:, 0] != 0.0)
+        return reached
 
     def holding(self, least: float, most: float) -> NDArray[np.bool_]:
         """Whether the approximate scores of each query obey their error bound.
@@ -60,7 +61,8 @@ class Expansions:
             float32_holds(smallest, largest, least=least, most=most)
             for largest, smallest in self.facts[:, :2].tolist()
         ]
-        return np.array(ranges, bool) & (self.facts[:, 2] == 0.0) & (self.factors > 0.0)
+        holding: NDArray[np.bool_] = np.array(ranges, bool) & (self.facts[:, 2] == 0.0)
+        return holding & (self.factors > 0.0)
 
     def own(self, query: int) -> slice:
         """Return where the terms of a query stand."""

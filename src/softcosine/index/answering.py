@@ -1,0 +1,332 @@
+"""What an index is asked: searches, similar documents, explanations, neighbours of words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from softcosine.errors import InvalidInputError
+from softcosine.index.answers import Asked, answered, explained, explained_likeness, like
+from softcosine.index.explanation import Explanation
+from softcosine.index.fields import Field, FieldsSearcher
+from softcosine.index.query import ParsedQuery, parse_query
+from softcosine.index.results import Hits
+from softcosine.index.snapshot import SegmentedDocuments, Snapshot
+from softcosine.index.values import check_k, check_min_score
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.source import TermSimilaritySource
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.weighting import Weighting
+
+if TYPE_CHECKING:
+    from softcosine.index.all_pairs import Progress
+    from softcosine.index.likeness import SimilarGroup, SimilarPair
+
+__all__ = ["Answering"]
+
+
+class Answering:
+    """Answers questions from one state of an index, which another may replace between two."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def __len__(self) -> int:
+        return self._snapshot.n_docs
+
+    def __contains__(self, id: object) -> bool:
+        try:
+            self.documents.number(id)  # type: ignore[arg-type]
+        except KeyError:
+            return False
+        return True
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The state that searches are answered from; it never changes, another takes its place."""
+        return self._snapshot
+
+    @property
+    def documents(self) -> SegmentedDocuments:
+        """Ids, texts and metadata, by the documents' numbers."""
+        return self._snapshot.documents
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The indexed terms."""
+        return self.S.vocabulary
+
+    @property
+    def S(self) -> TermSimilarityMatrix:  # noqa: N802  # the papers' letter
+        """The term similarity matrix."""
+        return self._snapshot.S
+
+    @property
+    def source(self) -> TermSimilaritySource | None:
+        """Who is asked about query words that no document has."""
+        return self._snapshot.source
+
+    @property
+    def analyzer(self) -> Analyzer:
+        """How texts become terms."""
+        return self._snapshot.analyzer
+
+    @property
+    def weighting(self) -> Weighting:
+        """How terms are weighed."""
+        return self._snapshot.weighting
+
+    @property
+    def ranking(self) -> str:
+        """What ranks searches, if they do not say otherwise."""
+        return self._snapshot.ranking
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The fields of the documents, and what each counts."""
+        return self._snapshot.fields
+
+    @property
+    def note(self) -> str:
+        """Where the similarities come from."""
+        return self._snapshot.note
+
+    def search(
+        self,
+        query: str | Sequence[str],
+        *,
+        k: int = 10,
+        offset: int = 0,
+        min_score: float = 0.0,
+        where: Mapping[str, Any] | None = None,
+        exact_first: bool = False,
+        ranking: str | None = None,
+        expand: bool = True,
+        syntax: bool = True,
+        max_terms: int | None = 512,
+    ) -> Hits:
+        """Return the k best documents, best first; equal scores stand by insertion.
+
+        Parameters
+        ----------
+        query : str, or a list of tokens
+            Words that no document has are searched by their neighbours, where the source knows
+            them. In a string, ``+word`` must be there itself, ``-word`` must not,
+            ``"some words"`` must stand there one after the other, ``word^2`` counts twice; see
+            `softcosine.index.syntax`.
+        k : int
+        offset : int
+            How many of the best are passed over: ``offset=10, k=10`` is the second page.
+        min_score : float
+            Documents below it are left out, and those of score 0 always.
+        where : mapping, optional
+            A filter by metadata, such as ``{"lang": "en", "year": {">=": 2020}}``; see
+            `softcosine.index.filters`.
+        exact_first : bool
+            Whether documents that hold every word of the query that any document has come before
+            all others.
+        ranking : str, optional
+            Another one than the index's.
+        expand : bool
+            False looks only at documents that share a term with the query; their scores stay.
+        syntax : bool
+            False takes a string as plain text.
+        max_terms : int, optional
+            Of a longer query, such as a whole document, only so many distinct terms count, those
+            of largest weight (of equal ones, the first in the vocabulary); `Hits.left_out` names
+            the others. None for no limit.
+
+        Raises
+        ------
+        InvalidInputError, IndefiniteMatrixError
+        """
+        return self.search_batch(
+            [query], k=k, offset=offset, min_score=min_score, where=where,
+            exact_first=exact_first, ranking=ranking, expand=expand, syntax=syntax,
+            max_terms=max_terms, threads=1,
+        )[0]  # fmt: skip
+
+    def search_batch(
+        self,
+        queries: Iterable[str | Sequence[str]],
+        *,
+        k: int = 10,
+        offset: int = 0,
+        min_score: float = 0.0,
+        where: Mapping[str, Any] | None = None,
+        exact_first: bool = False,
+        ranking: str | None = None,
+        expand: bool = True,
+        syntax: bool = True,
+        max_terms: int | None = 512,
+        threads: int | None = None,
+    ) -> list[Hits]:
+        """Search many queries on several threads: the same answers as one by one, to the bit."""
+        if isinstance(queries, str) or not isinstance(queries, Iterable):
+            raise InvalidInputError(
+                f"queries is of type {type(queries).__name__}; pass a list of queries, or call "
+                "search with a single one."
+            )
+        asked = Asked(
+            k=k, offset=offset, min_score=min_score, where=where, exact_first=exact_first,
+            ranking=ranking, expand=expand, syntax=syntax, max_terms=max_terms,
+        )  # fmt: skip
+        return answered(self._snapshot, list(queries), asked, threads=threads)
+
+    def similar(
+        self,
+        id: str,
+        *,
+        k: int = 10,
+        min_score: float = 0.0,
+        where: Mapping[str, Any] | None = None,
+        ranking: str = "soft_cosine",
+    ) -> Hits:
+        """Return the k documents most similar to one of the index, itself left out.
+
+        Two documents are compared by their soft cosine, whatever ranks the index's searches.
+
+        Raises
+        ------
+        UnknownDocumentError
+        """
+        check_k(k)
+        check_min_score(min_score)
+        asked = Asked(k=k, min_score=min_score, where=where, ranking=ranking, max_terms=None)
+        return like(self._snapshot, id, asked)
+
+    def explain(
+        self, query: str | Sequence[str], id: str, *, ranking: str | None = None
+    ) -> Explanation:
+        """Say why a document scores what it scores: pairs of words whose parts sum to the score.
+
+        Raises
+        ------
+        UnknownDocumentError
+        """
+        return explained(self._snapshot, query, id, Asked(ranking=ranking))
+
+    def explain_similar(self, id: str, other: str, *, ranking: str = "soft_cosine") -> Explanation:
+        """Say why `other` is similar to the document `id`."""
+        return explained_likeness(self._snapshot, id, other, Asked(ranking=ranking))
+
+    def neighbors(self, word: str, *, k: int = 10) -> list[tuple[str, float]]:
+        """Return the indexed words most similar to a word, whether or not it is indexed itself.
+
+        Raises
+        ------
+        InvalidInputError
+            If `word` holds several terms, or none.
+        """
+        check_k(k)
+        parsed = self.parse(word)
+        n_terms = len(parsed.terms) + len(parsed.outside) + len(parsed.unknown)
+        if n_terms != 1:
+            raise InvalidInputError(
+                f"the word {_shortened(_shown(word))} holds {n_terms} terms; needed is one. Ask "
+                "for several words one by one."
+            )
+        words = self.S.representatives
+        if parsed.outside:
+            found = parsed.outside[0]
+            pairs = [
+                (words[j], float(s)) for j, s in zip(found.terms, found.similarities, strict=True)
+            ]
+            # Balancing may have changed their order.
+            return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:k]
+        if not len(parsed.terms):
+            return []
+        term = self.vocabulary.terms[int(parsed.terms[0])]
+        return [
+            (words[self.vocabulary.index(other)], similarity)
+            for other, similarity in self.S.neighbors(term, k=k)
+        ]
+
+    def parse(self, query: str | Sequence[str]) -> ParsedQuery:
+        """Find the query's terms, its words outside the vocabulary, and its unknown words."""
+        return parse_query(query, self.analyzer, self.S, self.source)
+
+    def searcher(self, ranking: str | None = None) -> FieldsSearcher:
+        """Return what searches query vectors by a ranking; prepared once."""
+        return self._snapshot.searcher(ranking)
+
+    def pairs(
+        self,
+        *,
+        min_similarity: float = 0.0,
+        k: int | None = None,
+        ranking: str = "soft_cosine",
+        threads: int | None = None,
+        checkpoint: str | Path | None = None,
+        progress: Progress | None = None,
+    ) -> Iterator[SimilarPair]:
+        """Give all similar pairs of documents, or every document's nearest others.
+
+        Every similarity is that of the later document to the earlier one as a query, exactly.
+
+        Parameters
+        ----------
+        min_similarity : float
+            Above 0, unless k is given. Pairs come by their documents' numbers.
+        k : int, optional
+            For each document the k most similar others, best first; each pair may then come twice.
+        ranking : {"soft_cosine", "inner_product"}
+        threads : int, optional
+            All processors by default; does not change a bit.
+        checkpoint : path of a folder, optional
+            Keeps what is found, so that the same call goes on where it was stopped.
+        progress : callable, optional
+            Called with the number of pairs compared, and of all.
+
+        Raises
+        ------
+        InvalidInputError
+        """
+        from softcosine.index.likeness import pairs_of
+
+        return pairs_of(
+            self._snapshot, min_similarity=min_similarity, k=k, ranking=ranking, threads=threads,
+            checkpoint=checkpoint, progress=progress,
+        )  # fmt: skip
+
+    def dedupe(
+        self,
+        *,
+        min_similarity: float = 0.9,
+        method: str = "components",
+        threads: int | None = None,
+        checkpoint: str | Path | None = None,
+        progress: Progress | None = None,
+    ) -> list[SimilarGroup]:
+        """Group near duplicates by soft cosine, each group by its earliest document.
+
+        Parameters
+        ----------
+        min_similarity : float
+            Above 0.
+        method : {"components", "leaders"}
+            ``components``: documents that a chain of similar pairs joins. ``leaders``: every
+            member is that similar to the group's first document.
+        threads, checkpoint, progress
+            See `pairs`.
+
+        Raises
+        ------
+        InvalidInputError
+        """
+        from softcosine.index.likeness import groups_of
+
+        return groups_of(
+            self._snapshot, min_similarity=min_similarity, method=method, threads=threads,
+            checkpoint=checkpoint, progress=progress,
+        )  # fmt: skip
+
+
+def _shortened(text: str) -> str:
+    return repr(text if len(text) <= 80 else f"{text[:79]}…")
+
+
+def _shown(query: str | Sequence[str]) -> str:
+    return query if isinstance(query, str) else " ".join(query)
