@@ -50,6 +50,8 @@ def outside_rows(
         Those that the source does not know have no neighbours.
     source : TermSimilaritySource
     """
+    if not words:  # nothing is prepared for them
+        return []
     rules = _rules(S)
     found = rules.admitted(
         neighbors_by(source, words, S.representatives, max_neighbors=rules.max_neighbors)
@@ -60,7 +62,7 @@ def outside_rows(
         values, scale = given.astype(np.float64), 1.0
         if S.scales is not None:
             scale = float(1.0 / np.sqrt(max(float(values.sum()), 1.0)))
-            others = [S.representatives[term] for term in terms.tolist()]
+            others = [S.representative(term) for term in terms.tolist()]
             pinned = are_pinned(source, [word] * len(others), others)
             values = np.where(pinned, values, values * scale * S.scales[terms])
         rows.append(OutsideRow(word, terms, values * _factor(S), scale))
@@ -96,7 +98,7 @@ def outside_similarities(
     scales = np.array([row.scale for row in rows], np.float64)
     inner = _scaled(S, source, words, scales, words, scales)
     np.fill_diagonal(inner, 1.0)
-    others = [S.representatives[term] for term in terms.tolist()]
+    others = [S.representative(term) for term in terms.tolist()]
     own = np.ones(len(terms)) if S.scales is None else S.scales[terms].astype(np.float64)
     return inner, _scaled(S, source, words, scales, others, own)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import pairwise, repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,11 +103,10 @@ class Terms:
     def indices(self, strings: Iterable[str]) -> NDArray[np.int32]:
         """Return the numbers of several strings, int32, -1 for each that is not there."""
         asked = strings if isinstance(strings, Sequence) else list(strings)
-        find = self.get
         if len(asked) * _READ_MEANWHILE > len(self):
             numbers = self._by_string()
-            return np.fromiter((numbers.get(s, -1) for s in asked), np.int32, len(asked))
-        return np.fromiter(map(find, asked), np.int32, len(asked))
+            return np.fromiter(map(numbers.get, asked, repeat(-1)), np.int32, len(asked))
+        return np.fromiter(map(self.get, asked), np.int32, len(asked))
 
     def extended(self, strings: Sequence[str]) -> Terms:
         """Return these and further ones, which must be distinct and new; unchecked.

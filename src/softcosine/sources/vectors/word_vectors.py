@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softcosine.errors import InvalidInputError
+from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.kernels.selection import unit_rows
 from softcosine.sources.vectors.components import without_components
-from softcosine.text.packing import pack_strings, unpack_strings
+from softcosine.sources.vectors.named_rows import NamedRows
 
 __all__ = [
     "WordVectors",
@@ -47,20 +47,13 @@ class WordVectors:
     rows : array-like of shape (n_words,), optional
         Number of the vector of each word, where several words share one.
 
-    Attributes
-    ----------
-    words : tuple of str
-        Without repetitions and without the words whose vector is zero.
-
     Raises
     ------
     InvalidInputError
         If the shapes do not fit, or a vector holds NaN or infinity; the message names the word.
     """
 
-    __slots__ = ("_folded", "_found", "_rows", "_scales", "_vectors", "_weights", "words")
-
-    words: tuple[str, ...]
+    __slots__ = ("_names", "_scales", "_unread", "_vectors", "_weights")
 
     def __init__(
         self,
@@ -93,14 +86,17 @@ class WordVectors:
         for word, row in zip(words, numbers.tolist(), strict=True):
             if usable[row]:
                 found.setdefault(word, row)
-        self._found = found
-        self._folded = folded_words(found)
-        self.words = tuple(found)
-        self._rows = np.fromiter(found.values(), np.int32, len(found))
+        self._names = NamedRows.of(found)
+        self._unread = False
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Without repetitions and without the words whose vector is zero."""
+        return self._names.words()
 
     def __len__(self) -> int:
         """Return the number of words."""
-        return len(self.words)
+        return len(self._names)
 
     @property
     def dimensions(self) -> int:
@@ -113,12 +109,7 @@ class WordVectors:
         A term is looked up as it stands, then casefolded, then as a word of the table that
         differs from it by letter case only (the first such).
         """
-        found, folded = self._found, self._folded
-        numbers = np.array([found.get(term, -1) for term in terms], dtype=np.int32)
-        for i in np.flatnonzero(numbers < 0).tolist():
-            key = terms[i].casefold()
-            numbers[i] = found.get(key, folded.get(key, -1))
-        return numbers
+        return self._names.find(terms)
 
     def look_up(self, terms: Sequence[str]) -> tuple[WordVectors, NDArray[np.int32]]:
         """Return this table, and the numbers that `find` gives."""
@@ -144,7 +135,7 @@ class WordVectors:
         scales = np.empty(len(rows), np.float64)
         for start in range(0, len(rows), _CHUNK):
             part = slice(start, start + _CHUNK)
-            vectors = self._vectors[rows[part]]
+            vectors = self._rows_of(rows[part])
             if self._scales is None:
                 vectors = vectors.astype(np.float32)
             else:  # products of two float32 numbers are exact in float64
@@ -157,10 +148,10 @@ class WordVectors:
         """Return a table of these words alone, in any letter case, and nothing of the others."""
         keep = frozenset(word.casefold() for word in words)
         kept = [i for i, word in enumerate(self.words) if word.casefold() in keep]
-        used, rows = np.unique(self._rows[kept], return_inverse=True)
+        used, rows = np.unique(self._names.rows[kept], return_inverse=True)
         return WordVectors(
             [self.words[i] for i in kept],
-            np.array(self._vectors[used]),
+            np.array(self._rows_of(used)),
             scales=self._scales,
             weights=None if self._weights is None else self._weights[used],
             rows=rows,
@@ -171,20 +162,14 @@ class WordVectors:
 
         See `softcosine.sources.vectors.components.without_components`. The vectors become float32.
         """
-        used, rows = np.unique(self._rows, return_inverse=True)
-        vectors = without_components(self._vectors[used], remove_components, scales=self._scales)
+        used, rows = np.unique(self._names.rows, return_inverse=True)
+        vectors = without_components(self._rows_of(used), remove_components, scales=self._scales)
         weights = None if self._weights is None else self._weights[used]
         return WordVectors(self.words, vectors, weights=weights, rows=rows)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what `from_arrays` builds the same table from."""
-        blob, offsets = pack_strings(self.words)
-        arrays: dict[str, NDArray[Any]] = {
-            "words": blob,
-            "word_offsets": offsets,
-            "rows": self._rows,
-            "vectors": self._vectors,
-        }
+        arrays = {**self._names.arrays(), "vectors": self._vectors}
         if self._scales is not None:
             arrays["scales"] = self._scales
         if self._weights is not None:
@@ -197,14 +182,38 @@ class WordVectors:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> WordVectors:
-        """Table that `arrays` was taken from."""
-        return cls(
-            unpack_strings(arrays["words"], arrays["word_offsets"]),
-            arrays["vectors"],
-            scales=arrays.get("scales"),
-            weights=arrays.get("weights"),
-            rows=arrays["rows"],
-        )
+        """Table that `arrays` was taken from; vectors are read, and checked, as they are used.
+
+        Raises
+        ------
+        InvalidInputError, CorruptIndexError
+            If the arrays do not fit each other.
+        """
+        table = cls.__new__(cls)
+        vectors = as_matrix(arrays["vectors"])
+        table._vectors = vectors if vectors.dtype in _COMPACT else in_float32(vectors)
+        scales, weights = arrays.get("scales"), arrays.get("weights")
+        table._scales = None if scales is None else checked_scales(scales, vectors.shape[1])
+        table._weights = None if weights is None else _checked_weights(weights, len(vectors))
+        table._names = NamedRows.from_arrays(arrays)
+        table._unread = True
+        return table
+
+    def _rows_of(self, rows: NDArray[np.integer[Any]]) -> NDArray[Any]:
+        """Return vectors; those of a stored table are looked at now."""
+        n = len(self._vectors)
+        if self._unread and len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < n:
+            raise _damaged(f"rows run from {rows.min()} to {rows.max()}, but there are {n} vectors")
+        vectors: NDArray[Any] = self._vectors[rows]
+        if self._unread and not np.isfinite(vectors).all():
+            raise _damaged("a vector holds NaN or infinity")
+        return vectors
+
+
+def _damaged(what: str) -> CorruptIndexError:
+    return CorruptIndexError(
+        f"{what}: a file has changed since it was written. `softcosine verify` tells which."
+    )
 
 
 def checked_words(words: Sequence[str]) -> Sequence[str]:
