@@ -200,8 +200,22 @@ def test_documents_of_many_frequencies_and_runs_longer_than_a_sum_can_hold():
     generator = np.random.default_rng(4)
     X = (generator.random((70, 700)) < 0.9) * generator.integers(1, 3, (70, 700))
     X[5, :300] = np.arange(300) + 1
+    X[[7, 66]] = 1  # rows of 255 from end to end
     parts = parts_of(X, S := matrix(np.eye(700)), weighting=Weighting())
     check(parts, S, k=3, minimum=0.5)
+
+
+@pytest.mark.parametrize("real", [False, True])
+def test_similarities_that_bounds_cannot_tell_apart_are_in_the_right_order(real):
+    # One weight is so large that all others are a few units, and differ by parts of one.
+    generator = np.random.default_rng(8)
+    n = 200 if JIT else 80
+    X = 1 + generator.random((n, 12)) * (generator.random((n, 12)) < 0.8)
+    X[:, 0] = generator.integers(50, 54, n)
+    X = X if real else np.rint(X * 8)
+    S = matrix(np.eye(12) + 0.125 * (np.eye(12, k=1) + np.eye(12, k=-1)))
+    parts = parts_of(X, S, real=real, weighting=None, cuts=(70,))
+    check(parts, S, k=3, minimum=0.9995)
 
 
 @pytest.mark.skipif(not JIT, reason="many pairs")

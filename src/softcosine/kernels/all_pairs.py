@@ -132,6 +132,8 @@ def expand_documents(  # type: ignore[no-untyped-def]
             i = terms[p]
             value = _value(kind, p, d, levels, table, saturation, k1, reals)
             x = value * scales[d] * term_weights[i]
+            if x == 0.0:
+                continue
             following = terms[min(p + 1, pointers[d + 1] - 1)]
             for q in range(s_pointers[following], s_pointers[following + 1], 16):
                 prefetch(s_indices, q)
