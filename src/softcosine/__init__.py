@@ -26,7 +26,9 @@ _HOMES = {
     "EmbeddingSimilarity": "softcosine.sources.vectors.embedding",
     "EncoderSimilarity": "softcosine.sources.vectors.encoder",
     "Guarded": "softcosine.sources.constraints.guard",
+    "IndexWriter": "softcosine.index.writer",
     "Matches": "softcosine.index.soft_neighbors",
+    "MergePolicy": "softcosine.index.merging",
     "Neighbors": "softcosine.sources.source",
     "PairSimilarity": "softcosine.sources.pairs",
     "PhoneticSimilarity": "softcosine.sources.spelling.phonetic",
@@ -70,9 +72,11 @@ __all__ = ["__version__", "errors", *_HOMES]
 
 if TYPE_CHECKING:
     from softcosine import errors as errors
+    from softcosine.index.merging import MergePolicy as MergePolicy
     from softcosine.index.soft_index import SoftIndex as SoftIndex
     from softcosine.index.soft_neighbors import Matches as Matches
     from softcosine.index.soft_neighbors import SoftNeighbors as SoftNeighbors
+    from softcosine.index.writer import IndexWriter as IndexWriter
     from softcosine.matrix.term_similarity_matrix import (
         TermSimilarityMatrix as TermSimilarityMatrix,
     )
