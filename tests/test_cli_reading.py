@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softcosine.cli.reading import Fields, read_documents
+from softcosine.cli.reading import Fields, each_document, read_documents
+from softcosine.cli.seen_ids import SeenIds
 from softcosine.errors import DuplicateIdError, InvalidInputError, MalformedFileError
 
 
@@ -245,3 +246,42 @@ def test_what_json_lines_hold_comes_back(tmp_path_factory, extras):
     assert documents.ids == [str(number) for number in range(len(records))]
     for record, metadata in zip(records, documents.metadata, strict=True):
         assert {"id": record["id"], "text": "red", **(metadata or {})} == record
+
+
+def test_documents_come_one_by_one_as_files_are_read(tmp_path):
+    path = written(tmp_path / "a.jsonl", '{"id": 1, "text": "red"}\n{"id": 2}\n')
+    documents = each_document([path])
+    assert next(documents).id == "1"
+    with pytest.raises(InvalidInputError, match="line 2: there is no field 'text'"):
+        next(documents)
+
+
+def test_separate_fields_stay_apart_and_count_together(tmp_path):
+    path = written(tmp_path / "a.jsonl", '{"title": "A", "body": "red", "n": 1}\n{"body": null}\n')
+    fields = Fields(text=("title", "body"), separate=True)
+    first, second = each_document([path], fields=fields)
+    assert (first.text, first.metadata) == ({"title": "A", "body": "red"}, {"n": 1})
+    assert (second.text, second.metadata) == ({"body": ""}, None)
+    assert (first.n_characters, second.n_characters) == (4, 0)
+
+
+def test_running_numbers_begin_where_they_are_told_to(tmp_path):
+    path = written(tmp_path / "a.txt", "red\nblue\n")
+    assert [one.id for one in each_document([path], first_number=lambda: 7)] == ["7", "8"]
+    path = written(tmp_path / "a.jsonl", '{"id": "x", "text": "red"}\n')
+
+    def never():
+        raise AssertionError
+
+    assert [one.id for one in each_document([path], first_number=never)] == ["x"]
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.text(max_size=2)), max_size=30))
+def test_ids_that_were_seen_are_told_with_their_place(given_ids):
+    seen: dict[str, str] = {}
+    with SeenIds() as ids:
+        for line, (path, id) in enumerate(given_ids):
+            assert ids.add(id, path, line or None) == seen.get(id)
+            seen.setdefault(id, f"{path}, line {line}" if line else path)
+        assert ids.add("\ud800\0", "\udc80", None) is None
+        assert ids.add("\ud800\0", "c", 3) == "\udc80"

@@ -16,7 +16,7 @@ with interrupted_quietly():  # these take a moment
     import typer
     from typer.core import TyperGroup
 
-    from softcosine.cli import asking, demo, indexing, inspecting, similarity
+    from softcosine.cli import asking, changing, demo, indexing, inspecting, similarity
     from softcosine.cli.failures import clear_errors, show_warning
     from softcosine.cli.streams import prepare_streams
     from softcosine.version import __version__
@@ -105,6 +105,10 @@ _COMMANDS: _Table = (
     ("similar", asking.similar, "Find the documents that are most like one of them."),
     ("explain", asking.explain, "Say by which words a document got its score."),
     ("terms", asking.terms, "Show which words are similar to a word."),
+    ("add", changing.add, "Add documents to an index, or replace them."),
+    ("delete", changing.delete, "Delete documents from an index."),
+    ("merge", changing.merge, "Join an index's segments, and free the room of what is deleted."),
+    ("refresh", changing.refresh, "Count an index's words anew, for their weights."),
     ("info", inspecting.info, "Tell what an index holds."),
     ("verify", inspecting.verify, "Check that an index is whole."),
     ("demo", demo.demo, "Search Unicode's symbols by meaning; needs no files."),

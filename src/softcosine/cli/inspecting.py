@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -57,27 +58,38 @@ def info(
 
 
 def verify(index: Index, as_json: Json = False) -> None:
-    """Read an index whole and compare every file's checksum.
+    """Read an index whole, compare every file's checksum, and check that its parts fit.
 
       softcosine verify faq.index
 
-    JSON: index, files, bytes, seconds. A file that has changed ends the command with exit code 1.
+    Beside the checksums: postings are the inverse of the documents' terms, every document is found
+    by its id and no two have the same, similarities and lengths are what they say they are. The
+    last commit is checked, and may be while the index is written.
+
+    JSON: index, generation, files, bytes, seconds. The first file that has changed, or part that
+    does not fit, is named, and ends the command with exit code 1.
     """
     from softcosine.cli.progress import Reporter
     from softcosine.cli.showing import console, duration, print_json, size
     from softcosine.index.store import Store
-    from softcosine.index.stored import read_snapshot
+    from softcosine.index.verification import verify_index
 
     started = time.perf_counter()
-    generation = Store.open(index).read()
     with Reporter() as report:
-        generation.verify(report)
-    read_snapshot(generation)
+        generation = verify_index(Store.open(index), report)
     seconds = time.perf_counter() - started
     n_files = sum(len(part.files) + 1 for part in generation.parts.values()) + 1
     n_bytes = bytes_of(index)
     if as_json:
-        print_json({"index": str(index), "files": n_files, "bytes": n_bytes, "seconds": seconds})
+        print_json(
+            {
+                "index": str(index),
+                "generation": generation.number,
+                "files": n_files,
+                "bytes": n_bytes,
+                "seconds": seconds,
+            }
+        )
     else:
         console().print(
             f"{index} is whole: {n_files} files, {size(n_bytes)}, read in {duration(seconds)}."
@@ -85,8 +97,12 @@ def verify(index: Index, as_json: Json = False) -> None:
 
 
 def bytes_of(folder: Path) -> int:
-    """Size on disk of everything in a folder."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    """Size on disk of everything in a folder; what vanishes meanwhile counts not."""
+    n_bytes = 0
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            n_bytes += path.stat().st_size if path.is_file() else 0
+    return n_bytes
 
 
 def _facts(opened: SoftIndex, path: Path) -> dict[str, Any]:

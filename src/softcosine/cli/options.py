@@ -1,22 +1,46 @@
-"""Options that ``softcosine index`` and ``softcosine similarity build`` have in common."""
+"""Options that several commands have in common."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from softcosine.errors import InvalidInputError
+
 __all__ = [
     "DecisionsFile",
     "Encoding",
+    "Format",
+    "IdField",
+    "Inputs",
     "Join",
     "MaxNeighbors",
+    "Memory",
     "MinDf",
     "Pattern",
+    "Refresh",
     "Stemmer",
     "Summary",
     "TextFields",
+    "Threads",
+    "Wait",
+    "bytes_in",
+]
+
+Inputs = Annotated[
+    list[str],
+    typer.Argument(metavar="FILE", help="Files, folders of text files, or - for stdin."),
+]
+IdField = Annotated[
+    str | None,
+    typer.Option("--id", metavar="FIELD", help="Field of the id; else 'id', else running numbers."),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(help="jsonl, json, csv, tsv, lines, text (a file is a document) or parquet."),
 ]
 
 TextFields = Annotated[
@@ -46,3 +70,39 @@ MinDf = Annotated[
     typer.Option(metavar="N", help="Leave out words of fewer documents: 2, or 0.001 of all."),
 ]
 Summary = Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")]
+Memory = Annotated[
+    str,
+    typer.Option(metavar="SIZE", help="About how much memory documents in work take: 512M, 2G."),
+]
+Wait = Annotated[
+    float,
+    typer.Option(min=0, metavar="SECONDS", help="How long to wait for another writer."),
+]
+Refresh = Annotated[
+    bool | None,
+    typer.Option(
+        "--refresh/--no-refresh",
+        help="Count words anew for their weights [where a tenth of the documents has changed].",
+    ),
+]
+Threads = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="At most so many [all processors].")
+]
+
+_SIZE = re.compile(r"(?P<amount>\d+(\.\d*)?|\.\d+)\s*(?P<unit>[kMGT]?)(i?B)?", re.IGNORECASE)
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def bytes_in(given: str) -> int:
+    """Return how many bytes ``--memory`` means: 512M, 2G, 1.5GiB or 1000000000.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is no size, or one of less than a megabyte.
+    """
+    found = _SIZE.fullmatch(given.strip())
+    n_bytes = int(float(found["amount"]) * _UNITS[found["unit"].lower()]) if found else 0
+    if n_bytes < 1 << 20:
+        raise InvalidInputError(f"--memory is {given!r}; needed is a size from 1M, such as 2G.")
+    return n_bytes

@@ -7,13 +7,14 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from softcosine.cli.folders import read_folder
 from softcosine.cli.formats import STANDARD_INPUT, Record, read_records
+from softcosine.cli.seen_ids import SeenIds
 from softcosine.errors import DuplicateIdError, InvalidInputError
 
-__all__ = ["Fields", "ReadDocuments", "read_documents"]
+__all__ = ["Document", "Fields", "ReadDocuments", "each_document", "read_documents"]
 
 _REPORTED = 1000  # documents between two reports of progress
 
@@ -27,11 +28,29 @@ class Fields:
     id : str or None
         None takes the field ``id`` if the first record has it, and running numbers otherwise.
     text : tuple of str
-        Joined by line breaks. A record needs one of them.
+        A record needs one of them.
+    separate : bool
+        Whether each is a space of its own; otherwise they are joined by line breaks.
     """
 
     id: str | None = None
     text: tuple[str, ...] = ("text",)
+    separate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document as `IndexWriter.add` takes it."""
+
+    id: str
+    text: str | dict[str, str]
+    metadata: dict[str, Any] | None
+
+    @property
+    def n_characters(self) -> int:
+        """How long its texts are together."""
+        texts = (self.text,) if isinstance(self.text, str) else self.text.values()
+        return sum(map(len, texts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +60,17 @@ class ReadDocuments:
     ids: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     metadata: list[dict[str, Any] | None] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, documents: Iterable[Document]) -> Self:
+        """Take documents of joined fields."""
+        read = cls()
+        for document in documents:
+            assert isinstance(document.text, str)
+            read.ids.append(document.id)
+            read.texts.append(document.text)
+            read.metadata.append(document.metadata)
+        return read
 
 
 def read_documents(
@@ -52,7 +82,32 @@ def read_documents(
     pattern: str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> ReadDocuments:
-    """Read all documents of some files and folders, each once.
+    """Read all documents of some files and folders at once; see `each_document`."""
+    return ReadDocuments.of(
+        each_document(
+            inputs,
+            fields=fields,
+            format=format,
+            encoding=encoding,
+            pattern=pattern,
+            progress=progress,
+        )
+    )
+
+
+def each_document(
+    inputs: Sequence[str],
+    *,
+    fields: Fields = Fields(),
+    format: str | None = None,
+    encoding: str = "utf-8",
+    pattern: str | None = None,
+    first_number: Callable[[], int] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[Document]:
+    """Read the documents of some files and folders one after the other, each once.
+
+    Memory does not grow with their number: ids that were seen lie in a temporary file.
 
     Parameters
     ----------
@@ -63,6 +118,8 @@ def read_documents(
         See `softcosine.cli.formats.read_records`.
     pattern : str, optional
         Which files of a folder are read.
+    first_number : callable, optional
+        Says where running numbers begin, if documents are to have them; 1 by default.
     progress : callable, optional
         Called now and then with the number of documents read.
 
@@ -70,32 +127,33 @@ def read_documents(
     ------
     InvalidInputError
         If a field is missing or holds no text, or there is no document; names file and line, and
-        the fields that there are.
+        the fields that there are. That a text field is in no document is found at the end.
     DuplicateIdError
         If two documents have one id; names both places.
     MalformedFileError
     """
-    documents = ReadDocuments()
-    places: dict[str, str] = {}
     names = _Names(fields)
-    for record in _records(inputs, format, encoding, pattern):
-        text = names.text(record)
-        id = names.id(record, len(documents.ids))
-        if id in places:
-            raise DuplicateIdError(
-                f"{_place(record)}: the id {_short(id)} was given before, at {places[id]}; "
-                "ids must be distinct. Choose another field by --id, or correct the file."
-            )
-        places[id] = _place(record)
-        documents.ids.append(id)
-        documents.texts.append(text)
-        documents.metadata.append(names.metadata(record))
-        if progress is not None and len(documents.ids) % _REPORTED == 0:
-            progress(len(documents.ids))
-    if not documents.ids:
+    n_read, first = 0, 1
+    with SeenIds() as seen:
+        for record in _records(inputs, format, encoding, pattern):
+            text = names.text(record)
+            if n_read == 0:
+                names.decide(record)
+                if names.numbered and first_number is not None:
+                    first = first_number()
+            id = str(first + n_read) if names.numbered else names.id(record)
+            if not names.numbered and (place := seen.add(id, record.path, record.line)):
+                raise DuplicateIdError(
+                    f"{_place(record)}: the id {_short(id)} was given before, at {place}; "
+                    "ids must be distinct. Choose another field by --id, or correct the file."
+                )
+            n_read += 1
+            if progress is not None and n_read % _REPORTED == 0:
+                progress(n_read)
+            yield Document(id, text, names.metadata(record))
+    if not n_read:
         raise InvalidInputError(f"{', '.join(map(_shown, inputs))}: there are no documents in it.")
     names.check_all_seen()
-    return documents
 
 
 class _Names:
@@ -104,17 +162,24 @@ class _Names:
     def __init__(self, fields: Fields) -> None:
         self._fields = fields
         self._id: str | None = fields.id
-        self._decided = fields.id is not None
         self._unseen = set(fields.text)
         self._known: dict[str, None] = {}
 
-    def text(self, record: Record) -> str:
-        parts = []
-        found = False
+    @property
+    def numbered(self) -> bool:
+        """Whether ids are running numbers."""
+        return self._id is None
+
+    def decide(self, first: Record) -> None:
+        """Choose the field of the ids, if none was named, by the first record."""
+        if self._id is None and "id" in first.values and "id" not in self._fields.text:
+            self._id = "id"
+
+    def text(self, record: Record) -> str | dict[str, str]:
+        parts = {}
         for name in self._fields.text:
             if name not in record.values:
                 continue
-            found = True
             self._unseen.discard(name)
             value = record.values[name]
             if isinstance(value, bool) or not isinstance(value, str | int | float | None):
@@ -122,19 +187,14 @@ class _Names:
                     f"{_place(record)}: the field {_short(name)} is of type "
                     f"{type(value).__name__}; a text was needed. Choose other fields by --text."
                 )
-            if value is not None and value != "":
-                parts.append(str(value))
-        if not found:
+            parts[name] = "" if value is None else str(value)
+        if not parts:
             raise self._missing(self._fields.text, "--text", record)
         self._known.update(dict.fromkeys(record.values) if len(self._known) < 100 else ())
-        return "\n".join(parts)
+        return parts if self._fields.separate else "\n".join(filter(None, parts.values()))
 
-    def id(self, record: Record, number: int) -> str:
-        if not self._decided:
-            self._decided = True
-            self._id = "id" if "id" in record.values and "id" not in self._fields.text else None
-        if self._id is None:
-            return str(number + 1)
+    def id(self, record: Record) -> str:
+        assert self._id is not None
         if self._id not in record.values:
             raise self._missing((self._id,), "--id", record)
         value = record.values[self._id]

@@ -1,0 +1,329 @@
+"""``softcosine add``, ``delete``, ``merge`` and ``refresh``: an index on disk, changed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from softcosine.cli.asking import Index
+from softcosine.cli.options import (
+    Encoding,
+    Format,
+    IdField,
+    Inputs,
+    Memory,
+    Pattern,
+    Refresh,
+    Summary,
+    TextFields,
+    Wait,
+)
+from softcosine.errors import IndexLockedError, InvalidInputError
+
+if TYPE_CHECKING:
+    from softcosine.cli.reading import Fields
+    from softcosine.index.soft_index import SoftIndex
+    from softcosine.index.writer import IndexWriter
+
+__all__ = ["add", "delete", "merge", "refresh", "writing"]
+
+
+def add(
+    index: Index,
+    inputs: Inputs,
+    id_field: IdField = None,
+    text_fields: TextFields = None,
+    format: Format = None,
+    encoding: Encoding = "utf-8",
+    pattern: Pattern = None,
+    memory: Memory = "1G",
+    refresh: Refresh = None,
+    wait: Wait = 0.0,
+    as_json: Summary = False,
+) -> None:
+    """Add documents to an index; those with an id that is there take that one's place.
+
+      softcosine add faq.index new.jsonl
+      softcosine add items.index more.csv --id sku --text title --text body --wait 60
+      tail -n +2 log.txt | softcosine add log.index -
+
+    Files are read as 'index' reads them. All documents are added, or none: searches see them once
+    the last one is written, and go on meanwhile. Without ids, running numbers go on where those of
+    the index end. New words get their similar words from the sources that the index keeps.
+
+    JSON: index, new, replaced, documents, terms, new_terms, segments, generation, bytes, seconds.
+    """
+    from softcosine.cli.options import bytes_in
+    from softcosine.cli.progress import Reporter
+    from softcosine.cli.reading import each_document
+
+    started, n_bytes = time.perf_counter(), bytes_in(memory)
+    with Reporter() as report, writing(index, wait=wait, memory=n_bytes) as (opened, writer):
+        before = _Size.of(opened)
+        n_read = 0
+        for document in each_document(
+            inputs,
+            fields=_fields(opened, id_field, text_fields),
+            format=format,
+            encoding=encoding,
+            pattern=pattern,
+            first_number=lambda: _next_number(opened),
+            progress=lambda done: report("reading documents", done, None),
+        ):
+            writer.add(document.id, document.text, document.metadata)
+            n_read += 1
+        report("committing", 0, None)
+        writer.commit(refresh)
+        after = _Size.of(opened)
+    new = after.documents - before.documents
+    facts = _facts(opened, index, started) | {
+        "new": new,
+        "replaced": n_read - new,
+        "terms": after.terms,
+        "new_terms": after.terms - before.terms,
+    }
+    replaced = f", and replaced {facts['replaced']:,}" if facts["replaced"] else ""
+    _tell(
+        facts,
+        f"Added {_counted(new, 'new document')}{replaced}, with "
+        f"{_counted(facts['new_terms'], 'new term')}",
+        as_json,
+    )
+
+
+def delete(
+    index: Index,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Ids of documents.")] = None,
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="FILE", help="A file with one id a line; - for stdin."),
+    ] = None,
+    missing_ok: Annotated[
+        bool, typer.Option("--missing-ok", help="It is no error if there is none of an id.")
+    ] = False,
+    encoding: Encoding = "utf-8",
+    refresh: Refresh = None,
+    wait: Wait = 0.0,
+    as_json: Summary = False,
+) -> None:
+    """Delete documents from an index.
+
+      softcosine delete faq.index faq-17 faq-18
+      softcosine delete faq.index --from gone.txt --missing-ok
+      softcosine dedupe faq.index --min 0.95 --keep first | softcosine delete faq.index --from -
+
+    All are deleted, or none, as where there is no document of an id. Their room on disk is freed
+    by a later merge.
+
+    JSON: index, deleted, missing, documents, segments, generation, bytes, seconds.
+    """
+    from softcosine.cli.progress import Reporter
+
+    started = time.perf_counter()
+    if not ids and source is None:
+        raise InvalidInputError(
+            "there is nothing to delete; name ids, or a file with one id a line by --from FILE."
+        )
+    wanted = dict.fromkeys([*(ids or ()), *(_ids_in(source, encoding) if source else ())])
+    with Reporter() as report, writing(index, wait=wait) as (opened, writer):
+        n_deleted = 0
+        for done, id in enumerate(wanted):
+            n_deleted += writer.delete(id, missing_ok=missing_ok)
+            report("deleting", done, len(wanted))
+        report("committing", 0, None)
+        writer.commit(refresh)
+    facts = _facts(opened, index, started) | {
+        "deleted": n_deleted,
+        "missing": len(wanted) - n_deleted,
+    }
+    missing = f"; {facts['missing']:,} of the ids were not there" if facts["missing"] else ""
+    _tell(facts, f"Deleted {_counted(n_deleted, 'document')}{missing}", as_json)
+
+
+def merge(
+    index: Index,
+    refresh: Refresh = None,
+    memory: Memory = "1G",
+    wait: Wait = 0.0,
+    as_json: Summary = False,
+) -> None:
+    """Join the segments of an index into full ones, and free the room of deleted documents.
+
+      softcosine merge faq.index --refresh
+
+    Commits join segments on their own, so this is for an index that is to be searched for long as
+    it is: fewer segments are searched faster. It needs room for a second copy meanwhile. Files that
+    have changed since they were written are found, and nothing is merged then.
+
+    JSON: index, segments_before, bytes_before, segments, bytes, documents, generation, seconds.
+    """
+    from softcosine.cli.inspecting import bytes_of
+    from softcosine.cli.options import bytes_in
+    from softcosine.cli.progress import Reporter
+    from softcosine.cli.showing import size
+
+    started, n_bytes = time.perf_counter(), bytes_in(memory)
+    with Reporter() as report, writing(index, wait=wait, memory=n_bytes) as (opened, writer):
+        before = {"segments_before": _n_segments(opened), "bytes_before": bytes_of(index)}
+        report("merging", 0, None)
+        writer.merge()
+        writer.commit(refresh)
+    facts = _facts(opened, index, started) | before
+    told = _counted(before["segments_before"], "segment")
+    _tell(
+        facts,
+        f"Merged {told} of {size(before['bytes_before'])} into {facts['segments']:,} of "
+        f"{size(facts['bytes'])}",
+        as_json,
+    )
+
+
+def refresh(index: Index, wait: Wait = 0.0, as_json: Summary = False) -> None:
+    """Count anew in how many documents words stand, for their weights.
+
+      softcosine refresh faq.index
+
+    Weights stay as they were counted until a tenth of the documents has changed, so that small
+    changes leave the scores of all others alone; this brings them up to date. Postings stay as
+    they are, and the lengths of all documents are computed anew.
+
+    JSON: index, counted_before, documents, segments, generation, bytes, seconds.
+    """
+    from softcosine.cli.progress import Reporter
+
+    started = time.perf_counter()
+    with Reporter() as report, writing(index, wait=wait) as (opened, writer):
+        before, generation = opened.snapshot.statistics[0].n_docs, writer.generation
+        report("counting", 0, None)
+        writer.commit(refresh=True)
+    facts = _facts(opened, index, started) | {"counted_before": before}
+    told = f"Counted anew, for the first time since there were {_counted(before, 'document')}"
+    if facts["generation"] == generation:
+        told = "Nothing was to be counted anew"
+    _tell(facts, told, as_json)
+
+
+@contextmanager
+def writing(
+    path: Path, *, wait: float, memory: int = 1 << 30
+) -> Iterator[tuple[SoftIndex, IndexWriter]]:
+    """Open an index for writing; what was not committed is undone at the end.
+
+    Parameters
+    ----------
+    path : Path
+    wait : float
+        Seconds to wait for another writer.
+    memory : int
+        Bytes that documents in work may take, about.
+
+    Yields
+    ------
+    SoftIndex, IndexWriter
+        The index sees each commit, and what others committed before.
+
+    Raises
+    ------
+    IndexLockedError
+        If another writer has the index open still.
+    """
+    from softcosine.index.soft_index import SoftIndex
+
+    opened = SoftIndex.open(path)
+    try:
+        writer = opened.writer(timeout=wait, memory=memory)
+    except IndexLockedError as error:
+        advice = "wait longer by --wait" if wait else "wait for it by --wait SECONDS"
+        raise IndexLockedError(f"{str(error).rpartition(';')[0]}; {advice}.") from error
+    try:
+        opened.refresh()
+        yield opened, writer
+    finally:
+        writer.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    documents: int
+    terms: int
+
+    @classmethod
+    def of(cls, opened: SoftIndex) -> _Size:
+        return cls(len(opened), len(opened.vocabulary))
+
+
+def _fields(opened: SoftIndex, id_field: str | None, text_fields: list[str] | None) -> Fields:
+    """Return where the texts of an index's fields stand."""
+    from softcosine.cli.reading import Fields
+
+    names = tuple(field.name for field in opened.fields)
+    if len(names) == 1:
+        return Fields(id_field, tuple(text_fields or names))
+    if text_fields:
+        raise InvalidInputError(
+            f"this index has the fields {', '.join(names)}, each a space of its own, which are "
+            "read by these names; leave --text out."
+        )
+    return Fields(id_field, names, separate=True)
+
+
+def _next_number(opened: SoftIndex) -> int:
+    """Return the number after the highest id that is one."""
+    from softcosine.index.documents import StoredDocuments
+
+    highest = 0
+    for segment in opened.snapshot.segments:
+        documents = segment.documents
+        for id in documents.all_ids() if isinstance(documents, StoredDocuments) else ():
+            # No running number has more digits; Python refuses to read very long ones.
+            if id.isascii() and id.isdecimal() and len(id) < 20:
+                highest = max(highest, int(id))
+    return highest + 1
+
+
+def _ids_in(source: str, encoding: str) -> Iterator[str]:
+    from softcosine.cli.formats import opened
+
+    with opened(source, encoding) as text:
+        for _, line in text.lines():
+            if id := line.rstrip("\n"):
+                yield id
+
+
+def _n_segments(opened: SoftIndex) -> int:
+    return sum(segment.n_docs > 0 for segment in opened.snapshot.segments)
+
+
+def _facts(opened: SoftIndex, path: Path, started: float) -> dict[str, Any]:
+    from softcosine.cli.inspecting import bytes_of
+
+    return {
+        "index": str(path),
+        "documents": len(opened),
+        "segments": _n_segments(opened),
+        "generation": opened.snapshot.generation,
+        "bytes": bytes_of(path),
+        "seconds": time.perf_counter() - started,
+    }
+
+
+def _tell(facts: dict[str, Any], done: str, as_json: bool) -> None:
+    from softcosine.cli.showing import console, duration, print_json
+
+    if as_json:
+        print_json(facts)
+        return
+    console().print(
+        f"{done}, in {duration(facts['seconds'])}: {facts['index']} has "
+        f"{_counted(facts['documents'], 'document')}."
+    )
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"

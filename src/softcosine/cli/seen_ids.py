@@ -1,0 +1,82 @@
+"""Which ids have been read, and where, in memory that does not grow with their number."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from types import TracebackType
+from typing import Self
+
+__all__ = ["SeenIds"]
+
+_CACHE = 32  # megabytes that stay in memory
+
+
+class SeenIds:
+    """Ids and the places where they were read; what is too much goes to a temporary file.
+
+    A context manager; the file vanishes at its end, and with the process however that ends.
+    """
+
+    def __init__(self) -> None:
+        # A database without a name is SQLite's own temporary file, written only where it must be.
+        self._connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        for statement in (
+            f"PRAGMA cache_size = {-1000 * _CACHE}",
+            "PRAGMA journal_mode = OFF",
+            "PRAGMA synchronous = OFF",
+            "CREATE TABLE paths (number INTEGER PRIMARY KEY, path BLOB UNIQUE)",
+            "CREATE TABLE ids (id BLOB PRIMARY KEY, path INTEGER, line INTEGER) WITHOUT ROWID",
+            "BEGIN",
+        ):
+            self._connection.execute(statement)
+        self._path, self._number = "", -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._connection.close()
+
+    def add(self, id: str, path: str, line: int | None) -> str | None:
+        """Remember an id; where it was before, return that place, such as ``a.csv, line 3``.
+
+        Raises
+        ------
+        OSError
+            If there is no room for the temporary file.
+        """
+        try:
+            return self._add(_bytes(id), path, line)
+        except sqlite3.OperationalError as error:
+            raise OSError(
+                errno.ENOSPC, f"the ids cannot be kept in a temporary file: {error}", "ids"
+            ) from error
+
+    def _add(self, id: bytes, path: str, line: int | None) -> str | None:
+        if path != self._path:
+            self._path, self._number = path, self._number_of(_bytes(path))
+        inserted = self._connection.execute(
+            "INSERT OR IGNORE INTO ids VALUES (?, ?, ?)", (id, self._number, line)
+        )
+        if inserted.rowcount:
+            return None
+        ((before, number),) = self._connection.execute(
+            "SELECT paths.path, line FROM ids JOIN paths ON ids.path = number WHERE id = ?", (id,)
+        )
+        name = before.decode("utf-8", "surrogatepass")
+        return name if number is None else f"{name}, line {number}"
+
+    def _number_of(self, path: bytes) -> int:
+        self._connection.execute("INSERT OR IGNORE INTO paths (path) VALUES (?)", (path,))
+        ((number,),) = self._connection.execute("SELECT number FROM paths WHERE path = ?", (path,))
+        return int(number)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

@@ -1,0 +1,247 @@
+"""``softcosine add``, ``delete``, ``merge`` and ``refresh``."""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from softcosine.cli.options import bytes_in
+from softcosine.errors import InvalidInputError
+from softcosine.index.soft_index import SoftIndex
+from softcosine.index.writer import IndexWriter
+
+TEXTS = {"bike": "A flat tyre of a bicycle", "tea": "The tea is cold", "car": "Repair of cars"}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "a.index"
+    SoftIndex.from_texts(TEXTS.values(), ids=TEXTS).save(path)
+    return path
+
+
+def written(name: str, *records: object) -> str:
+    text = "".join(f"{r if isinstance(r, str) else json.dumps(r)}\n" for r in records)
+    Path(name).write_text(text, encoding="utf-8")
+    return name
+
+
+def texts_of(path: Path) -> dict[str, str]:
+    index = SoftIndex.open(path)
+    return {id: index.documents.text(index.documents.number(id)) for id in TEXTS if id in index}
+
+
+def told(shown: str) -> str:
+    return " ".join(shown.split())
+
+
+@pytest.mark.parametrize("command", ["add", "delete", "merge", "refresh"])
+def test_every_command_has_help_with_an_example(run, command):
+    shown = run(command, "--help")
+    assert f"    softcosine {command}" in shown
+    assert "JSON: index," in shown
+
+
+def test_documents_are_added_and_take_the_place_of_those_with_their_id(run, folder):
+    path = written("b.jsonl", {"id": "tea", "text": "Hot cocoa"}, {"id": "x", "text": "green"})
+    record = json.loads(run("add", folder, path, "--json"))
+    assert set(record) == {
+        "index", "new", "replaced", "documents", "terms", "new_terms", "segments", "generation",
+        "bytes", "seconds",
+    }  # fmt: skip
+    assert (record["new"], record["replaced"], record["documents"]) == (1, 1, 4)
+    assert record["new_terms"] == 3
+    assert record["generation"] == 2
+    assert texts_of(folder)["tea"] == "Hot cocoa"
+    shown = told(run("add", folder, path))
+    assert "Added 0 new documents, and replaced 2, with 0 new terms" in shown
+    assert "a.index has 4 documents." in shown
+
+
+def test_metadata_and_new_words_are_found_afterwards(run, folder):
+    path = written("b.jsonl", {"id": "x", "text": "a motorbike and cocoa", "lang": "en"})
+    run("add", folder, path)
+    hits = json.loads(run("search", folder, "bicycle", "--where", "lang=en", "--json"))["hits"]
+    assert [(hit["id"], hit["metadata"]) for hit in hits] == [("x", {"lang": "en"})]
+
+
+def test_running_numbers_go_on_where_those_of_the_index_end(run, folder, monkeypatch):
+    run("add", folder, written("a.txt", "red", "blue"))
+    raw = io.BytesIO(b"green\n")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(raw)))
+    record = json.loads(run("add", folder, "-", "--json"))
+    assert (record["new"], record["replaced"]) == (1, 0)
+    index = SoftIndex.open(folder)
+    assert [index.documents.text(index.documents.number(id)) for id in "123"] == [
+        "red", "blue", "green",
+    ]  # fmt: skip
+
+
+def test_fields_of_an_index_are_read_by_their_names(run, folder):
+    path = folder.with_name("fields.index")
+    SoftIndex.create(path, fields={"title": 2, "body": 1}, plain=True)
+    run(
+        "add",
+        path,
+        written("b.jsonl", {"id": 1, "title": "red", "body": "tea"}, {"title": "x", "id": 2}),
+    )
+    index = SoftIndex.open(path)
+    assert [hit.id for hit in index.search("red")] == ["1"]
+    message = run("add", path, "b.jsonl", "--text", "body", code=2)
+    assert "has the fields title, body" in message
+    assert "there is no field 'title' or 'body'" in run(
+        "add", path, written("c.jsonl", {"id": 1, "text": "red"}), code=2
+    )
+
+
+def test_documents_are_deleted_by_name_and_from_a_list(run, folder, monkeypatch):
+    assert "Deleted 1 document, in" in told(run("delete", folder, "tea"))
+    raw = io.BytesIO(b"bike\n\nnobody\nbike\n")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(raw)))
+    record = json.loads(run("delete", folder, "--from", "-", "--missing-ok", "--json"))
+    assert set(record) == {
+        "index", "deleted", "missing", "documents", "segments", "generation", "bytes", "seconds"
+    }  # fmt: skip
+    assert (record["deleted"], record["missing"], record["documents"]) == (1, 1, 1)
+    assert "1 of the ids were not there" in told(run("delete", folder, "nobody", "--missing-ok"))
+    assert list(texts_of(folder)) == ["car"]
+
+
+def test_an_empty_list_deletes_nothing(run, folder):
+    assert "Deleted 0 documents" in run("delete", folder, "--from", written("none.txt"))
+    assert SoftIndex.open(folder).snapshot.generation == 1
+
+
+def test_what_is_not_there_is_an_error_and_nothing_is_deleted(run, folder):
+    message = run("delete", folder, "tea", "nobody", code=1)
+    assert message == "softcosine: there is no document with the id 'nobody' in the index.\n"
+    assert len(texts_of(folder)) == 3
+    assert "there is nothing to delete" in run("delete", folder, code=2)
+
+
+def test_segments_are_merged_and_room_is_freed(run, folder):
+    for number in range(3):
+        run("add", folder, written("b.jsonl", {"id": number, "text": f"red {number}"}))
+    run("delete", folder, "tea")
+    record = json.loads(run("merge", folder, "--json", "--refresh"))
+    assert set(record) == {
+        "index", "segments_before", "bytes_before", "documents", "segments", "generation",
+        "bytes", "seconds",
+    }  # fmt: skip
+    assert (record["segments_before"], record["segments"]) == (4, 1)
+    facts = json.loads(run("info", folder, "--json"))
+    assert (facts["deleted"], facts["documents"], facts["counted"]) == (0, 5, 5)
+    shown = told(run("merge", folder))
+    assert shown.startswith("Merged 1 segment of")
+    assert " into 1 of " in shown
+
+
+def test_words_are_counted_anew_on_demand(run, folder):
+    run("delete", folder, "tea", "--no-refresh")
+    shown = told(run("info", folder))
+    assert "2, and 1 deleted ones until a merge" in shown
+    assert "counted when there were 3 documents" in shown
+    assert json.loads(run("info", folder, "--json"))["counted"] == 3
+    record = json.loads(run("refresh", folder, "--json"))
+    assert set(record) == {
+        "index", "counted_before", "documents", "segments", "generation", "bytes", "seconds"
+    }  # fmt: skip
+    assert record["counted_before"] == 3
+    assert json.loads(run("info", folder, "--json"))["counted"] == 2
+    assert "Nothing was to be counted anew" in run("refresh", folder)
+
+
+@pytest.mark.parametrize("command", [["add", "b.jsonl"], ["delete", "tea"], ["merge"], ["refresh"]])
+def test_a_second_writer_is_told_how_to_wait(run, folder, command):
+    written("b.jsonl", {"id": "x", "text": "red"})
+    name, *rest = command
+    with SoftIndex.open(folder).writer():
+        message = told(run(name, folder, *rest, code=1))
+        assert "has the index" in message
+        assert message.endswith("one at a time; wait for it by --wait SECONDS.")
+        message = told(run(name, folder, *rest, "--wait", "0.05", code=1))
+        assert "open still after 0.05 seconds" in message
+        assert message.endswith("; wait longer by --wait.")
+
+
+def test_a_second_writer_waits_if_it_is_to(run, folder):
+    writer = SoftIndex.open(folder).writer()
+    writer.delete("tea")
+    writer.commit()
+    timer = threading.Timer(0.2, writer.close)
+    timer.start()
+    record = json.loads(run("delete", folder, "car", "--wait", 60, "--json"))
+    timer.join()
+    assert (record["deleted"], record["documents"], record["generation"]) == (1, 1, 3)
+
+
+def test_an_interrupted_change_leaves_the_index_as_it_was(run, folder, monkeypatch):
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    before = {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
+    monkeypatch.setattr(IndexWriter, "commit", interrupt)
+    written("b.jsonl", {"id": "x", "text": "red"})
+    for name, *rest in (["add", "b.jsonl"], ["delete", "tea"], ["merge"], ["refresh"]):
+        assert "interrupted; nothing was left half-written." in run(name, folder, *rest, code=130)
+    after = {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
+    del after[folder / "write.lock"]
+    assert after == before
+
+
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        ([{"id": 1, "text": "red"}, {"id": 1, "text": "blue"}], "the id '1' was given before"),
+        ([{"id": 1, "text": "red"}, {"id": 2}], "line 2: there is no field 'text'"),
+        (["{"], "line 1: this is no JSON"),
+        ([], "there are no documents"),
+    ],
+)
+def test_bad_documents_are_one_line_and_nothing_is_added(run, folder, records, message):
+    shown = run("add", folder, written("b.jsonl", *records), code=2)
+    assert message in shown
+    assert shown.count("\n") == 1
+    assert SoftIndex.open(folder).snapshot.generation == 1
+    assert len(SoftIndex.open(folder)) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["add", "nowhere", "b.txt"], 1, "there is no index at nowhere"),
+        (["add", "INDEX", "nowhere.txt"], 1, "nowhere.txt: No such file"),
+        (["add", "INDEX"], 2, "Missing argument"),
+        (["add", "INDEX", "b.txt", "--memory", "much"], 2, "--memory is 'much'; needed is a size"),
+        (["add", "INDEX", "b.txt", "--wait", "-1"], 2, "'--wait'"),
+        (["delete", "nowhere", "x"], 1, "there is no index at nowhere"),
+        (["delete", "INDEX", "--from", "nowhere"], 1, "nowhere: No such file"),
+        (["merge", "nowhere"], 1, "there is no index at nowhere"),
+        (["refresh", "."], 1, "is no softcosine index"),
+    ],
+)
+def test_every_error_is_one_clear_line(run, folder, arguments, code, message):
+    arguments = [folder if argument == "INDEX" else argument for argument in arguments]
+    shown = run(*arguments, code=code)
+    assert message in shown
+    assert shown.startswith("softcosine: ")
+    assert shown.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "n_bytes"),
+    [("1M", 1 << 20), ("2g", 2 << 30), ("1.5 GiB", 3 << 29), ("2000000", 2_000_000)],
+)
+def test_sizes_of_memory_have_units(given, n_bytes):
+    assert bytes_in(given) == n_bytes
+
+
+@pytest.mark.parametrize("given", ["", "M", "1X", "-1G", "1K", "1,5G", "nan"])
+def test_what_is_no_size_of_memory_is_named(given):
+    with pytest.raises(InvalidInputError, match="needed is a size from 1M"):
+        bytes_in(given)
