@@ -11,10 +11,14 @@ import numpy as np
 import pytest
 
 from conftest import JIT
-from softcosine.errors import CorruptIndexError, IndexFormatError, InvalidInputError
+from softcosine.errors import (
+    CorruptIndexError,
+    IndexFormatError,
+    IndexLockedError,
+    InvalidInputError,
+)
 from softcosine.index import pair_checkpoint
 from softcosine.index.all_pairs import nearest_neighbors, similar_pairs
-from softcosine.index.lock import IndexLockedError
 from test_all_pairs import many, matrix, neighbors_of, pairs_of, parts_of
 
 N = 300 if JIT else 140
