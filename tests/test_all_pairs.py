@@ -201,7 +201,7 @@ def test_documents_of_many_frequencies_and_runs_longer_than_a_sum_can_hold():
     X = (generator.random((70, 700)) < 0.9) * generator.integers(1, 3, (70, 700))
     X[5, :300] = np.arange(300) + 1
     X[[7, 66]] = 1  # rows of 255 from end to end
-    parts = parts_of(X, S := matrix(np.eye(700)), weighting=Weighting())
+    parts = parts_of(X, S := matrix(np.eye(700)))
     check(parts, S, k=3, minimum=0.5)
 
 
@@ -216,6 +216,18 @@ def test_similarities_that_bounds_cannot_tell_apart_are_in_the_right_order(real)
     S = matrix(np.eye(12) + 0.125 * (np.eye(12, k=1) + np.eye(12, k=-1)))
     parts = parts_of(X, S, real=real, weighting=None, cuts=(70,))
     check(parts, S, k=3, minimum=0.9995)
+
+
+def test_a_loner_has_the_right_neighbors_though_none_of_them_wants_it():
+    # The large weight that a loner has alone makes all its others a few units.
+    generator = np.random.default_rng(9)
+    n_loners, n = 50, 130
+    X = np.zeros((n, 12 + n_loners))
+    X[:, :12] = 5 + generator.random((n, 12))
+    X[:n_loners, :12] = 1 + generator.random((n_loners, 12))
+    X[np.arange(n_loners), 12 + np.arange(n_loners)] = 100
+    S = matrix(np.eye(X.shape[1]))
+    check(parts_of(X, S, real=True), S, k=3, minimum=0.9)
 
 
 @pytest.mark.skipif(not JIT, reason="many pairs")
