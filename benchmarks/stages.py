@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from newsgroups import Workload
 from softcosine.index.bounds import slack
 from softcosine.index.columns import Columns
+from softcosine.index.expansion import Expansions
 from softcosine.index.first_stage import Prepared
 from softcosine.index.parts import Part
 from softcosine.index.values import QueryVector
-from softcosine.index.workspace import Expansions
 from softcosine.kernels.search import find_candidates
 
 __all__ = ["Stages", "any_width", "without_columns"]

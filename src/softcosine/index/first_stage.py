@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.index.columns import Columns, frequent_columns
+from softcosine.index.expansion import Expansions
 from softcosine.index.parts import Part
-from softcosine.index.workspace import Expansions
 from softcosine.kernels.search import add_scores
 
 __all__ = ["FirstStage", "Prepared"]

@@ -14,14 +14,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import InvalidInputError
 from softcosine.index.bounds import approximate_floor, slack
 from softcosine.index.candidates import Candidates
+from softcosine.index.expansion import Expander, Expansions
 from softcosine.index.first_stage import FirstStage, Prepared
 from softcosine.index.panel import Panel
 from softcosine.index.parts import Part
@@ -30,12 +30,11 @@ from softcosine.index.rankings import PreparedRanking
 from softcosine.index.statistics import FieldStatistics
 from softcosine.index.threads import n_threads
 from softcosine.index.values import Expanded, QueryVector, Top, check_k, check_min_score, merged
-from softcosine.index.workspace import Expansions, Workspace
+from softcosine.index.workspace import Workspace
 from softcosine.kernels.documents import rank_candidates, score_documents
 from softcosine.kernels.panel import PANEL
-from softcosine.kernels.search import expand_queries, find_candidates
+from softcosine.kernels.search import find_candidates
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.space.norms import reciprocal, roots
 
 __all__ = ["Allowed", "Searcher"]
 
@@ -89,6 +88,7 @@ class Searcher:
         self._half = any(prepared.half for prepared in self._segments)
         self._least = min(part.ranking.least for part in self.parts)
         self._most = max(part.ranking.most for part in self.parts)
+        self._expander = Expander(S, self.ranking, reach=self._most * self._longest)
         self._firsts = np.array([part.first for part in self.parts], np.int64)
         self._frequencies = FieldStatistics.of(
             [part.segment for part in self.parts], len(S)
@@ -185,7 +185,7 @@ class Searcher:
         """Scores of some documents, the same bits as in a search, in the order given."""
 
         def work(space: Workspace) -> NDArray[np.float64]:
-            expanded = self._expand(space, [query])
+            expanded = self._expander.expand(space, [query])
             space.expansion[expanded.terms] = expanded.weights
             found = np.empty(len(documents))
             owners = np.searchsorted(self._firsts, documents, "right") - 1
@@ -202,14 +202,14 @@ class Searcher:
     def first_stage(self, query: QueryVector) -> Iterator[FirstStage]:
         """Give the first stage of a search, whose scores others may be added to."""
         space = self._taken()
-        expanded = self._expand(space, [query])
+        expanded = self._expander.expand(space, [query])
         holds = bool(expanded.holding(self._least, self._most)[0])
         yield FirstStage(self._segments, space.scores, expanded, holds, self._longest)
         self._idle.append(space)
 
     def expanded(self, query: QueryVector) -> Expanded:
         """Return the expansion of a query, for explanations and exports."""
-        found = self._with_workspace(lambda space: self._expand(space, [query]))
+        found = self._with_workspace(lambda space: self._expander.expand(space, [query]))
         order = np.argsort(found.terms)
         return Expanded(found.terms[order], found.weights[order], float(found.factors[0]))
 
@@ -243,7 +243,7 @@ class Searcher:
 
     def _search(self, space: Workspace, queries: Sequence[QueryVector], asked: _Asked) -> list[Top]:
         """Search up to PANEL queries: find their candidates part by part, and rank these."""
-        expanded = self._expand(space, queries)
+        expanded = self._expander.expand(space, queries)
         reaching = expanded.reaching
         chosen = expanded.holding(self._least, self._most) & reaching & asked.expand_postings
         plan = ALONE
@@ -289,64 +289,6 @@ class Searcher:
             else np.flatnonzero(mask).astype(np.uint32)
             for part, mask in zip(self.parts, asked.allowed, strict=True)
         ], ALL
-
-    def _expand(self, space: Workspace, queries: Sequence[QueryVector]) -> Expansions:
-        """Expand queries, and find what their scores are multiplied by."""
-        ranking, matrix = self.ranking, self.S.arrays
-        pointers, extra_pointers = (
-            _pointers([q.terms for q in queries]),
-            _pointers([q.extra_terms for q in queries]),
-        )
-        terms, extra_terms = (
-            np.concatenate([q.terms for q in queries]),
-            np.concatenate([q.extra_terms for q in queries]),
-        )
-        room = int((matrix[0][terms + 1] - matrix[0][terms]).sum()) + extra_terms.shape[0]
-        reached, weights = np.empty(room, np.int32), np.empty(room)
-        ends, facts = np.empty(len(queries) + 1, np.int64), np.empty((len(queries), 6))
-        expand_queries(
-            pointers, terms, np.concatenate([q.weights for q in queries]), *matrix,
-            extra_pointers, extra_terms, np.concatenate([q.extra_values for q in queries]),
-            ranking.term_weights, space.expansion, space.seen, space.touched,
-            facts, ends, reached, weights,
-        )  # fmt: skip
-        factors = self._factors(queries, facts)
-        with np.errstate(over="ignore"):
-            reach = facts[:, 0] * self._most * self._longest * np.maximum(factors, 1.0)
-        if np.any(facts[:, 5] > 0) or np.any(reach == np.inf):
-            raise InvalidInputError(
-                "the scores of this query may leave the range of float64; scale the query, the "
-                "documents or the entries of S down."
-            )
-        n = int(ends[-1])
-        return Expansions(ends, reached[:n], weights[:n], facts, factors)
-
-    def _factors(
-        self, queries: Sequence[QueryVector], facts: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """1 / the norm of each query, or 1 where the ranking divides by none."""
-        normalization = self.ranking.normalization
-        if normalization == "none":
-            return np.ones(len(queries))
-        if normalization == "ordinary":
-            squares = sizes = facts[:, 4]
-        else:
-            squares = facts[:, 3] + [query.extra_norm for query in queries]
-            sizes = np.abs(squares)
-            if not self.S.non_negative:
-                sizes = np.array([self._size(query) for query in queries])
-        return reciprocal(roots(squares, sizes))
-
-    def _size(self, query: QueryVector) -> float:
-        """x'W|S|Wx of a query: what rounding may have cost is relative to it."""
-        indptr, indices, data = self.S.arrays
-        x = np.zeros(len(self.S))
-        x[query.terms] = np.abs(query.weights)
-        total = abs(query.extra_norm)
-        for term in query.terms:
-            row = slice(indptr[term], indptr[term + 1])
-            total += x[term] * float(np.abs(data[row]).astype(np.float64) @ x[indices[row]])
-        return float(total)
 
     def _bounds(
         self, expanded: Expansions, asked: _Asked, *, half: bool
@@ -441,13 +383,6 @@ class Searcher:
                 if begin < end:
                     own.append(Top(numbers[begin:end], scores[begin:end], plan))
         return [merged(own, asked.k, plan) for own, plan in zip(tops, plans, strict=True)]
-
-
-def _pointers(parts: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
-    """Where each array begins in all of them joined."""
-    pointers = np.zeros(len(parts) + 1, np.int64)
-    np.cumsum([part.shape[0] for part in parts], out=pointers[1:])
-    return pointers
 
 
 def _scores(
