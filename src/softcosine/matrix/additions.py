@@ -116,6 +116,8 @@ class AddedColumns:
 
     def _not_held(self, neighbors: Neighbors) -> Neighbors:
         """Leave out pairs that were entered before."""
+        if len(self._rows) == 1:  # only the diagonal
+            return neighbors
         n = len(self._new)
         held = np.concatenate(self._rows).astype(np.int64) * n + np.concatenate(self._columns)
         stay = ~np.isin(neighbors.rows() * n + neighbors.indices, held)
