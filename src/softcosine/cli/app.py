@@ -16,7 +16,7 @@ with interrupted_quietly():  # these take a moment
     import typer
     from typer.core import TyperGroup
 
-    from softcosine.cli import asking, changing, demo, indexing, inspecting, similarity
+    from softcosine.cli import asking, changing, comparing, demo, indexing, inspecting, similarity
     from softcosine.cli.failures import clear_errors, show_warning
     from softcosine.cli.streams import prepare_streams
     from softcosine.version import __version__
@@ -105,6 +105,8 @@ _COMMANDS: _Table = (
     ("similar", asking.similar, "Find the documents that are most like one of them."),
     ("explain", asking.explain, "Say by which words a document got its score."),
     ("terms", asking.terms, "Show which words are similar to a word."),
+    ("pairs", comparing.pairs, "Find all pairs of similar documents, or nearest neighbours."),
+    ("dedupe", comparing.dedupe, "Find groups of near duplicates."),
     ("add", changing.add, "Add documents to an index, or replace them."),
     ("delete", changing.delete, "Delete documents from an index."),
     ("merge", changing.merge, "Join an index's segments, and free the room of what is deleted."),

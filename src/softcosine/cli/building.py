@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from softcosine.cli.failures import saying_how_to_go_on
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
         plan.output.absolute().parent / f".{plan.output.name}.building" if plan.resume else None
     )
     report("finding similar terms", 0, len(corpus.vocabulary))
-    with _saying_how_to_go_on(folder):
+    with saying_how_to_go_on(folder):
         S = TermSimilarityMatrix.from_source(
             source,
             corpus.vocabulary,
@@ -228,18 +228,6 @@ def _record(plan: Plan, corpus: Corpus) -> dict[str, Any]:
     if corpus.analyzer is not None:
         record["analyzer"] = corpus.analyzer.to_dict()
     return record
-
-
-@contextmanager
-def _saying_how_to_go_on(folder: Path | None) -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        if folder is not None:
-            from softcosine.cli.failures import show_warning
-
-            show_warning(f"the same command goes on from what was found; {folder.name} keeps it.")
-        raise
 
 
 def _indefinite(S: TermSimilarityMatrix) -> str:

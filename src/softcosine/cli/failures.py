@@ -11,6 +11,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -19,7 +20,7 @@ from softcosine.cli.showing import printable
 from softcosine.cli.streams import drop_output, settle_output
 from softcosine.errors import InvalidInputError, SoftCosineError
 
-__all__ = ["clear_errors", "show_warning"]
+__all__ = ["clear_errors", "saying_how_to_go_on", "show_warning"]
 
 _FAILED, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
 _LONGEST = 1200  # characters of a message
@@ -62,6 +63,17 @@ def clear_errors(*, debug: bool = False) -> Iterator[None]:
 def show_warning(message: Warning | str, *_: Any) -> None:
     """Print a warning as ``warnings.showwarning`` is asked to."""
     _say(str(message), debug=False)
+
+
+@contextmanager
+def saying_how_to_go_on(folder: Path | None) -> Iterator[None]:
+    """Say that work which is interrupted goes on from what a folder keeps, if there is one."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if folder is not None:
+            show_warning(f"the same command goes on from what was found; {folder.name} keeps it.")
+        raise
 
 
 def _message(error: Exception) -> str:

@@ -40,8 +40,13 @@ class Reporter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Show nothing any more."""
         if self._progress is not None:
             self._progress.stop()
+        self._terminal = False
 
     def announce(self, message: str) -> None:
         """Have a line printed before the first progress, if there is any."""
@@ -78,4 +83,5 @@ def _progress_bars() -> Progress:
         TimeElapsedColumn(),
         console=console(stderr=True),
         transient=True,
+        redirect_stdout=False,  # what is printed meanwhile goes where it is meant to
     )

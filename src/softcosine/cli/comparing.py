@@ -1,0 +1,225 @@
+"""``softcosine pairs`` and ``dedupe``: all documents of an index compared with each other."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable
+from contextlib import closing, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from softcosine.cli.asking import Index, Json
+from softcosine.cli.failures import saying_how_to_go_on
+from softcosine.cli.options import Threads
+from softcosine.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from softcosine.cli.progress import Reporter
+    from softcosine.index.likeness import SimilarGroup
+
+__all__ = ["dedupe", "pairs"]
+
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER", help="Keep there what is found, so that the same command goes on from it."
+    ),
+]
+
+_METHODS = ("leaders", "components")
+
+
+def pairs(
+    index: Index,
+    min_similarity: Annotated[
+        float | None,
+        typer.Option("--min", metavar="S", help="Least similarity, above 0; needed without -k."),
+    ] = None,
+    k: Annotated[
+        int | None,
+        typer.Option("-k", min=1, metavar="N", help="For each document, only the N most similar."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write them there, by its name: .jsonl .csv .tsv"
+        ),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a file of that name.")
+    ] = False,
+    checkpoint: Checkpoint = None,
+    threads: Threads = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One line of JSON for each pair.")
+    ] = False,
+) -> None:
+    """Find all pairs of similar documents, or the nearest neighbours of every document.
+
+      softcosine pairs faq.index --min 0.8
+      softcosine pairs faq.index -k 10 -o neighbors.csv --checkpoint neighbors.state
+      softcosine pairs faq.index --min 0.8 --json | jq -c 'select(.similarity < 0.9)'
+
+    A line is the soft cosine, from 0 to 1, and two ids, with tabs between. Pairs come as they are
+    found, by the order of their documents, each once; with -k they come at the end, each document's
+    best first, and a pair may come from both sides. All is exact. The checkpoint stays when all is
+    done, and then gives the same at once; delete it when it is no longer needed.
+
+    JSON: first, second, similarity, and with -k also rank.
+    """
+    from softcosine.cli.progress import Reporter
+    from softcosine.cli.tables import TableWriter, check_table
+    from softcosine.index.soft_index import SoftIndex
+
+    if min_similarity is None and k is None:
+        raise InvalidInputError(
+            "say how similar they are to be by --min, such as --min 0.8, or how many are wanted "
+            "of each document by -k."
+        )
+    if output is not None:
+        check_table(output, overwrite=overwrite)
+    started, opened = time.perf_counter(), SoftIndex.open(index)
+    # Where lines appear as they are found, they show how far it is, and bars would disturb them.
+    shown = output is None and k is None and sys.stdout.isatty()
+    report = Reporter()
+    names = ("first", "second", "similarity", *(("rank",) if k is not None else ()))
+    n_pairs, last, rank = 0, None, 0
+    with saying_how_to_go_on(checkpoint), report:
+        found = opened.pairs(
+            min_similarity=min_similarity or 0.0, k=k, threads=threads, checkpoint=checkpoint,
+            progress=None if shown else _progress(report),
+        )  # fmt: skip
+        if k is not None:
+            report.stop()
+        table = nullcontext(_lines(as_json)) if output is None else TableWriter(output, names)
+        with closing(found), table as write:  # type: ignore[type-var]  # it is a generator
+            for pair in found:
+                rank = rank + 1 if pair.id == last else 1
+                last = pair.id
+                row: dict[str, Any] = {
+                    "first": pair.id, "second": pair.other, "similarity": pair.score
+                }  # fmt: skip
+                write(row if k is None else {**row, "rank": rank})
+                n_pairs += 1
+    what = "pair" if k is None else "neighbour"
+    _conclude(f"{_counted(n_pairs, what)} among {_counted(len(opened), 'document')}", started)
+
+
+def dedupe(
+    index: Index,
+    min_similarity: Annotated[
+        float, typer.Option("--min", metavar="S", help="Least similarity of near duplicates.")
+    ] = 0.9,
+    method: Annotated[
+        str,
+        typer.Option(
+            help="leaders (each is so similar to its group's first document) or components (a "
+            "chain of similar pairs joins them)."
+        ),
+    ] = "leaders",
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            metavar="first", help="List the ids to drop, so that each group's first one stays."
+        ),
+    ] = None,
+    checkpoint: Checkpoint = None,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Find groups of near duplicates among the documents of an index.
+
+      softcosine dedupe faq.index --min 0.95
+      softcosine dedupe faq.index --min 0.95 --keep first > drop.txt
+      softcosine delete faq.index --from drop.txt
+
+    A group begins with its earliest document; with the others stands their soft cosine to it.
+
+    JSON: one line a group: id (of the first document), and others of id and similarity; with
+    --keep one line an id to drop: id, kept (the document that stands for it), similarity.
+    """
+    from softcosine.cli.progress import Reporter
+    from softcosine.index.soft_index import SoftIndex
+
+    if method not in _METHODS:
+        raise InvalidInputError(f"there is no method {method!r}; choose {' or '.join(_METHODS)}.")
+    if keep not in (None, "first"):
+        raise InvalidInputError(f"--keep is {keep!r}; 'first' is what can be kept.")
+    started, opened = time.perf_counter(), SoftIndex.open(index)
+    with saying_how_to_go_on(checkpoint), Reporter() as report:
+        groups = opened.dedupe(
+            min_similarity=min_similarity, method=method, threads=threads, checkpoint=checkpoint,
+            progress=_progress(report),
+        )  # fmt: skip
+    if keep is None:
+        _show_groups(groups, as_json)
+    else:
+        _show_dropped(groups, as_json)
+    n_others = sum(len(group.others) for group in groups)
+    _conclude(
+        f"{_counted(len(groups), 'group')} of {_counted(len(groups) + n_others, 'document')}, "
+        f"{n_others:,} to drop, among {len(opened):,}",
+        started,
+    )
+
+
+def _progress(report: Reporter) -> Callable[[int, int], None]:
+    return lambda done, total: report("comparing pairs", done, total)
+
+
+def _lines(as_json: bool) -> Callable[[dict[str, Any]], None]:
+    """Return what prints a pair."""
+    from softcosine.cli.showing import print_json, printable, score_shown
+
+    def plain(row: dict[str, Any]) -> None:
+        ids = f"{printable(row['first'])}\t{printable(row['second'])}"
+        sys.stdout.write(f"{score_shown(row['similarity'])}\t{ids}\n")
+
+    return print_json if as_json else plain
+
+
+def _show_groups(groups: Iterable[SimilarGroup], as_json: bool) -> None:
+    from softcosine.cli.showing import print_json, printable, score_shown
+
+    for group in groups:
+        if as_json:
+            others = [{"id": one.other, "similarity": one.score} for one in group.others]
+            print_json({"id": group.id, "others": others})
+            continue
+        sys.stdout.write(f"{printable(group.id)}\n")
+        for one in group.others:
+            sys.stdout.write(f"  {score_shown(one.score)}  {printable(one.other)}\n")
+
+
+def _show_dropped(groups: Iterable[SimilarGroup], as_json: bool) -> None:
+    from softcosine.cli.showing import print_json, shortened
+
+    dropped = [one for group in groups for one in group.others]
+    for one in () if as_json else dropped:
+        if len(one.other.splitlines()) != 1:
+            raise InvalidInputError(
+                f"the id {shortened(one.other)} holds a line break, so that a list of ids cannot "
+                "hold it; say --json."
+            )
+    for one in dropped:
+        if as_json:
+            print_json({"id": one.other, "kept": one.id, "similarity": one.score})
+        else:
+            sys.stdout.write(f"{one.other}\n")
+
+
+def _conclude(told: str, started: float) -> None:
+    """Say on standard error what was found, if people read it there."""
+    from softcosine.cli.showing import console, duration
+
+    sys.stdout.flush()
+    if sys.stderr.isatty():
+        seconds = duration(time.perf_counter() - started)
+        console(stderr=True).print(f"{told}, in {seconds}.", style="dim")
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"

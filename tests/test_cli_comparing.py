@@ -1,0 +1,230 @@
+"""``softcosine pairs`` and ``dedupe``."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from softcosine.cli import progress
+from softcosine.cli.tables import TableWriter
+from softcosine.errors import InvalidInputError
+from softcosine.index.soft_index import SoftIndex
+
+WORDS = ["ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen"]
+
+
+@pytest.fixture(scope="module")
+def texts() -> dict[str, str]:
+    rng = np.random.default_rng(5)
+    made = {f"d{i}": " ".join(rng.choice(WORDS, 4)) for i in range(40)}
+    return {**made, "again": made["d7"], "spaced id": made["d7"], "empty": ""}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, texts) -> Path:
+    path = tmp_path_factory.mktemp("comparing") / "a.index"
+    SoftIndex.from_texts(texts.values(), ids=texts, plain=True).save(path)
+    return path
+
+
+@pytest.mark.parametrize("command", ["pairs", "dedupe"])
+def test_every_command_has_help_with_an_example(run, command):
+    shown = run(command, "--help")
+    assert f"    softcosine {command}" in shown
+    assert "JSON: " in shown
+
+
+def test_pairs_are_those_that_searches_for_similar_documents_find(run, folder, texts):
+    index, number = SoftIndex.open(folder), {id: i for i, id in enumerate(texts)}
+    expected = {
+        (min(id, hit.id, key=number.get), max(id, hit.id, key=number.get)): hit.score
+        for id in texts
+        for hit in index.similar(id, k=100, min_score=0.7)
+    }
+    rows = [json.loads(line) for line in run("pairs", folder, "--min", 0.7, "--json").splitlines()]
+    assert set(rows[0]) == {"first", "second", "similarity"}
+    found = {(row["first"], row["second"]): row["similarity"] for row in rows}
+    assert len(found) == len(rows)
+    assert found == pytest.approx(expected)
+    lines = run("pairs", folder, "--min", 0.7, "--threads", 2).splitlines()
+    assert [line.split("\t")[1:] for line in lines] == [[r["first"], r["second"]] for r in rows]
+    assert "1.000\td7\tspaced id" in lines
+
+
+def test_neighbors_of_every_document_have_ranks(run, folder, texts):
+    rows = [json.loads(line) for line in run("pairs", folder, "-k", 2, "--json").splitlines()]
+    index = SoftIndex.open(folder)
+    for id in texts:
+        own = [row for row in rows if row["first"] == id]
+        assert [row["rank"] for row in own] == [1, 2][: len(own)]
+        scores = [hit.score for hit in index.similar(id, k=2)]
+        assert [row["similarity"] for row in own] == pytest.approx(scores)
+    few = run("pairs", folder, "-k", 2, "--min", "0.99").splitlines()
+    assert 0 < len(few) < len(rows)
+
+
+@pytest.mark.parametrize("name", ["p.jsonl", "p.csv", "p.TSV"])
+def test_pairs_are_written_to_a_file_by_its_name(run, folder, tmp_path, name):
+    path = tmp_path / name
+    assert run("pairs", folder, "-k", 1, "-o", path) == ""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = (
+            [json.loads(line) for line in file]
+            if name == "p.jsonl"
+            else list(csv.DictReader(file, delimiter="," if name == "p.csv" else "\t"))
+        )
+    expected = run("pairs", folder, "-k", 1, "--json").splitlines()
+    assert len(rows) == len(expected)
+    for row, line in zip(rows, expected, strict=True):
+        assert {name: str(value) for name, value in row.items()} == {
+            name: str(value) for name, value in json.loads(line).items()
+        }
+    assert "say --overwrite" in run("pairs", folder, "-k", 1, "-o", path, code=1)
+    run("pairs", folder, "-k", 1, "-o", path, "--overwrite")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_tsv_cannot_hold_is_refused_and_no_file_is_left(tmp_path):
+    with (
+        pytest.raises(InvalidInputError, match="a tab or a line break, which TSV cannot"),
+        TableWriter(tmp_path / "p.tsv", ("first",)) as write,
+    ):
+        write({"first": "a\tb"})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_comparison_goes_on_from_its_checkpoint(run, folder, tmp_path, monkeypatch):
+    kept = tmp_path / "state"
+    whole = run("pairs", folder, "--min", 0.5)
+    real = TableWriter.__enter__
+
+    def interrupted(self):
+        real(self)
+
+        def write(row):
+            raise KeyboardInterrupt
+
+        return write
+
+    with monkeypatch.context() as patched:
+        patched.setattr(TableWriter, "__enter__", interrupted)
+        message = run(
+            "pairs", folder, "--min", 0.5, "--checkpoint", kept, "-o", tmp_path / "p.csv", code=130
+        )
+    assert "the same command goes on from what was found; state keeps it." in message
+    assert not (tmp_path / "p.csv").exists()
+    assert run("pairs", folder, "--min", 0.5, "--checkpoint", kept) == whole
+    assert run("pairs", folder, "--min", 0.5, "--checkpoint", kept) == whole
+    message = run("pairs", folder, "--min", 0.6, "--checkpoint", kept, code=2)
+    assert "holds the progress of another question" in message
+
+
+def test_near_duplicates_come_in_groups(run, folder, texts):
+    lines = run("dedupe", folder, "--min", 0.99).splitlines()
+    start = lines.index("d7")
+    assert lines[start + 1 : start + 3] == ["  1.000  again", "  1.000  spaced id"]
+    groups = [json.loads(line) for line in run("dedupe", folder, "--json").splitlines()]
+    assert {"id", "others"} == set(groups[0])
+    assert {"id", "similarity"} == set(groups[0]["others"][0])
+    members = [[group["id"], *(one["id"] for one in group["others"])] for group in groups]
+    grouped = [id for group in members for id in group]
+    assert len(grouped) == len(set(grouped))
+
+
+def test_groups_by_chains_hold_those_by_leaders(run, folder):
+    def members(*arguments):
+        lines = run("dedupe", folder, "--min", 0.75, "--json", *arguments).splitlines()
+        groups = map(json.loads, lines)
+        return [{one["id"], *(other["id"] for other in one["others"])} for one in groups]
+
+    chains = members("--method", "components")
+    for group in members():
+        assert any(group <= chain for chain in chains)
+
+
+def test_what_is_to_be_dropped_can_be_deleted(run, folder, tmp_path, texts):
+    path = tmp_path / "b.index"
+    SoftIndex.from_texts(texts.values(), ids=texts, plain=True).save(path)
+    dropped = run("dedupe", path, "--min", 0.9, "--keep", "first")
+    rows = run("dedupe", path, "--min", 0.9, "--keep", "first", "--json").splitlines()
+    assert [json.loads(row)["id"] for row in rows] == dropped.splitlines()
+    assert {"again", "spaced id"} <= set(dropped.splitlines())
+    (tmp_path / "drop.txt").write_text(dropped)
+    run("delete", path, "--from", tmp_path / "drop.txt")
+    assert run("dedupe", path, "--min", 0.9, "--keep", "first") == ""
+    index = SoftIndex.open(path)
+    for left, right in combinations([id for id in texts if id in index], 2):
+        assert set(texts[left].split()) != set(texts[right].split()) or left == "empty"
+
+
+def test_an_id_with_a_line_break_is_in_no_list(run, tmp_path):
+    path = tmp_path / "a.index"
+    SoftIndex.from_texts(["red", "red"], ids=["a", "b\nc"], plain=True).save(path)
+    assert "holds a line break" in run("dedupe", path, "--keep", "first", code=2)
+    record = json.loads(run("dedupe", path, "--keep", "first", "--json"))
+    assert record == {"id": "b\nc", "kept": "a", "similarity": pytest.approx(1.0)}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["pairs", "INDEX"], 2, "say how similar they are to be by --min"),
+        (["pairs", "INDEX", "--min", "0"], 2, "min_similarity is 0.0"),
+        (["pairs", "INDEX", "--min", "0.5", "-o", "p.xls"], 2, "the name does not tell the format"),
+        (["pairs", "INDEX", "--min", "0.5", "-o", "no/p.csv"], 1, "the folder no does not exist"),
+        (["pairs", "INDEX", "-k", "0"], 2, "Invalid value for '-k'"),
+        (["pairs", "INDEX", "-k", "1", "--threads", "0"], 2, "'--threads'"),
+        (["pairs", "nowhere", "-k", "1"], 1, "there is no index at nowhere"),
+        (["dedupe", "INDEX", "--method", "best"], 2, "there is no method 'best'"),
+        (["dedupe", "INDEX", "--keep", "last"], 2, "--keep is 'last'"),
+        (["dedupe", "INDEX", "--min", "nan"], 2, "min_similarity is nan"),
+        (["dedupe", "nowhere"], 1, "there is no index at nowhere"),
+    ],
+)
+def test_every_error_is_one_clear_line(
+    run, folder, tmp_path, monkeypatch, arguments, code, message
+):
+    monkeypatch.chdir(tmp_path)
+    arguments = [folder if argument == "INDEX" else argument for argument in arguments]
+    shown = run(*arguments, code=code)
+    assert message in shown
+    assert shown.startswith("softcosine: ")
+    assert shown.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_printed_while_progress_shows_stays_on_standard_output(
+    folder, run, monkeypatch, capsys
+):
+    monkeypatch.setattr(progress, "_SLOW", 0.0)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with progress.Reporter() as report:
+        report("comparing", 1, 2)
+        sys.stdout.write("a row\n")
+    captured = capsys.readouterr()
+    assert captured.out == "a row\n"
+    assert "a row" not in captured.err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes break otherwise there")
+@pytest.mark.parametrize("command", [["pairs", "--min", "0.01"], ["dedupe", "--min", "0.01"]])
+def test_a_reader_that_leaves_early_is_no_error_message(folder, command):
+    name, *options = command
+    child = subprocess.Popen(
+        [sys.executable, "-m", "softcosine", name, str(folder), *options],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert child.stdout is not None
+    assert child.stderr is not None
+    child.stdout.close()
+    with child.stderr:
+        assert child.stderr.read() == b""
+    assert child.wait() == 1
