@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+from itertools import pairwise
 
 import pytest
 
@@ -31,7 +32,7 @@ def seen(index):
     """The commit that an answer comes from: one for all documents, each of them there once."""
     hits = index.search("tea", k=2 * N_DOCS)
     assert sorted(int(id) for id in hits.ids) == list(range(N_DOCS))
-    assert all(left.score >= right.score for left, right in zip(hits, hits[1:], strict=False))
+    assert all(left.score >= right.score for left, right in pairwise(hits))
     (commit,) = {hit.metadata["commit"] for hit in hits}
     filtered = index.search("+green", k=1, where={"commit": {"<=": commit}})
     assert len(filtered) == 1
