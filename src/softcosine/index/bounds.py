@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["HALF", "approximate_floor", "float32_holds", "slack"]
+__all__ = ["HALF", "TINY", "approximate_floor", "float32_holds", "slack"]
 
 # Unit roundoff of what columns and panels hold: the upper half of a float32.
 HALF = 2.0**-8
 _UNIT_ROUNDOFF = 2.0**-24  # of float32
 _OTHER_ROUNDINGS = 16  # of one weight, value and factor, beside the sums
-_TINY, _HUGE = 1e-30, 1e30  # float32 neither vanishes nor overflows between, with room to spare
+TINY, _HUGE = 1e-30, 1e30  # float32 neither vanishes nor overflows between, with room to spare
 
 
 def slack(n_summands: int, *, half: bool) -> float:
@@ -47,4 +47,4 @@ def float32_holds(smallest: float, largest: float, *, least: float, most: float)
     least, most : float
         Of the values and factors, see `PreparedRanking`.
     """
-    return 0.0 < largest < np.inf and smallest / largest * least >= _TINY and most <= _HUGE
+    return 0.0 < largest < np.inf and smallest / largest * least >= TINY and most <= _HUGE

@@ -11,9 +11,12 @@ from scipy.sparse import csr_array
 from softcosine.errors import InvalidInputError
 from softcosine.index.defaults import MIN_ENGLISH, WEIGHTING, default_source
 from softcosine.index.documents import MemoryDocuments
+from softcosine.index.field_texts import field_texts, joined_texts
 from softcosine.index.fields import checked_fields
+from softcosine.index.inverting import positions_of
+from softcosine.index.phrases import Positions
 from softcosine.index.rankings import check_ranking
-from softcosine.index.segment import MAX_DOCS, Segment, cut
+from softcosine.index.segment import Segment, cut
 from softcosine.index.snapshot import IndexedSegment, Snapshot
 from softcosine.index.statistics import FieldStatistics
 from softcosine.matrix.rules import Rules
@@ -41,6 +44,7 @@ Progress = Callable[[str, int, "int | None"], None]
 def build(
     texts: Iterable[Any],
     *,
+    fields: Mapping[str, float] | Iterable[str] | None,
     ids: Iterable[str] | None,
     metadata: Iterable[Mapping[str, Any] | None] | None,
     source: TermSimilaritySource | None,
@@ -76,14 +80,20 @@ def build(
     if source is not None:
         checked_source(source)
     tell = progress or _silent
+    chosen_fields = checked_fields(fields)
+    n_fields = len(chosen_fields)
+    if fields is not None:
+        texts = field_texts(texts, [field.name for field in chosen_fields])
     kept: list[Any] = []
     analyzed, rules = _analyzed(
         _keeping(texts, kept) if _many(texts) else texts,
-        kept, analyzer, min_df=min_df, max_df=max_df,
-        progress=lambda done: tell("reading texts", done, None),
+        kept, analyzer, min_df=min_df, max_df=max_df, n_fields=n_fields,
+        progress=lambda done: tell("reading texts", done // n_fields, None),
     )  # fmt: skip
     documents = MemoryDocuments(
-        [text if isinstance(text, str) else " ".join(text) for text in kept],
+        [text if isinstance(text, str) else " ".join(text) for text in kept]
+        if n_fields == 1
+        else joined_texts(kept, n_fields),
         ids=ids, metadata=metadata,
     )  # fmt: skip
     counts, vocabulary, note = analyzed.counts(), analyzed.vocabulary, ""
@@ -112,39 +122,54 @@ def build(
             progress=lambda done, total: tell("finding similar terms", done, total),
         )  # fmt: skip
     tell("inverting", 0, None)
-    segments = tuple(Segment.from_counts(piece) for piece in cut(counts))
+    segments = _inverted(counts, n_fields)
+    positions = None
+    if n_fields > 1:  # the joined texts could not tell a phrase from words on either side
+        positions = [positions_of(kept[f::n_fields], rules, vocabulary) for f in range(n_fields)]
     return Snapshot(
-        segments=tuple(
-            IndexedSegment((segment,), part)
-            for segment, part in zip(segments, _pieces(documents), strict=True)
-        ),
+        segments=_indexed(segments, documents, positions),
         S=S,
         source=source,
         analyzer=rules,
         weighting=weighting or WEIGHTING,
         ranking=ranking,
-        fields=checked_fields(None),
-        statistics=(FieldStatistics.of(segments, len(vocabulary)),),
+        fields=chosen_fields,
+        statistics=tuple(FieldStatistics.of(own, len(vocabulary)) for own in segments),
         note=note,
         plain=plain,
     )
 
 
-def _pieces(documents: MemoryDocuments) -> list[MemoryDocuments]:
-    """Cut documents as `cut` cuts their counts."""
-    if len(documents) <= MAX_DOCS:
-        return [documents]
-    pieces = []
-    for start in range(0, len(documents), MAX_DOCS):
-        numbers = range(start, min(start + MAX_DOCS, len(documents)))
-        pieces.append(
-            MemoryDocuments(
-                [documents.text(number) for number in numbers],
-                ids=[documents.id(number) for number in numbers],
-                metadata=[documents.metadata(number) for number in numbers],
-            )
+def _inverted(counts: csr_array, n_fields: int) -> list[list[Segment]]:
+    """Invert counts whose rows are the fields of every document: for each field, its segments."""
+    of_fields = [counts] if n_fields == 1 else [counts[f::n_fields] for f in range(n_fields)]
+    return [[Segment.from_counts(piece) for piece in cut(own)] for own in of_fields]
+
+
+def _indexed(
+    segments: list[list[Segment]], documents: MemoryDocuments, positions: list[Positions] | None
+) -> tuple[IndexedSegment, ...]:
+    """Join the fields' segments with their documents, and their running words if these are kept."""
+    together = list(zip(*segments, strict=True))
+    if len(together) == 1:
+        return (IndexedSegment(together[0], documents, positions=_tuple(positions)),)
+    indexed, first = [], 0
+    for fields in together:
+        last = first + fields[0].n_docs
+        numbers = range(first, last)
+        own = MemoryDocuments(
+            [documents.text(number) for number in numbers],
+            ids=[documents.id(number) for number in numbers],
+            metadata=[documents.metadata(number) for number in numbers],
         )
-    return pieces
+        running = None if positions is None else [one.part(first, last) for one in positions]
+        indexed.append(IndexedSegment(fields, own, positions=_tuple(running)))
+        first = last
+    return tuple(indexed)
+
+
+def _tuple(positions: list[Positions] | None) -> tuple[Positions, ...] | None:
+    return None if positions is None else tuple(positions)
 
 
 def _many(texts: object) -> bool:

@@ -76,30 +76,41 @@ class Explanation:
         lines += [
             f"  {part.query_word:>{left}} {part.sign} "
             f"{part.document_word:<{right}}  {part.similarity:.2f}  adds {part.contribution:.4f}"
+            f"{'  in ' + part.field if part.field else ''}"
             for part in self.parts
         ]
         return "\n".join(lines)
 
+    @property
+    def several_fields(self) -> bool:
+        """Whether the parts are told by field."""
+        return any(part.field for part in self.parts)
+
     def _repr_html_(self) -> str:
+        fields = self.several_fields
         rows = "".join(
             f"<tr><td>{html.escape(part.query_word)}</td><td>{part.sign}</td>"
             f"<td style='text-align:left'>{html.escape(part.document_word)}</td>"
+            f"{f'<td>{html.escape(part.field)}</td>' if fields else ''}"
             f"<td>{part.similarity:.2f}</td><td>{part.contribution:.4f}</td></tr>"
             for part in self.parts
         )
         return (
             f"<table><caption>{html.escape(self.query)}: {html.escape(self.id)}</caption>"
-            "<thead><tr><th>query</th><th></th><th>document</th><th>similarity</th>"
+            "<thead><tr><th>query</th><th></th><th>document</th>"
+            f"{'<th>field</th>' if fields else ''}<th>similarity</th>"
             f"<th>adds</th></tr></thead><tbody>{rows}</tbody><tfoot><tr>"
-            f"<th colspan='4'>{TITLES[self.ranking]}</th><td>{self.score:.4f}</td></tr></tfoot>"
-            "</table>"
+            f"<th colspan='{4 + fields}'>{TITLES[self.ranking]}</th>"
+            f"<td>{self.score:.4f}</td></tr></tfoot></table>"
         )
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a part, largest first."""
+        """One row a part, largest first, with its field in an index of several."""
         from softcosine.index.frames import data_frame
 
-        names = ("query_word", "document_word", "similarity", "contribution", "exact")
+        names = ["query_word", "document_word", "similarity", "contribution", "exact"]
+        if self.several_fields:
+            names.append("field")
         return data_frame({name: [getattr(part, name) for part in self.parts] for name in names})
 
 

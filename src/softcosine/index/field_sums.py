@@ -1,4 +1,8 @@
-"""Candidates of a search over several fields: the sum of the fields' approximate scores."""
+"""Candidates of a search over several fields: the sum of the fields' approximate scores.
+
+The bound of the rounding errors is that of one field, with a few roundings more (theory, "Exactness
+of the two-stage search").
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,13 @@ from contextlib import ExitStack
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.index.bounds import approximate_floor, slack
+from softcosine.index.bounds import TINY, approximate_floor, slack
+from softcosine.index.first_stage import FirstStage
 from softcosine.index.searcher import Allowed, Searcher
 from softcosine.index.values import QueryVector
 from softcosine.kernels.search import select_candidates
 
 __all__ = ["summed_candidates"]
-
-_RANGE = 1e-20  # of a field's weight beside another's, so that float32 can hold both
 
 
 def summed_candidates(
@@ -32,7 +35,8 @@ def summed_candidates(
     Returns
     -------
     list of ndarray, int64, or None
-        Numbers of documents, ascending; None where float32 cannot tell.
+        Numbers of documents, ascending in each part; no part where no document has a score; None
+        where float32 cannot tell.
     """
     parts = searchers[0].parts
     with ExitStack() as stack:
@@ -46,20 +50,24 @@ def summed_candidates(
             stages.append(stage)
             units.append(weight * stage.unit)
         if not stages:
-            return [np.empty(0, np.int64) for _ in parts]
+            return []
         unit = max(units)
-        if min(units) < _RANGE * unit:
+        if not 0.0 < unit < np.inf:
+            return None
+        # Scores of a field that counts little beside another must not vanish in float32.
+        shares = [own / unit for own in units]
+        if min(share * _least(stage) for share, stage in zip(shares, stages, strict=True)) < TINY:
             return None
         floor = approximate_floor(max(min_score, 0.0), unit)
-        # Each addition of a field, and each weight, rounds once more.
-        n_summands = max(stage.n_summands for stage in stages) + 2 * len(stages)
+        # A share is rounded, multiplies a score, and the product is added to those before.
+        n_summands = max(stage.n_summands for stage in stages) + 2 + len(stages)
         bound = slack(n_summands, half=any(stage.half for stage in stages))
         heap = np.zeros(min(k, max(1, sum(part.segment.n_docs for part in parts))), np.float32)
         found = []
         for number, part in enumerate(parts):
             total = np.zeros(part.segment.n_docs, np.float32)
-            for stage, own in zip(stages, units, strict=True):
-                stage.add(number, np.float32(own / unit), total)
+            for share, stage in zip(shares, stages, strict=True):
+                stage.add(number, np.float32(share), total)
             ones = np.ones_like(total)
             for mask in (part.live, None if allowed is None else allowed[number]):
                 if mask is not None:
@@ -68,3 +76,9 @@ def summed_candidates(
             n = select_candidates(total, ones, 0, heap, floor, bound, candidates)
             found.append(candidates[:n].astype(np.int64) + part.first)
         return found
+
+
+def _least(stage: FirstStage) -> float:
+    """Return a lower bound of all scores of a field but zeros, on the approximate scale."""
+    largest, smallest = stage.expanded.facts[0, :2].tolist()
+    return float(smallest / largest * min(own.part.ranking.least for own in stage.prepared))

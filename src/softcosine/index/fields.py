@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.index.plan import Plan
+from softcosine.index.plan import ALL, FIELDS, NOTHING, SHARING
 from softcosine.index.rankings import PreparedRanking
 from softcosine.index.searcher import Allowed, Searcher
 from softcosine.index.threads import n_threads
@@ -23,7 +23,8 @@ __all__ = ["TEXT", "Field", "FieldsSearcher", "checked_fields"]
 # What the only field of an index is called where none is named.
 TEXT = "text"
 
-_SUM = Plan("fields", "several fields: the postings of each, and the sum of their scores")
+# Sums of fields stay far from what float64 cannot hold.
+_LEAST, _MOST = 1e-6, 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Field:
     ----------
     name : str
     weight : float
-        What its score is multiplied by; above 0.
+        What its score is multiplied by, from 0.000001 to 1000000.
     """
 
     name: str
@@ -42,15 +43,25 @@ class Field:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise InvalidInputError(f"a field is called {self.name!r}; a name is a string.")
-        if not (is_number(self.weight) and 0 < self.weight < np.inf):
             raise InvalidInputError(
-                f"the weight of field {self.name!r} is {self.weight!r}; it must be above 0."
+                f"a field is called {self.name!r}; a name is a string, and not empty."
             )
+        if not (is_number(self.weight) and _LEAST <= self.weight <= _MOST):
+            raise InvalidInputError(
+                f"the weight of field {self.name!r} is {self.weight!r}; it must be a number from "
+                "0.000001 to 1000000."
+            )
+        object.__setattr__(self, "weight", float(self.weight))
 
 
 def checked_fields(fields: Any) -> tuple[Field, ...]:
-    """Return fields given as a mapping of names to weights, or as names; None is one field."""
+    """Return fields given as a mapping of names to weights, or as names; None is one field.
+
+    Raises
+    ------
+    InvalidInputError
+        If they are none, or in no order: scores are added up in it.
+    """
     if fields is None:
         return (Field(TEXT),)
     try:
@@ -61,9 +72,9 @@ def checked_fields(fields: Any) -> tuple[Field, ...]:
             f"fields is {fields!r}; pass a mapping of names to weights, such as "
             '{"title": 2, "body": 1}.'
         ) from error
-    if isinstance(fields, str) or not checked:
+    if isinstance(fields, str | set | frozenset) or not checked:
         raise InvalidInputError(
-            f"fields is {fields!r}; pass at least one name with its weight, such as "
+            f"fields is {fields!r}; pass names with their weights, in order, such as "
             '{"title": 2, "body": 1}.'
         )
     if len({one.name for one in checked}) < len(checked):
@@ -143,17 +154,20 @@ class FieldsSearcher:
         allowed: Allowed | None,
     ) -> Top:
         """Find the candidates by the sum of approximate scores, and rank them exactly."""
-        found: list[NDArray[np.int64]] | None = None
+        found, plan = None, FIELDS
         if expand_postings:
             found = self._candidates(vectors, k, min_score, allowed)
         if found is None:
             found = self._every(vectors, expand_postings, allowed)
-        documents = np.concatenate(found)
+            plan = ALL if expand_postings else SHARING
+        elif not found:
+            plan = NOTHING
+        documents = np.concatenate([np.empty(0, np.int64), *found])
         scores = self.scores(vectors, documents)
         kept = (scores >= min_score) & (scores > 0)
         documents, scores = documents[kept], scores[kept]
         best = np.lexsort((documents, -scores))[:k]
-        return Top(documents[best], scores[best], _SUM)
+        return Top(documents[best], scores[best], plan)
 
     def _candidates(
         self,

@@ -19,7 +19,7 @@ from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["Inverted", "analyzed_first", "invert"]
+__all__ = ["Inverted", "analyzed_first", "invert", "positions_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def invert(
     ranges = list(pairwise(bounds))
     return Inverted(
         tuple(Segment.from_counts(renumbered[first:last]) for first, last in ranges),
-        tuple(_positions(texts[first:last], analyzer, longer) for first, last in ranges)
+        tuple(positions_of(texts[first:last], analyzer, longer) for first, last in ranges)
         if positions
         else None,
         longer,
@@ -113,8 +113,15 @@ def _numbered(own: Vocabulary, vocabulary: Vocabulary) -> tuple[NDArray[np.int32
     return numbers, vocabulary.extended([own.terms[i] for i in new.tolist()], forms=forms)
 
 
-def _positions(texts: Sequence[Any], analyzer: Analyzer, vocabulary: Vocabulary) -> Positions:
-    """Return the running words by number; `running_words` says the same of one text."""
+def positions_of(texts: Sequence[Any], analyzer: Analyzer, vocabulary: Vocabulary) -> Positions:
+    """Return the running words by number; `running_words` says the same of one text.
+
+    Parameters
+    ----------
+    texts : sequence of str, or of token lists
+    analyzer, vocabulary
+        Of the index.
+    """
     whole = replace(analyzer, stemmer=None, stop_words=None, max_ngram=1, min_length=1)
     words = analyze(texts, whole)
     stems = vocabulary.indices(analyzer.stem(list(words.vocabulary.terms)))

@@ -144,6 +144,11 @@ class Positions:
         """How many documents there are."""
         return int(self.token_offsets.shape[0]) - 1
 
+    def part(self, first: int, last: int) -> Self:
+        """Return the running words of the documents from `first` to before `last`."""
+        offsets = self.token_offsets[first : last + 1]
+        return type(self)(self.tokens[offsets[0] : offsets[-1]], offsets - offsets[0])
+
     def mask(
         self, candidates: NDArray[np.bool_], phrase: Sequence[int] | NDArray[np.int32]
     ) -> NDArray[np.bool_]:

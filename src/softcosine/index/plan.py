@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["ALL", "ALONE", "NOTHING", "SHARING", "Plan", "panel_plan"]
+__all__ = ["ALL", "ALONE", "FIELDS", "NOTHING", "SHARING", "Plan", "panel_plan"]
 
 # A pass over all documents for a panel of queries costs as much as so many passes over all
 # postings for one query: measured.
@@ -18,9 +18,10 @@ class Plan:
     Attributes
     ----------
     method : str
-        ``terms`` (the postings of the expanded query's terms), ``panel`` (all documents times many
-        queries at once), ``sharing`` (documents that share a term), ``all`` (every document in
-        float64) or ``nothing``.
+        ``terms`` (the postings of the expanded query's terms), ``fields`` (those of each field, and
+        the sum of the fields' scores), ``panel`` (all documents times many queries at once),
+        ``sharing`` (documents that share a term), ``all`` (every document in float64) or
+        ``nothing``.
     reason : str
     """
 
@@ -34,6 +35,7 @@ class Plan:
 
 
 ALONE = Plan("terms", "a single query: the postings of its terms are the least work")
+FIELDS = Plan("fields", "the postings of each field, and the weighted sum of their scores")
 SHARING = Plan("sharing", "expand=False: only documents that share a term with the query")
 ALL = Plan(
     "all",

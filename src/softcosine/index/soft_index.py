@@ -50,8 +50,9 @@ class SoftIndex(Answering):
     @classmethod
     def from_texts(
         cls,
-        texts: Iterable[str] | Iterable[Sequence[str]],
+        texts: Iterable[str] | Iterable[Sequence[str]] | Iterable[Mapping[str, str]],
         *,
+        fields: Mapping[str, float] | Iterable[str] | None = None,
         ids: Iterable[str] | None = None,
         metadata: Iterable[Mapping[str, Any] | None] | None = None,
         source: TermSimilaritySource | None = None,
@@ -70,7 +71,12 @@ class SoftIndex(Answering):
         Parameters
         ----------
         texts : iterable of str, or of token lists
-            Read once. Token lists are neither cut nor normalised.
+            Read once. Token lists are neither cut nor normalised. With `fields`, mappings of their
+            names to strings; those left out are empty.
+        fields : mapping of str to float, or iterable of str, optional
+            Names of the documents' fields, and what each counts, such as
+            ``{"title": 2, "body": 1}``: a score is the weighted sum of the fields', each a space of
+            its own with its own statistics, and one S. The kept text is the fields', one a line.
         ids : iterable of str, optional
             Distinct; ``"0"``, ``"1"``, ... by default.
         metadata : iterable of mappings or None, optional
@@ -109,7 +115,7 @@ class SoftIndex(Answering):
 
         index = cls(
             build(
-                texts, ids=ids, metadata=metadata, source=source, S=S, plain=plain,
+                texts, fields=fields, ids=ids, metadata=metadata, source=source, S=S, plain=plain,
                 analyzer=analyzer, weighting=weighting, ranking=ranking,
                 max_neighbors=max_neighbors, min_df=min_df, max_df=max_df, progress=progress,
             )

@@ -95,6 +95,7 @@ def analyze(
     *,
     min_df: int | float = 1,
     max_df: int | float = 1.0,
+    n_fields: int = 1,
     progress: Callable[[int], object] | None = None,
 ) -> AnalyzedTexts:
     """Analyse a corpus into its vocabulary and streams of term numbers.
@@ -109,13 +110,16 @@ def analyze(
     min_df, max_df : int or float, optional
         Terms of fewer, or of more, documents are left out: a number of documents if an int, a
         proportion of them (0 to 1) if a float.
+    n_fields : int, optional
+        So many successive texts are the fields of one document. By default a text is a document.
     progress : callable, optional
         Called now and then, and at the end, with the number of documents read so far.
 
     Returns
     -------
     AnalyzedTexts
-        For each document exactly what ``analyzer.terms`` gives, but for terms left out.
+        For each text exactly what ``analyzer.terms`` gives, but for terms left out. With several
+        fields the vocabulary counts documents, and `tokens` are cut into texts.
 
     Raises
     ------
@@ -135,10 +139,9 @@ def analyze(
         _check_limit(name, limit)
     rules = Analyzer() if analyzer is None else checked_analyzer(analyzer)
     stream = _with_ngrams(_terms(_read(texts, progress), rules), rules.max_ngram)
-    frequencies, _ = _document_frequencies(
-        stream.tokens, stream.offsets, n_terms=len(stream.strings)
-    )
-    n_docs = len(stream.offsets) - 1
+    of_documents = np.ascontiguousarray(stream.offsets[::n_fields])
+    frequencies, _ = _document_frequencies(stream.tokens, of_documents, n_terms=len(stream.strings))
+    n_docs = len(of_documents) - 1
     kept = np.flatnonzero(
         (frequencies >= _n_documents(min_df, n_docs))
         & (frequencies <= _n_documents(max_df, n_docs))
