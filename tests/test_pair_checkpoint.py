@@ -73,7 +73,7 @@ def test_pairs_go_on_where_they_were_stopped(tmp_path, compared, pause, threads)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("n_calls", [1, 2, 4])
+@pytest.mark.parametrize("n_calls", [1, 2, 3])
 def test_neighbors_go_on_where_they_were_stopped(tmp_path, compared, pause, threads, n_calls):
     parts, S = compared
     options = {"k": 3, "threads": threads, "checkpoint": tmp_path / "kept"}
