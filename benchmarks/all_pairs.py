@@ -58,7 +58,7 @@ class SparseDotTopn:
         )  # fmt: skip
 
 
-def race(workload: Workload, *, runs: int) -> list[dict[str, object]]:
+def race(workload: Workload, *, threads: int, runs: int) -> list[dict[str, object]]:
     """Check and time all contestants; a line of the table each."""
     parts, S = workload.parts, workload.S
     peer = SparseDotTopn(workload)
@@ -70,28 +70,22 @@ def race(workload: Workload, *, runs: int) -> list[dict[str, object]]:
     queries = vectors(workload.weighted())
     contests: dict[str, dict[str, Call]] = {
         f"the {K} nearest": {
-            "softcosine, 2 threads": lambda: nearest_neighbors(parts, S, k=K, threads=2),
-            "softcosine, 1 thread": lambda: nearest_neighbors(parts, S, k=K, threads=1),
-            "softcosine, documents searched as queries, 2 threads": lambda: (
-                workload.searcher.search_batch(queries, k=K + 1, threads=2)
+            "softcosine": lambda: nearest_neighbors(parts, S, k=K, threads=threads),
+            "softcosine, documents searched as queries": lambda: workload.searcher.search_batch(
+                queries, k=K + 1, threads=threads
             ),
-            "sparse_dot_topn, 2 threads": lambda: peer.nearest(2),
-            "sparse_dot_topn, 1 thread": lambda: peer.nearest(1),
+            "sparse_dot_topn": lambda: peer.nearest(threads),
             "SciPy, the expansion that sparse_dot_topn is given": peer.expand,
         },
         f"all pairs of {MIN_SIMILARITY} or more": {
-            "softcosine, 2 threads": lambda: list(
-                similar_pairs(parts, S, min_similarity=MIN_SIMILARITY, threads=2)
+            "softcosine": lambda: list(
+                similar_pairs(parts, S, min_similarity=MIN_SIMILARITY, threads=threads)
             ),
-            "softcosine, 1 thread": lambda: list(
-                similar_pairs(parts, S, min_similarity=MIN_SIMILARITY, threads=1)
-            ),
-            "sparse_dot_topn, 2 threads": lambda: peer.pairs(most, 2),
-            "sparse_dot_topn, 1 thread": lambda: peer.pairs(most, 1),
+            "sparse_dot_topn": lambda: peer.pairs(most, threads),
         },
     }
-    check_nearest(graph, peer.nearest(2))
-    check_pairs(sum(map(len, blocks)), peer.pairs(most, 2))
+    check_nearest(graph, peer.nearest(threads))
+    check_pairs(sum(map(len, blocks)), peer.pairs(most, threads))
     rows: list[dict[str, object]] = []
     for asked, contestants in contests.items():
         memory = {name: peak_memory(call) for name, call in contestants.items()}
@@ -145,12 +139,13 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cache", type=Path, default=CACHE, help="folder that S is kept in")
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--documents", type=int, help="the first so many only, and no report")
     options = parser.parse_args(arguments)
     workload = load_workload(newsgroups(), cache=options.cache)
     if options.documents is not None:
         short = workload_of(csr_array(workload.counts[: options.documents]), workload.S)
-        for row in race(short, runs=options.runs):
+        for row in race(short, threads=options.threads, runs=options.runs):
             print(row)
         return
     n_docs, n_terms = workload.counts.shape
@@ -161,12 +156,12 @@ def main(arguments: Sequence[str]) -> None:
         "non-zeros of S a column": round(workload.S.to_scipy().nnz / n_terms, 1),
         "k": K,
         "least similarity": MIN_SIMILARITY,
+        "threads": options.threads,
         "timed rounds": options.runs,
     }
+    rows = race(workload, threads=options.threads, runs=options.runs)
     title = "All pairs of 20 Newsgroups by soft cosine"
-    print(
-        write_report("all_pairs", title, race(workload, runs=options.runs), parameters, notes=NOTES)
-    )
+    print(write_report("all_pairs", title, rows, parameters, notes=NOTES))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
 
@@ -150,12 +150,19 @@ def prepared(workload: Workload, texts: Sequence[str], folder: Path) -> tuple[Pa
     return path, given
 
 
-def measured(path: Path, given: Path, *, seconds: float, runs: int) -> list[dict[str, object]]:
+def measured(
+    path: Path,
+    given: Path,
+    *,
+    seconds: float,
+    runs: int,
+    searchers: Mapping[str, tuple[int, int]] = SEARCHERS,
+) -> list[dict[str, object]]:
     """Run every company of searchers and writer in turn; a line of the table each."""
     searches: dict[tuple[str, bool], list[float]] = {}
     commits: dict[tuple[str, bool], list[float]] = {}
     for _ in range(runs):
-        for name, (processes, threads) in SEARCHERS.items():
+        for name, (processes, threads) in searchers.items():
             for writing in (False, True):
                 copy = path.with_name("copy")  # so that each begins with the same documents
                 shutil.copytree(path, copy)
