@@ -44,7 +44,7 @@ def opened(store):
 def written(store, documents, **settings):
     """Commit documents, a mapping of ids to texts."""
     with IndexWriter(store, **settings) as writer:
-        writer.add_many(documents, documents.values())
+        writer.add_many(list(documents), documents.values())
     return opened(store)
 
 

@@ -1,0 +1,196 @@
+"""Faults while an index is written: a killed writer, a full disk."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from softcosine.index.merging import MergePolicy
+from softcosine.index.verification import verify_index
+from softcosine.index.writer import IndexWriter
+from softcosine.sources.pairs import PairSimilarity
+from test_store import Steps, error_of, names, tree
+from written import created, opened
+
+SOURCE = PairSimilarity([("tire", "tyre", 0.875), ("word1", "word2", 0.5)])
+POLICY = MergePolicy(2, min_docs=1)
+KEPT = 4  # documents beside "same"
+
+
+def step(writer, number):
+    """What commit `number` does: a document comes, one goes, one is replaced, a term is new."""
+    writer.add(f"d{number}", f"tire word{number % 9} new{number % 50}", {"n": number})
+    if number > KEPT:
+        writer.delete(f"d{number - KEPT}")
+    writer.add("same", f"tyre word{number % 9}", {"n": number})
+    if number % 7 == 0:
+        writer.merge()
+    return writer.commit()
+
+
+def assert_state(index, number):
+    """The index is as commit `number` left it."""
+    there = [f"d{n}" for n in range(max(1, number - KEPT + 1), number + 1)]
+    documents = index.documents
+    places = [documents.number(id) for id in [*there, "same"]] if number else []
+    assert places == sorted(places)
+    assert len(index) == len(places)
+    for place in places:
+        n = documents.metadata(place)["n"]
+        text = documents.text(place)
+        assert text == (
+            f"tyre word{n % 9}" if place == places[-1] else f"tire word{n % 9} new{n % 50}"
+        )
+    if number:
+        assert documents.metadata(places[-1])["n"] == number
+        hits = index.search("tyre", k=20)
+        assert hits.ids[0] == "same"
+        assert set(hits.ids) == {*there, "same"}
+
+
+KILLED = """
+import os, random, signal, sys, time
+from test_index_faults import POLICY, assert_state, step
+from softcosine.index.store import Store
+from softcosine.index.verification import verify_index
+from softcosine.index.writer import IndexWriter
+from written import opened
+
+path, rounds = sys.argv[1], int(sys.argv[2])
+os.fsync = lambda descriptor: None  # what is written outlives a process in any case
+random.seed(rounds)
+store, last, usual = Store.open(path), 0, 0.05
+for turn in range(rounds):
+    said, say = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            with IndexWriter(store, merge=POLICY) as writer:
+                number = writer.generation - 1
+                os.write(say, b"%d\\n" % number)
+                while True:
+                    number += 1
+                    assert step(writer, number) == number + 1
+                    os.write(say, b"%d\\n" % number)
+        finally:
+            os._exit(1)
+    os.close(say)
+    lines = os.fdopen(said)
+    numbers = []
+    if random.random() < 0.8:  # else it may be killed while it still opens the index
+        for _ in range(random.choice((1, 1, 2))):
+            start = time.perf_counter()
+            numbers.append(int(lines.readline()))
+            usual += 0.2 * (time.perf_counter() - start - usual)
+    time.sleep(random.uniform(0, 1.5 * usual))
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    with lines:
+        numbers += [int(line) for line in lines.read().split()]
+    reported = numbers[-1] if numbers else last
+    found = store.generation() - 1
+    assert found in (reported, reported + 1), (found, reported)
+    if found != last:
+        verify_index(store)
+        assert_state(opened(store), found)
+    last = found
+print(last)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows forks no processes")
+def test_a_killed_writer_leaves_the_last_commit_or_the_one_in_flight(tmp_path):
+    store = created(tmp_path / "x", source=SOURCE)
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(store.path), "200"],
+        stdout=subprocess.PIPE, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])},
+    )  # fmt: skip
+    number = int(done.stdout)
+    assert number > 20
+    with IndexWriter(store, merge=POLICY) as writer:
+        assert step(writer, number + 1) == number + 2
+    assert_state(opened(store), number + 1)
+    parts = store.read().parts
+    assert names(store.path) == ["manifest.json", "parts", "write.lock"]
+    assert names(store.path / "parts") == sorted(parts)
+
+
+def test_a_full_disk_at_any_step_leaves_the_last_commit_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    store = created(tmp_path / "x", source=SOURCE)
+    with IndexWriter(store, merge=POLICY) as writer:
+        for number in range(1, 7):
+            step(writer, number)
+    before = tree(store.path)
+    number, n_failures = 7, 0
+    while True:
+        n_failures += 1
+        with IndexWriter(store, merge=POLICY) as writer:
+            with monkeypatch.context() as patch:
+                steps = Steps(patch, n_failures)
+                error = error_of(step, writer, number)
+            if error is None:
+                break
+            assert "free space" in str(error)
+            if store.generation() == number:
+                assert_state(opened(store), number - 1)
+            writer.rollback()
+        if store.generation() > number:  # only syncing the folder failed, after the renaming
+            break
+        assert tree(store.path) == before
+    assert n_failures > 30
+    assert steps.left >= 0
+    verify_index(store)
+    assert_state(opened(store), number)
+
+
+def test_a_commit_that_found_no_room_may_be_tried_again(tmp_path, monkeypatch):
+    store = created(tmp_path / "x", source=SOURCE)
+    for number in (1, 4, 9, 16, 25):
+        with IndexWriter(store) as writer:
+            writer.add(f"d{number}", f"tire word{number}")
+            with monkeypatch.context() as patch:
+                Steps(patch, number)
+                assert error_of(writer.commit) is not None
+            before = store.generation()
+            assert writer.commit() == before + 1
+            assert f"d{number}" in opened(store)
+    verify_index(store)
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or os.geteuid() != 0, reason="only root may mount a small disk"
+)
+def test_a_really_full_disk_leaves_the_last_commit_whole(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(disk)],
+        capture_output=True, check=False,
+    )  # fmt: skip
+    if mounted.returncode:
+        pytest.skip("a small disk cannot be mounted here")
+    try:
+        store = created(disk / "x", plain=True)
+        n_committed, error = 0, None
+        while error is None:
+            assert n_committed < 200
+            with contextlib.suppress(OSError), IndexWriter(store) as writer:
+                writer.add(str(n_committed), f"word{n_committed} " * 5000)
+                error = error_of(writer.commit)
+            n_committed += error is None
+        assert "free space" in str(error)
+        assert n_committed > 3
+        verify_index(store)
+        assert len(opened(store)) == n_committed
+        assert opened(store).search("word2").ids == ["2"]
+    finally:
+        subprocess.run(["umount", str(disk)], check=False)
+        shutil.rmtree(disk, ignore_errors=True)

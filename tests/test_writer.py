@@ -1,0 +1,626 @@
+"""An index on disk is written: documents added, replaced, deleted, merged, S and W exchanged."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from softcosine.errors import (
+    CorruptIndexError,
+    IndefiniteMatrixError,
+    IndexLockedError,
+    InvalidInputError,
+    UnknownDocumentError,
+    VocabularyMismatchError,
+)
+from softcosine.index import draft as drafts
+from softcosine.index import lessons
+from softcosine.index import writer as writers
+from softcosine.index.merging import MergePolicy
+from softcosine.index.phrases import LEFT_OUT, running_words
+from softcosine.index.soft_index import SoftIndex
+from softcosine.index.verification import verify_index
+from softcosine.index.writer import IndexWriter
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.pairs import PairSimilarity
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.weighting import Weighting
+from toys import similarity_matrix
+from written import created, opened, written
+
+TEXTS = {"a": "tire wheel", "b": "tea coffee tea", "c": "tyre"}
+SOURCE = PairSimilarity([("tire", "tyre", 0.875), ("tea", "coffee", 0.25)])
+
+
+@pytest.fixture
+def store(tmp_path):
+    return created(tmp_path / "x", source=SOURCE)
+
+
+@pytest.fixture
+def unsynced(monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+def ids_of(index):
+    """Ids of the live documents, in order."""
+    numbers = np.concatenate(
+        [
+            first + np.flatnonzero(np.ones(one.n_docs) if one.live is None else one.live)
+            for one, first in zip(index.snapshot.segments, index.documents.firsts, strict=True)
+        ]
+    )
+    return [index.documents.id(int(number)) for number in numbers]
+
+
+def test_leaving_the_writer_commits_and_an_exception_rolls_back(store):
+    with IndexWriter(store) as writer:
+        writer.add("a", "tire wheel")
+        assert len(opened(store)) == 0
+    assert ids_of(opened(store)) == ["a"]
+
+    def fail():
+        with IndexWriter(store) as writer:
+            writer.add("b", "tea")
+            writer.delete("a")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert ids_of(opened(store)) == ["a"]
+    assert store.generation() == 2
+    for call in (writer.commit, writer.rollback, writer.merge, lambda: writer.add("x", "y")):
+        with pytest.raises(InvalidInputError, match="this writer is closed"):
+            call()
+    writer.close()
+
+
+def test_a_rollback_keeps_the_writer(store):
+    with IndexWriter(store) as writer:
+        writer.add_many(list(TEXTS), TEXTS.values())
+        writer.commit()
+        writer.delete("a")
+        writer.add("d", "milk")
+        writer.merge()
+        writer.rollback()
+        writer.add("e", "milk")
+    assert ids_of(opened(store)) == ["a", "b", "c", "e"]
+    verify_index(store)
+
+
+def test_a_document_with_a_known_id_is_replaced_and_stands_last(store):
+    with IndexWriter(store) as writer:
+        writer.add_many(list(TEXTS), TEXTS.values())
+        writer.add("a", "milk")
+    index = opened(store)
+    assert ids_of(index) == ["b", "c", "a"]
+    assert len(index.snapshot.segments) == 1
+    with IndexWriter(store, merge=None) as writer:
+        writer.add("b", "water")
+        writer.add("b", "wine", {"n": 1})
+    index = opened(store)
+    assert ids_of(index) == ["c", "a", "b"]
+    assert index.documents.text(index.documents.number("b")) == "wine"
+    assert index.search("tea").ids == []
+    verify_index(store)
+
+
+def test_deleting_says_whether_there_was_one(store):
+    written(store, TEXTS)
+    with IndexWriter(store, merge=None) as writer:
+        assert writer.delete("a")
+        with pytest.raises(UnknownDocumentError, match="no document with the id 'a' in the index"):
+            writer.delete("a")
+        assert not writer.delete("a", missing_ok=True)
+        writer.add("a", "tire")
+        assert writer.delete("a")
+        writer.add("b", "milk")
+        assert writer.delete("b")  # the new one and the one that it would have replaced
+        assert not writer.delete("b", missing_ok=True)
+    assert ids_of(opened(store)) == ["c"]
+    with IndexWriter(store) as writer:
+        writer.delete("c")
+    index = opened(store)
+    assert (len(index), index.search("tyre").ids) == (0, [])
+    verify_index(store)
+
+
+def test_a_commit_of_nothing_writes_nothing(store):
+    with IndexWriter(store) as writer:
+        assert writer.commit() == writer.generation == 1
+        assert writer.commit(refresh=True) == 1
+        writer.delete("x", missing_ok=True)
+        writer.merge()
+        assert writer.commit() == 1
+    assert store.generation() == 1
+    verify_index(store)
+    with IndexWriter(store) as writer:
+        writer.add("empty", "")
+    assert ids_of(opened(store)) == ["empty"]
+    verify_index(store)
+
+
+def test_whoever_has_it_open_keeps_the_generation_until_refreshed(store):
+    index = written(store, TEXTS)
+    before = index.search(["tea"])
+    assert before.ids == ["b"]
+    with IndexWriter(store, merge=MergePolicy(2, min_docs=1)) as writer:
+        for number in range(5):
+            writer.add("b", "tea coffee tea " + "wine " * number)
+            writer.add(f"n{number}", "milk")
+            writer.commit()
+        writer.merge()
+    assert [(hit.id, hit.score, hit.text) for hit in index.search(["tea"])] == [
+        (hit.id, hit.score, hit.text) for hit in before
+    ]
+    assert index.refresh()
+    assert ids_of(index) == ["a", "c", *[f"n{number}" for number in range(4)], "b", "n4"]
+    assert len(index.snapshot.segments) == 1
+
+
+@pytest.mark.usefixtures("unsynced")
+def test_documents_are_written_in_bounded_batches(tmp_path):
+    store = created(tmp_path / "x", plain=True)
+    with IndexWriter(store, memory=1 << 16, merge=None) as writer:
+        for number in range(50):
+            writer.add(str(number), f"word{number} " + "tea " * 60)
+    index = opened(store)
+    assert len(index.snapshot.segments) > 5
+    assert ids_of(index) == [str(number) for number in range(50)]
+    with IndexWriter(store) as writer:
+        writer.merge()
+    assert index.refresh()
+    (segment,) = index.snapshot.segments
+    assert segment.live is None
+    assert ids_of(index) == [str(number) for number in range(50)]
+    assert index.search("word7 tea", k=2).ids == ["7", "0"]
+    verify_index(store)
+
+
+@pytest.mark.usefixtures("unsynced")
+def test_many_small_segments_answer_the_same_bits_as_one(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    words = ["tire", "tyre", "tea", "coffee", "wheel", "milk"]
+    # All words first, so that both number them alike.
+    texts = {"all": " ".join(words)}
+    texts |= {str(n): " ".join(rng.choice(words, rng.integers(0, 6))) for n in range(60)}
+    whole = written(created(tmp_path / "whole", source=SOURCE), texts)
+    monkeypatch.setattr(writers, "MAX_DOCS", 7)
+    cut = written(created(tmp_path / "cut", source=SOURCE), texts, merge=None)
+    assert len(cut.snapshot.segments) == 9
+    for ranking in ("soft_bm25", "soft_cosine", "inner_product", "expanded_cosine"):
+        for query in (["tea"], ["tire", "milk", "milk"]):
+            one, other = (index.search(query, k=50, ranking=ranking) for index in (whole, cut))
+            assert one.ids == other.ids
+            assert [hit.score for hit in one] == [hit.score for hit in other]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such limit")
+@pytest.mark.usefixtures("unsynced")
+def test_more_segments_than_files_may_be_open(tmp_path, monkeypatch):
+    resource = pytest.importorskip("resource")
+    monkeypatch.setattr(writers, "MAX_DOCS", 1)
+    store = created(tmp_path / "x", plain=True)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 200), hard))
+    try:
+        texts = {str(number): f"tea {'milk' * (number % 3)}" for number in range(400)}
+        index = written(store, texts, merge=None)
+        assert len(index.snapshot.segments) == 400
+        assert index.search("tea", k=3).ids == ["0", "3", "6"]
+        with IndexWriter(store) as writer:
+            assert writer.delete("200")
+        assert index.refresh()
+        # The policy has joined them meanwhile.
+        assert len(index.snapshot.segments) < 20
+        assert len(index) == 399
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+IDS = ["", "z" * 10**6, "ä", "\ud800", "\0", "a\0b", "🙂", " ", "A", "a", "1", "01"]
+
+
+def test_ids_may_be_any_strings(store):
+    with IndexWriter(store) as writer:
+        writer.add_many(IDS, [f"w{number}" for number in range(len(IDS))])
+    with IndexWriter(store, merge=None) as writer:
+        for number, id in enumerate(IDS[::2]):
+            writer.add(id, f"v{number}")
+        writer.delete("a\0b")
+    index = opened(store)
+    left = [id for id in IDS[1::2] if id != "a\0b"]
+    assert ids_of(index) == [*left, *IDS[::2]]
+    for id in [*left, *IDS[::2]]:
+        assert index.documents.id(index.documents.number(id)) == id
+    assert "a\0b" not in index
+    verify_index(store)
+
+
+def test_a_long_id_is_shortened_in_messages(store):
+    with IndexWriter(store) as writer:
+        with pytest.raises(UnknownDocumentError) as caught:
+            writer.delete("z" * 10**6)
+        assert len(str(caught.value)) < 200
+
+
+BAD_DOCUMENTS = {
+    "an id that is no string": ((3, "x"), "the id is 3, of type int; ids are strings"),
+    "no text": (("i", None), "the text of document 'i' is"),
+    "a number": (("i", 3), "the text of document 'i' is"),
+    "bytes": (("i", b"x"), "the text of document 'i' is"),
+    "a token that is none": (("i", ["x", 3]), "a token of document 'i' is"),
+    "an unknown field": (("i", {"title": "x"}), "has a field 'title', and the index has 'text'"),
+    "a field that is no string": (("i", {"text": ["x"]}), "field 'text' of document 'i' is"),
+    "metadata that is no mapping": (("i", "x", [1]), "metadata of document 'i' is of type list"),
+    "metadata that JSON lacks": (("i", "x", {"a": {1}}), "'i' cannot be written as JSON"),
+    "metadata that is no number": (("i", "x", {"a": float("nan")}), "cannot be written as JSON"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_DOCUMENTS)
+def test_what_is_no_document_is_refused_and_changes_nothing(store, kind):
+    arguments, message = BAD_DOCUMENTS[kind]
+    with IndexWriter(store) as writer:
+        writer.add("i", "tea")
+        with pytest.raises(InvalidInputError, match=message):
+            writer.add(*arguments)
+    assert opened(store).search("tea").ids == ["i"]
+
+
+def test_columns_that_do_not_go_together_are_refused(store):
+    with IndexWriter(store) as writer:
+        for ids, texts, metadata, message in (
+            (["a"], ["x", "y"], None, "one of them ends at document 1"),
+            (["a", "b"], ["x"], None, "one of them ends at document 1"),
+            (["a"], ["x"], [], "one of them ends at document 0"),
+            (["a"], ["x"], [None, None], "there are more metadata than documents"),
+            ("ab", ["x", "y"], None, "ids is of type str; pass a list"),
+            (["a"], "x", None, "texts is of type str; pass a list"),
+            (["a"], ["x"], {"a": 1}, "metadata is of type dict; pass a list"),
+            (["a"], ["x"], 3, "metadata is of type int; pass a list"),
+        ):
+            with pytest.raises(InvalidInputError, match=message):
+                writer.add_many(ids, texts, metadata)
+        writer.rollback()
+        writer.add_many(iter("ab"), (text for text in ["tea", "milk"]), iter([None, {"n": 1}]))
+    index = opened(store)
+    assert [index.documents.metadata(number) for number in (0, 1)] == [{}, {"n": 1}]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"memory": 100}, "memory is 100 bytes; pass a whole number of 65536 or more"),
+        ({"memory": 1e9}, "memory is 1000000000.0 bytes"),
+        ({"merge": 10}, "merge is 10; pass a MergePolicy, or None"),
+        ({"timeout": -1}, "timeout is -1; pass seconds to wait"),
+        ({"source": 3}, "source"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused_and_lock_nothing(store, settings, message):
+    with pytest.raises(InvalidInputError, match=message):
+        IndexWriter(store, **settings)
+    IndexWriter(store).close()
+
+
+def test_there_is_one_writer(store):
+    with IndexWriter(store) as writer:
+        writer.add("a", "tea")
+        with pytest.raises(IndexLockedError, match="another writer of this same process"):
+            IndexWriter(store)
+        with pytest.raises(InvalidInputError, match="refresh is 1; pass True, False or None"):
+            writer.commit(refresh=1)
+
+
+def test_texts_and_token_lists_may_be_mixed(tmp_path):
+    store = created(tmp_path / "x", plain=True)
+    with IndexWriter(store, merge=None) as writer:
+        writer.add("a", "Tea, tea")
+        writer.add("b", ["Tea", "tea"])
+        writer.add("c", np.array(["tea"]))
+        writer.add("d", {"text": "TEA"})
+    index = opened(store)
+    assert ids_of(index) == ["a", "b", "c", "d"]
+    assert index.vocabulary.terms == ("tea", "Tea")
+    assert [index.documents.text(n) for n in range(4)] == ["Tea, tea", "Tea tea", "tea", "TEA"]
+    verify_index(store)
+
+
+def test_several_fields_are_spaces_of_their_own(tmp_path):
+    store = created(tmp_path / "x", plain=True, fields={"title": 2, "body": 1}, positions=True)
+    with IndexWriter(store) as writer:
+        writer.add("a", {"title": "tea", "body": "milk and more milk"})
+        writer.add("b", {"body": "tea tea"})
+        with pytest.raises(InvalidInputError, match="has the fields 'title', 'body', so"):
+            writer.add("c", "tea")
+    with IndexWriter(store, merge=None) as writer:
+        writer.add("c", {"title": "milk", "body": "tea"})
+    index = opened(store)
+    assert index.search("tea", k=3).ids == ["a", "b", "c"]
+    assert index.documents.text(0) == "tea\nmilk and more milk"
+    before = [(hit.id, hit.score) for hit in index.search("milk tea")]
+    with IndexWriter(store) as writer:
+        writer.merge()
+    verify_index(store)
+    assert [(hit.id, hit.score) for hit in opened(store).search("milk tea")] == before
+
+
+def test_running_words_are_kept_if_asked_for(tmp_path):
+    analyzer = Analyzer("english", stop_words="english", min_length=2)
+    store = created(tmp_path / "x", plain=True, analyzer=analyzer, positions=True)
+    texts = ["the kings of Spain, a king", "", "of", "doing what Spain does"]
+    with IndexWriter(store, merge=None) as writer:
+        for number, text in enumerate(texts):
+            writer.add(str(number), text)
+            writer.commit()
+        writer.delete("2")
+        writer.add("tokens", ["the", "kings"])
+        writer.merge()
+    index = opened(store)
+    (segment,) = index.snapshot.segments
+    (positions,) = segment.positions
+    kept = [texts[0], texts[1], texts[3], ["the", "kings"]]
+    for text, (first, last) in zip(kept, pairwise(positions.token_offsets), strict=True):
+        numbers = [
+            LEFT_OUT if word is None else index.vocabulary.index(word)
+            for word in running_words(text, analyzer)
+        ]
+        assert positions.tokens[first:last].tolist() == numbers
+    verify_index(store)
+
+
+def test_texts_are_kept_only_if_asked_for(tmp_path):
+    store = created(tmp_path / "x", analyzer=None, texts=False)
+    index = written(store, {"a": "green tea", "b": "black tea"})
+    with IndexWriter(store) as writer:
+        writer.add("c", "tea")
+        writer.merge()
+    assert index.refresh()
+    assert [hit.text for hit in index.search("tea")] == ["", "", ""]
+    verify_index(store)
+
+
+CORPUS = [
+    f"the {animal} sleeps in the {place} and the {animal} eats {food}"
+    for animal in ("cat", "dog", "horse", "cow")
+    for place in ("house", "garden", "field")
+    for food in ("fish", "hay", "grass", "bread")
+]
+
+
+@pytest.mark.usefixtures("unsynced")
+def test_what_a_new_index_learns_is_what_from_texts_learns(tmp_path, monkeypatch):
+    memory = SoftIndex.from_texts(CORPUS)
+    for name, most in (("at once", 1000), ("in batches", 7)):
+        monkeypatch.setattr(writers, "MAX_DOCS", most)
+        store = created(tmp_path / name, analyzer=None, weighting=memory.weighting)
+        index = written(store, {str(n): text for n, text in enumerate(CORPUS)}, merge=None)
+        assert index.analyzer == memory.analyzer
+        assert index.note == memory.note
+        places = index.vocabulary.indices(memory.vocabulary.terms)
+        own = index.S.to_scipy().toarray()[np.ix_(places, places)]
+        np.testing.assert_array_equal(own, memory.S.to_scipy().toarray())
+        for query in ("kitten food", "meadow"):
+            one, other = memory.search(query), index.search(query)
+            assert one.ids == other.ids
+            np.testing.assert_allclose(
+                [hit.score for hit in one], [hit.score for hit in other], rtol=1e-12
+            )
+        verify_index(store)
+        assert not [path for path in store.path.iterdir() if path.suffix == ".tmp"]
+
+
+def test_a_language_other_than_english_is_not_stemmed(tmp_path):
+    texts = {"a": "der Hund schläft im Garten", "b": "die Katze frisst Fische"}
+    index = written(created(tmp_path / "x", analyzer=None), texts)
+    assert index.analyzer == Analyzer()
+    assert "schläft" in index.vocabulary
+
+
+def test_texts_without_words_decide_nothing(tmp_path):
+    store = created(tmp_path / "x", analyzer=None)
+    written(store, {"a": "...", "b": ""})
+    verify_index(store)
+    index = written(store, {"c": "kittens eating fishes"})
+    assert index.analyzer == Analyzer("english")
+    assert index.search("cat").ids == ["c"]
+    verify_index(store)
+
+
+def test_lessons_of_texts_and_token_lists_are_learned_together(tmp_path):
+    lesson = lessons.Lesson(tmp_path)
+    for texts in (CORPUS[:20], [text.split() for text in CORPUS[20:40]], CORPUS[40:]):
+        lesson.add(texts, lessons_analyzed(texts), last=False)
+    vocabulary = Vocabulary.from_texts(CORPUS)
+    learned = lesson.learned(Analyzer(), vocabulary, memory=1 << 20)
+    alone = lessons.default_source(lessons_analyzed(CORPUS))
+    assert learned.note == alone.note
+    words = ("cat", "dog", "house", "meadow")
+    one, other = (own.source.neighbors(words, words, max_neighbors=4) for own in (learned, alone))
+    np.testing.assert_array_equal(one.similarities, other.similarities)
+    lesson.close()
+
+
+def lessons_analyzed(texts):
+    from softcosine.text.corpus import analyze
+
+    return analyze(texts, Analyzer())
+
+
+def test_new_terms_get_rows_from_the_source(store):
+    index = written(store, {"a": "tire"})
+    assert index.S.neighbors("tire") == []
+    written(store, {"b": "tyre", "c": "coffee tea"})
+    assert index.refresh()
+    assert index.vocabulary.terms == ("tire", "coffee", "tea", "tyre")
+    assert [term for term, _ in index.S.neighbors("tire")] == ["tyre"]
+    assert index.search("tire").ids == ["a", "b"]
+
+
+def test_another_source_may_be_given_for_new_terms(store):
+    other = PairSimilarity([("tire", "milk", 0.5)])
+    written(store, {"a": "tire"})
+    index = written(store, {"b": "tyre milk"}, source=other)
+    assert [term for term, _ in index.S.neighbors("tire")] == ["milk"]
+
+
+def test_s_is_exchanged_and_no_posting_rewritten(store):
+    index = written(store, TEXTS)
+    parts = [segment.part for segment in index.snapshot.segments]
+    S = similarity_matrix(
+        [[1 if i == j else 0.5 for j in range(5)] for i in range(5)], index.vocabulary
+    )
+    with IndexWriter(store) as writer:
+        writer.set_similarity(S)
+        writer.commit()
+        writer.add("d", "milk")
+    assert index.refresh()
+    assert [segment.part for segment in index.snapshot.segments][:1] == parts
+    assert set(index.search("tea").ids) == {"a", "b", "c"}
+    assert index.S.neighbors("milk") == []
+    assert index.note == ""
+    verify_index(store)
+    truth = index.with_similarity(index.S)
+    for query in ("tea", "milk tire"):
+        hits = truth.search(query, ranking="soft_cosine")
+        assert [(hit.id, hit.score) for hit in index.search(query, ranking="soft_cosine")] == [
+            (hit.id, hit.score) for hit in hits
+        ]
+
+
+def test_s_of_other_terms_is_refused(store):
+    index = written(store, TEXTS)
+    with IndexWriter(store) as writer:
+        for S in (
+            TermSimilarityMatrix.identity(Vocabulary(index.vocabulary.terms[::-1])),
+            TermSimilarityMatrix.identity(Vocabulary(index.vocabulary.terms[:-1])),
+            TermSimilarityMatrix.identity(Vocabulary([*index.vocabulary.terms, "milk"])),
+        ):
+            with pytest.raises(VocabularyMismatchError, match=r"not the 5 of this index"):
+                writer.set_similarity(S)
+        with pytest.raises(InvalidInputError, match="S is of type ndarray"):
+            writer.set_similarity(np.eye(5))
+
+
+def test_an_s_too_indefinite_to_rank_by_is_refused_at_the_commit(tmp_path):
+    S = [[1.0, -0.75, -0.75], [-0.75, 1.0, -0.75], [-0.75, -0.75, 1.0]]
+    store = created(tmp_path / "x", plain=True, ranking="soft_cosine")
+    index = written(store, {"a": "tea milk wine"})
+    bad = similarity_matrix(S, index.vocabulary)
+    with IndexWriter(store) as writer:
+        writer.set_similarity(bad)
+        with pytest.raises(IndefiniteMatrixError):
+            writer.commit()
+        writer.rollback()
+    assert store.generation() == 2
+    # Other rankings need no norms.
+    with IndexWriter(store) as writer:
+        writer.set_similarity(bad)
+        writer.set_weighting(Weighting(), ranking="soft_bm25")
+    assert index.refresh()
+    assert index.snapshot.segments[0].norms is None
+    verify_index(store)
+    with IndexWriter(store) as writer:
+        writer.set_similarity(TermSimilarityMatrix.identity(index.vocabulary))
+    assert index.refresh()
+    assert index.snapshot.segments[0].norms is not None
+    verify_index(store)
+
+
+def test_weights_are_exchanged(store):
+    index = written(store, TEXTS)
+    with IndexWriter(store) as writer:
+        writer.set_weighting(Weighting(tf="raw", idf="none"), ranking="inner_product")
+        with pytest.raises(InvalidInputError, match="there is no ranking 'best'"):
+            writer.set_weighting(Weighting(), ranking="best")
+        with pytest.raises(InvalidInputError, match="weighting"):
+            writer.set_weighting("raw")
+    assert index.refresh()
+    assert [(hit.id, hit.score) for hit in index.search(["tea"])] == [("b", 2.25)]
+    verify_index(store)
+
+
+def test_statistics_stay_until_many_documents_have_come_or_gone(tmp_path, monkeypatch):
+    monkeypatch.setattr(drafts, "_ALWAYS_REFRESHED", 0)
+    store = created(tmp_path / "x", plain=True)
+
+    def counted():
+        (statistics,) = opened(store).snapshot.statistics
+        return statistics.n_docs
+
+    written(store, {str(number): "tea" for number in range(20)})
+    assert counted() == 20
+    written(store, {"x": "tea", "y": "milk"})
+    assert counted() == 20
+    norms = [segment.norms for segment in opened(store).snapshot.segments]
+    assert all(own is not None for own in norms)
+    with IndexWriter(store) as writer:
+        writer.delete("x")
+        writer.commit(refresh=True)
+        assert counted() == 21
+        writer.add("z", "wine")
+        writer.commit(refresh=False)
+        assert counted() == 21
+        writer.add_many(["a", "b", "c"], ["wine"] * 3)
+        writer.commit()
+        assert counted() == 25
+    verify_index(store)
+
+
+def test_a_merge_finds_damage_and_keeps_what_there_is(store):
+    written(store, TEXTS)
+    index = written(store, {"d": "milk"}, merge=None)
+    part = index.snapshot.segments[0].part
+    for name in ("0/lengths.npy", "documents.sqlite"):
+        file = store.path / "parts" / part / name
+        content = bytearray(file.read_bytes())
+        content[-8] ^= 1
+        file.write_bytes(content)
+        with IndexWriter(store) as writer:
+            with pytest.raises(CorruptIndexError, match=f"{name} has changed since it was written"):
+                writer.merge()
+            writer.rollback()
+        with pytest.raises(CorruptIndexError, match=f"{name} has changed since it was written"):
+            verify_index(store)
+        content[-8] ^= 1
+        file.write_bytes(content)
+    assert ids_of(opened(store)) == ["a", "b", "c", "d"]
+    verify_index(store)
+
+
+@pytest.mark.usefixtures("unsynced")
+def test_many_search_while_one_writes_and_merges(tmp_path):
+    store = created(tmp_path / "x", plain=True)
+    with IndexWriter(store) as writer:
+        writer.add_many(["a", "b"], ["tea v0", "tea v0"], [{"n": 0}, {"n": 0}])
+    done = []
+
+    def search():
+        index, last, n_seen = opened(store), 0, 0
+        while not done:
+            index.refresh()
+            hits = index.search("tea", k=5)
+            assert sorted(hits.ids) == ["a", "b"]
+            (version,) = {hit.metadata["n"] for hit in hits}
+            assert {hit.text for hit in hits} == {f"tea v{version}"}
+            assert version >= last
+            last, n_seen = version, n_seen + 1
+        return n_seen
+
+    with ThreadPoolExecutor(3) as pool:
+        searching = [pool.submit(search) for _ in range(3)]
+        try:
+            with IndexWriter(store, merge=MergePolicy(2, min_docs=1)) as writer:
+                for n in range(1, 40):
+                    writer.add_many(["a", "b"], [f"tea v{n}"] * 2, [{"n": n}] * 2)
+                    writer.add("c", "milk")
+                    writer.commit()
+        finally:
+            done.append(True)
+        assert all(future.result() for future in searching)
