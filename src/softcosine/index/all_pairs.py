@@ -59,7 +59,8 @@ def similar_pairs(
     S : TermSimilarityMatrix
         Symmetric.
     min_similarity : float
-        Above 0.
+        Above 0. Equal documents may fall short of 1 by what rounding costs, about 1e-15; to find
+        them, ask for a little less.
     threads : int, optional
         All processors by default; does not change a bit.
     checkpoint : path of a folder, optional
