@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
 from softcosine.errors import InvalidInputError
+from softcosine.sources.deferred import Deferred
 from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.ragged import slices
@@ -31,6 +32,46 @@ class _Searched:
     starts: NDArray[np.int64]  # row r is named by positions[starts[r]:starts[r + 1]]
     positions: NDArray[np.int32]
     n_similar: NDArray[np.int64]  # how many of the strings are similar to each row
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Rows of words, and the symmetric similarities of rows."""
+
+    found: dict[str, int]
+    S: csr_array
+    words: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "words", tuple(self.found))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what `from_arrays` makes the same of."""
+        blob, offsets = pack_strings(self.words)
+        return {
+            "words": blob,
+            "word_offsets": offsets,
+            "rows": np.fromiter(self.found.values(), np.int32, len(self.found)),
+            "indptr": self.S.indptr,
+            "indices": self.S.indices,
+            "similarities": self.S.data,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> _Table:
+        """Table that `arrays` was taken from."""
+        words = unpack_strings(arrays["words"], arrays["word_offsets"])
+        n_rows = len(arrays["indptr"]) - 1
+        S = csr_array(
+            (arrays["similarities"], arrays["indices"], arrays["indptr"]), shape=(n_rows, n_rows)
+        )
+        S.check_format(full_check=True)  # a damaged file must not lead kernels astray
+        rows = arrays["rows"]
+        if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < n_rows:
+            raise InvalidInputError(
+                f"rows run from {rows.min()} to {rows.max()}, but the pairs' matrix has {n_rows}."
+            )
+        return cls(dict(zip(words, rows.tolist(), strict=True)), S)
 
 
 class PairSimilarity:
@@ -60,9 +101,7 @@ class PairSimilarity:
     [0.8999999761581421, 0.0]
     """
 
-    __slots__ = ("_S", "_found", "_order", "_rows", "_searched", "words")
-
-    words: tuple[str, ...]
+    __slots__ = ("_kept", "_order", "_searched")
 
     def __init__(
         self,
@@ -89,13 +128,10 @@ class PairSimilarity:
             np.array(weights, np.float32),
             len(numbers),
         )
-        self._set(numbers, S)
+        self._set(_Table(numbers, S))
 
-    def _set(self, found: Mapping[str, int], S: csr_array) -> None:
-        self._found = dict(found)
-        self.words = tuple(self._found)
-        self._rows = np.fromiter(self._found.values(), np.int32, len(self._found))
-        self._S = S
+    def _set(self, kept: _Table | Deferred[_Table]) -> None:
+        self._kept = kept
         self._order = StringOrder()
         self._searched = LastTuple[_Searched]()
 
@@ -139,24 +175,33 @@ class PairSimilarity:
         for word, row in zip(words, numbers.tolist(), strict=True):
             found.setdefault(word, row)
         source = cls.__new__(cls)
-        source._set(found, matrix)
+        source._set(_Table(found, matrix))
         return source
+
+    @property
+    def _table(self) -> _Table:
+        return self._kept.get() if isinstance(self._kept, Deferred) else self._kept
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that are known."""
+        return self._table.words
 
     @property
     def matrix(self) -> csr_array:
         """The similarities, shape (n_rows, n_rows), float32, without the diagonal."""
-        return self._S
+        return self._table.S
 
     def __len__(self) -> int:
         """Return the number of pairs of different terms."""
-        return int(self._S.nnz) // 2
+        return int(self._table.S.nnz) // 2
 
     def __repr__(self) -> str:
         return f"PairSimilarity({len(self)} pairs of {len(self.words)} words)"
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether each term is in the table, shape (n_terms,)."""
-        return rows_of(self._found, terms) >= 0
+        return rows_of(self._table.found, terms) >= 0
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,).
@@ -167,10 +212,10 @@ class PairSimilarity:
             If the two sequences differ in length.
         """
         check_pairs(left, right)
-        i, j = rows_of(self._found, left), rows_of(self._found, right)
+        i, j = rows_of(self._table.found, left), rows_of(self._table.found, right)
         answer = np.zeros(len(i), np.float32)
         both = np.flatnonzero((i >= 0) & (j >= 0))
-        answer[both] = _entries(self._S, i[both], j[both])
+        answer[both] = _entries(self._table.S, i[both], j[both])
         answer[both[i[both] == j[both]]] = 1.0
         answer[equal_strings(left, right)] = 1.0
         return answer
@@ -188,7 +233,7 @@ class PairSimilarity:
             If `max_neighbors` is negative.
         """
         check_limit(max_neighbors)
-        rows = rows_of(self._found, terms)
+        rows = rows_of(self._table.found, terms)
         known = np.flatnonzero(rows >= 0)
         if len(known) == 0 or len(among) == 0 or max_neighbors == 0:
             return Neighbors.none(len(terms))
@@ -218,7 +263,7 @@ class PairSimilarity:
         max_neighbors: int,
     ) -> Neighbors:
         """Neighbours of some known terms."""
-        S, starts = self._S, searched.starts
+        S, starts = self._table.S, searched.starts
         # The row's entries, and itself, for its other names.
         of, places = slices(S.indptr, rows)
         of = np.concatenate((np.arange(len(rows)), of))
@@ -241,46 +286,27 @@ class PairSimilarity:
         )
 
     def _search(self, among: Sequence[str]) -> _Searched:
-        rows = rows_of(self._found, among)
-        n_names = np.bincount(rows[rows >= 0], minlength=self._S.shape[0])
+        rows = rows_of(self._table.found, among)
+        n_names = np.bincount(rows[rows >= 0], minlength=self._table.S.shape[0])
         starts = np.zeros(len(n_names) + 1, np.int64)
         np.cumsum(n_names, out=starts[1:])
         positions = np.argsort(rows, kind="stable")[np.count_nonzero(rows < 0) :]
-        before = np.zeros(self._S.nnz + 1, np.int64)
-        np.cumsum(n_names[self._S.indices], out=before[1:])
-        n_similar = n_names + np.diff(before[self._S.indptr])
+        before = np.zeros(self._table.S.nnz + 1, np.int64)
+        np.cumsum(n_names[self._table.S.indices], out=before[1:])
+        n_similar = n_names + np.diff(before[self._table.S.indptr])
         return _Searched(among, starts, positions.astype(np.int32), n_similar)
 
     def state(self) -> SourceState:
         """Everything that is needed to build an equal source."""
-        blob, offsets = pack_strings(self.words)
-        arrays: dict[str, NDArray[Any]] = {
-            "words": blob,
-            "word_offsets": offsets,
-            "rows": self._rows,
-            "indptr": self._S.indptr,
-            "indices": self._S.indices,
-            "similarities": self._S.data,
-        }
+        kept = self._kept
+        arrays = kept.arrays if isinstance(kept, Deferred) else kept.arrays()
         return SourceState("pairs", arrays=arrays)
 
     @classmethod
     def from_state(cls, state: SourceState) -> PairSimilarity:
-        """Source that `state` was taken from."""
-        arrays = state.arrays
-        words = unpack_strings(arrays["words"], arrays["word_offsets"])
-        n_rows = len(arrays["indptr"]) - 1
-        S = csr_array(
-            (arrays["similarities"], arrays["indices"], arrays["indptr"]), shape=(n_rows, n_rows)
-        )
-        S.check_format(full_check=True)  # a damaged file must not lead kernels astray
-        rows = arrays["rows"]
-        if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < n_rows:
-            raise InvalidInputError(
-                f"rows run from {rows.min()} to {rows.max()}, but the pairs' matrix has {n_rows}."
-            )
+        """Source that `state` was taken from; the table is built when it is first asked."""
         source = cls.__new__(cls)
-        source._set(dict(zip(words, rows.tolist(), strict=True)), S)
+        source._set(Deferred(state.arrays, _Table.from_arrays))
         return source
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.thesaurus import members_by_concepts, similarities_by_concepts
+from softcosine.sources.deferred import Deferred
 from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.settings import is_number, is_whole
@@ -54,19 +55,34 @@ class ThesaurusSimilarity:
         If a setting is out of range.
     """
 
-    __slots__ = ("_concepts", "_exponent", "_found", "_name", "_order", "_searched", "_threshold")
+    __slots__ = ("_exponent", "_kept", "_name", "_numbers", "_order", "_searched", "_threshold")
 
     def __init__(
-        self, concepts: Concepts, *, name: str, threshold: float = 0.0, exponent: float = 1.0
+        self,
+        concepts: Concepts | Deferred[Concepts],
+        *,
+        name: str,
+        threshold: float = 0.0,
+        exponent: float = 1.0,
     ) -> None:
         _check_settings(threshold, exponent)
-        self._concepts = concepts
+        self._kept: Concepts | Deferred[Concepts] = concepts
         self._name = name
         self._threshold = float(threshold)
         self._exponent = float(exponent)
-        self._found = {word: row for row, word in enumerate(concepts.words)}
+        self._numbers: dict[str, int] | None = None
         self._order = StringOrder()
         self._searched = LastTuple[Searched]()
+
+    @property
+    def _concepts(self) -> Concepts:
+        return self._kept.get() if isinstance(self._kept, Deferred) else self._kept
+
+    @property
+    def _found(self) -> dict[str, int]:
+        if self._numbers is None:
+            self._numbers = {word: row for row, word in enumerate(self._concepts.words)}
+        return self._numbers
 
     @classmethod
     def load(
@@ -374,12 +390,14 @@ class ThesaurusSimilarity:
             "threshold": self._threshold,
             "exponent": self._exponent,
         }
-        return SourceState("thesaurus", settings, self._concepts.arrays())
+        kept = self._kept
+        arrays = kept.arrays if isinstance(kept, Deferred) else kept.arrays()
+        return SourceState("thesaurus", settings, arrays)
 
     @classmethod
     def from_state(cls, state: SourceState) -> ThesaurusSimilarity:
-        """Source that `state` was taken from."""
-        return cls(Concepts.from_arrays(state.arrays), **state.settings)
+        """Source that `state` was taken from; the table is built when it is first asked."""
+        return cls(Deferred(state.arrays, Concepts.from_arrays), **state.settings)
 
 
 def _check_settings(threshold: float, exponent: float) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import CorruptIndexError, SoftCosineError
+from softcosine.sources.deferred import Deferred
 from softcosine.sources.vectors.vector_table import UnitRows, VectorTable
 from softcosine.sources.vectors.word_vectors import WordVectors
 
@@ -31,12 +32,12 @@ class DeferredTable:
         Where a vector is first asked for, if the arrays are damaged.
     """
 
-    __slots__ = ("_arrays", "_settings", "_table")
+    __slots__ = ("_settings", "_table")
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]], settings: Mapping[str, Any]) -> None:
-        self._arrays = dict(arrays)
         self._settings = dict(settings)
-        self._table: VectorTable | None = None
+        build = partial(_composed, self._settings) if settings else WordVectors.from_arrays
+        self._table: Deferred[VectorTable] = Deferred(arrays, build)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -57,7 +58,7 @@ class DeferredTable:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays as they were kept; nothing is built for it."""
-        return dict(self._arrays)
+        return dict(self._table.arrays)
 
     def settings(self) -> dict[str, Any]:
         """Return the settings as they were kept."""
@@ -68,22 +69,11 @@ class DeferredTable:
         return self.whole().centered(remove_components=remove_components)
 
     def whole(self) -> VectorTable:
-        """Return the table; several threads that ask first may each build one, which are equal."""
-        if self._table is None:
-            try:
-                self._table = self._built()
-            except (SoftCosineError, OSError, MemoryError):
-                raise
-            except Exception as error:
-                raise CorruptIndexError(
-                    f"vectors cannot be built from what was saved ({error!r}); `softcosine verify` "
-                    "tells whether a file has changed since."
-                ) from error
-        return self._table
+        """Return the table, built when it is first asked for."""
+        return self._table.get()
 
-    def _built(self) -> VectorTable:
-        if not self._settings:
-            return WordVectors.from_arrays(self._arrays)
-        from softcosine.sources.vectors.composed_vectors import ComposedVectors
 
-        return ComposedVectors.from_state(self._settings, self._arrays)
+def _composed(settings: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> VectorTable:
+    from softcosine.sources.vectors.composed_vectors import ComposedVectors
+
+    return ComposedVectors.from_state(settings, arrays)
