@@ -18,7 +18,7 @@ import typer
 
 from softcosine.cli.showing import printable
 from softcosine.cli.streams import drop_output, settle_output
-from softcosine.errors import InvalidInputError, SoftCosineError
+from softcosine.errors import IndexLockedError, InvalidInputError, SoftCosineError
 
 __all__ = ["clear_errors", "saying_how_to_go_on", "show_warning"]
 
@@ -82,6 +82,8 @@ def _message(error: Exception) -> str:
         place = "standard output" if error.errno == errno.ENOSPC else None
         place = error.filename if error.filename is not None else place
         return f"{error.strerror}." if place is None else f"{place}: {error.strerror}."
+    if isinstance(error, IndexLockedError) and "timeout=" in str(error):
+        return f"{str(error).rpartition(';')[0]}; try again when it has ended."
     if isinstance(error, SoftCosineError | OSError):
         return str(error)
     if isinstance(error, MemoryError):

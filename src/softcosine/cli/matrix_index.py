@@ -1,8 +1,9 @@
-"""``softcosine index --similarity``: an index over a matrix that was built before."""
+"""A matrix that was built before, brought to the words of an index."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +14,92 @@ if TYPE_CHECKING:
     from softcosine.index.soft_index import SoftIndex
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
     from softcosine.sources.source import TermSimilaritySource
+    from softcosine.text.analyzer import Analyzer
     from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["index_with_matrix"]
+__all__ = ["SavedMatrix", "index_with_matrix"]
 
 Progress = Callable[[str, int, "int | None"], None]
 
 
+@dataclass(frozen=True, slots=True)
+class SavedMatrix:
+    """A matrix on disk, or that of an index, and what is kept with it.
+
+    Attributes
+    ----------
+    path : Path
+    S : TermSimilarityMatrix
+    source : TermSimilaritySource or None
+        Asked about words that S does not have; without it these are like themselves alone.
+    analyzer : Analyzer or None
+        By which texts become its words; None where it is not known.
+    """
+
+    path: Path
+    S: TermSimilarityMatrix
+    source: TermSimilaritySource | None
+    analyzer: Analyzer | None
+
+    @classmethod
+    def open(cls, path: Path, *, stemmer: str | None = None) -> SavedMatrix:
+        """Open a matrix.
+
+        Raises
+        ------
+        InvalidInputError
+            If texts are to be stemmed otherwise than its words.
+        FileNotFoundError, IndexFormatError, CorruptIndexError
+        """
+        from softcosine.cli.matrix_words import opened_with_source
+        from softcosine.text.analyzer import Analyzer
+
+        S, source = opened_with_source(path)
+        settings = S.settings.get("analyzer")
+        rules = None if settings is None else Analyzer.from_dict(settings)
+        if rules is not None and stemmer not in (None, rules.stemmer or "none"):
+            raise InvalidInputError(
+                f"--stemmer is {stemmer!r}, but the words of {path} were {_stemmed(rules)}; "
+                "leave --stemmer out, or build the matrix anew."
+            )
+        return cls(path, S, source, rules)
+
+    def over(self, vocabulary: Vocabulary, report: Progress) -> tuple[TermSimilarityMatrix, str]:
+        """Return S over a vocabulary, and where its similarities come from in a sentence.
+
+        Raises
+        ------
+        InvalidInputError
+            If the matrix has none of its words.
+        """
+        from softcosine.text.vocabulary import Vocabulary
+
+        known = [term for term in vocabulary if term in self.S.vocabulary]
+        n = len(vocabulary)
+        if n and not known:
+            raise InvalidInputError(
+                f"{self.path} has none of the {n} words of the documents; build it for them: "
+                "similarity build --vocabulary FILE."
+            )
+        note = f"Similarities come from {self.path}"
+        if len(known) == n:
+            return self.S.restricted(vocabulary), f"{note}."
+        note += f", which has {len(known):,} of the {n:,} terms"
+        if self.source is None:
+            return self.S.restricted(vocabulary), f"{note}; the others have no similar words."
+        larger = self.S.restricted(Vocabulary(known)).extend(
+            vocabulary,
+            self.source,
+            definite="shrunk" in self.S.settings,
+            guard=False,
+            warn=False,
+            progress=lambda done, total: report("finding similar terms", done, total),
+        )
+        return larger, f"{note}; for the others its sources were asked."
+
+
 def index_with_matrix(
-    path: Path,
+    matrix: SavedMatrix,
     documents: ReadDocuments,
     *,
     stemmer: str | None,
@@ -37,72 +115,24 @@ def index_with_matrix(
     Raises
     ------
     InvalidInputError
-        If the documents are to be stemmed otherwise than the matrix's words, or the matrix has
-        none of their words.
+        If the matrix has none of their words.
     """
     from softcosine.cli.vocabularies import analyzed_texts
     from softcosine.index.soft_index import SoftIndex
-    from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-    from softcosine.text.analyzer import Analyzer
 
-    S, source = TermSimilarityMatrix.load(path), TermSimilarityMatrix.load_source(path)
-    settings = S.settings.get("analyzer")
-    rules = None if settings is None else Analyzer.from_dict(settings)
-    if rules is not None and stemmer not in (None, rules.stemmer or "none"):
-        raise InvalidInputError(
-            f"--stemmer is {stemmer!r}, but the words of {path} were "
-            f"{'not stemmed' if rules.stemmer is None else f'stemmed by {rules.stemmer!r}'}; "
-            "leave --stemmer out, or build the matrix anew."
-        )
     analyzed, rules = analyzed_texts(
-        documents.texts, stemmer, min_df=min_df, report=report, analyzer=rules
+        documents.texts, stemmer, min_df=min_df, report=report, analyzer=matrix.analyzer
     )
-    over, n_known = _over(S, analyzed.vocabulary, source, report)
-    n = len(analyzed.vocabulary)
-    if n and not n_known:
-        raise InvalidInputError(
-            f"{path} has none of the {n} words of the documents; build it for them: "
-            "similarity build --vocabulary FILE."
-        )
+    over, note = matrix.over(analyzed.vocabulary, report)
     options: dict[str, Any] = {} if ranking is None else {"ranking": ranking}
     made = SoftIndex.from_texts(
         documents.texts, ids=documents.ids, metadata=documents.metadata, S=over, analyzer=rules,
         progress=report, **options,
     )  # fmt: skip
-    if source is not None:
-        made = made.with_similarity(over, source=source)
-    note = f"Similarities come from {path}"
-    note += (
-        "."
-        if n_known == n
-        else f", which has {n_known:,} of the {n:,} terms"
-        + (
-            "; the others have no similar words."
-            if source is None
-            else "; for the others its sources were asked."
-        )
-    )
+    if matrix.source is not None:
+        made = made.with_similarity(over, source=matrix.source)
     return made.with_note(note)
 
 
-def _over(
-    S: TermSimilarityMatrix,
-    vocabulary: Vocabulary,
-    source: TermSimilaritySource | None,
-    report: Progress,
-) -> tuple[TermSimilarityMatrix, int]:
-    """Return S over a vocabulary, and how many of its terms it has."""
-    from softcosine.text.vocabulary import Vocabulary
-
-    known = [term for term in vocabulary if term in S.vocabulary]
-    if source is None or len(known) == len(vocabulary) or not known:
-        return S.restricted(vocabulary), len(known)
-    part = S.restricted(Vocabulary(known))
-    return part.extend(
-        vocabulary,
-        source,
-        definite="shrunk" in S.settings,
-        guard=False,
-        warn=False,
-        progress=lambda done, total: report("finding similar terms", done, total),
-    ), len(known)
+def _stemmed(rules: Analyzer) -> str:
+    return "not stemmed" if rules.stemmer is None else f"stemmed by {rules.stemmer!r}"

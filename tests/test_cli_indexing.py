@@ -1,0 +1,209 @@
+"""``softcosine index`` of documents that do not fit in memory, and of several fields."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from softcosine.cli import making
+from softcosine.index.soft_index import SoftIndex
+from softcosine.index.writer import IndexWriter
+
+WORDS = [
+    "bicycle", "tyre", "puncture", "repair", "wheel", "tea", "coffee", "cup", "kettle", "water",
+    "car", "engine", "motor", "road", "travel", "train", "station", "ticket", "music", "guitar",
+    "piano", "song", "concert", "doctor", "illness", "fever", "hospital", "nurse",
+]  # fmt: skip
+FEW = "1M"  # so that texts of 16,384 characters are too many
+
+
+def text_of(number: int) -> str:
+    return " ".join(np.random.default_rng(number).choice(WORDS, 8))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """The working directory, with a file of too many documents."""
+    monkeypatch.chdir(tmp_path)
+    with Path("many.jsonl").open("w", encoding="utf-8") as file:
+        for number in range(400):
+            record = {"id": f"d{number}", "text": text_of(number), "n": number}
+            file.write(json.dumps(record) + "\n")
+    Path("synonyms.txt").write_text("tyre, hoop\ncup, mug\n")
+    return tmp_path
+
+
+@pytest.fixture
+def grown(monkeypatch) -> list[str]:
+    """Tells which indexes were made document by document."""
+    made: list[str] = []
+    real = making._grown
+
+    def telling(plan, *arguments):
+        made.append(plan.output.name)
+        return real(plan, *arguments)
+
+    monkeypatch.setattr(making, "_grown", telling)
+    return made
+
+
+def hits(path: str, query: str) -> list[tuple[str, float]]:
+    found = SoftIndex.open(path).search(query, k=20)
+    return [(hit.id, pytest.approx(hit.score, abs=1e-6)) for hit in found]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--plain"],
+        [],
+        ["--source", "english"],
+        ["--source", "english", "--source", "synonyms.txt", "--max-neighbors", 5],
+        ["--plain", "--stemmer", "none", "--ranking", "soft_cosine"],
+        ["--similarity", "s.matrix"],
+    ],
+)
+def test_an_index_that_grows_answers_as_one_made_at_once(run, folder, grown, options):
+    if "s.matrix" in options:
+        run(
+            "similarity", "build", "english", "synonyms.txt", "--vocabulary", "many.jsonl",
+            "-o", "s.matrix",
+        )  # fmt: skip
+    run("index", "many.jsonl", "-o", "whole.index", *options)
+    assert grown == []
+    record = json.loads(
+        run("index", "many.jsonl", "-o", "grown.index", "--memory", FEW, *options, "--json")
+    )
+    assert grown == ["grown.index"]
+    assert record["documents"] == 400
+    whole = json.loads(run("info", "whole.index", "--json"))
+    facts = json.loads(run("info", "grown.index", "--json"))
+    assert facts["segments"] > 1
+    for name in ("documents", "terms", "postings", "ranking", "counted", "analyzer"):
+        assert facts[name] == whole[name]
+    assert record["note"] == whole["note"]
+    for query in ("tyre", "mug of tea", "ill with fever", "bicycle repair road"):
+        assert hits("grown.index", query) == hits("whole.index", query)
+    run("verify", "grown.index")
+
+
+def test_fields_are_spaces_of_their_own_that_count_by_their_weights(run, folder):
+    Path("two.jsonl").write_text(
+        '{"title": "tea", "body": "a car and a road", "id": "a"}\n'
+        '{"title": "car", "body": "a cup of tea", "id": "b"}\n'
+    )
+    for name, weights, first in (("a.index", (5, 1), "a"), ("b.index", (1, 5), "b")):
+        fields = (f"title={weights[0]}", f"body={weights[1]}")
+        run("index", "two.jsonl", "-o", name, "--field", fields[0], "--field", fields[1], "--plain")
+        facts = json.loads(run("info", name, "--json"))
+        assert facts["fields"] == [
+            {"name": "title", "weight": weights[0]}, {"name": "body", "weight": weights[1]}
+        ]  # fmt: skip
+        assert SoftIndex.open(name).search("tea")[0].id == first
+    assert "title (counts 1), body (counts 5)" in run("info", "b.index")
+
+
+def test_places_of_words_find_phrases_without_texts(run, folder):
+    Path("two.txt").write_text("a cup of green tea\ngreen cups for tea\n")
+    run("index", "two.txt", "-o", "a.index", "--positions", "--no-texts", "--plain")
+    found = json.loads(run("search", "a.index", '"green tea"', "--json"))["hits"]
+    assert [(hit["id"], hit["text"]) for hit in found] == [("1", "")]
+    facts = json.loads(run("info", "a.index", "--json"))
+    assert facts["positions"]
+    assert not facts["texts"]
+    assert "no texts, and the places of words" in run("info", "a.index")
+    run("index", "two.txt", "-o", "b.index", "--no-texts", "--plain")
+    assert "phrase" in run("search", "b.index", '"green tea"', code=2)
+
+
+def test_decisions_and_sources_of_texts_go_with_fields(run, folder):
+    Path("pins.txt").write_text("tea = puncture 0.25\n")
+    run(
+        "index", "many.jsonl", "-o", "a.index", "--field", "text", "--decisions", "pins.txt",
+        "--source", "texts", "--source", "synonyms.txt",
+    )  # fmt: skip
+    assert "pinned 0.25" in run("terms", "a.index", "tea", "--origins")
+    note = json.loads(run("info", "a.index", "--json"))["note"]
+    assert note.startswith("Similarities come from texts, synonyms.txt, joined by strongest.")
+
+
+def test_files_are_read_as_they_are_indexed(run, folder, monkeypatch):
+    added = []
+    real = IndexWriter.add
+    monkeypatch.setattr(
+        IndexWriter, "add", lambda self, *given: (added.append(given[0]), real(self, *given))[1]
+    )
+    with Path("many.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"id": "x"}\n')
+    message = run("index", "many.jsonl", "-o", "a.index", "--plain", "--memory", FEW, code=2)
+    assert "many.jsonl, line 401: there is no field 'text'" in message
+    assert len(added) == 400
+    assert sorted(path.name for path in folder.iterdir()) == ["many.jsonl", "synonyms.txt"]
+
+
+@pytest.mark.parametrize("step", ["add", "commit"])
+def test_an_interrupted_index_leaves_nothing(run, folder, monkeypatch, step):
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(IndexWriter, step, interrupt)
+    message = run("index", "many.jsonl", "-o", "a.index", "--memory", FEW, code=130)
+    assert "interrupted" in message
+    assert sorted(path.name for path in folder.iterdir()) == ["many.jsonl", "synonyms.txt"]
+
+
+def test_a_failed_index_leaves_the_one_that_was_there(run, folder, monkeypatch):
+    run("index", "many.jsonl", "-o", "a.index", "--plain")
+    before = hits("a.index", "tea")
+
+    def fail(*arguments, **options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(IndexWriter, "commit", fail)
+    options = ["-o", "a.index", "--plain", "--memory", FEW, "--overwrite"]
+    assert "the disk is probably full" in run("index", "many.jsonl", *options, code=1)
+    assert hits("a.index", "tea") == before
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    run("index", "many.jsonl", *options)
+    assert hits("a.index", "tea") == before
+    names = ["a.index", "many.jsonl", "synonyms.txt"]
+    assert sorted(path.name for path in folder.iterdir()) == names
+
+
+@pytest.mark.parametrize("options", [[], ["--positions"]])
+def test_an_index_that_a_writer_has_open_is_not_replaced(run, folder, options):
+    run("index", "many.jsonl", "-o", "a.index", "--plain")
+    with SoftIndex.open("a.index").writer():
+        message = run(
+            "index", "many.jsonl", "-o", "a.index", "--plain", "--overwrite", *options, code=1
+        )
+    assert message.count("\n") == 1
+    assert message.endswith("one at a time; try again when it has ended.\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--memory", FEW, "--min-df", 2], "--min-df must see all texts at once"),
+        (["--memory", FEW, "--source", "texts"], "--source of texts must see all texts at once"),
+        (["--memory", FEW, "--max-neighbors", 3], "--max-neighbors must see all texts at once"),
+        (["--memory", "1K"], "--memory is '1K'; needed is a size from 1M"),
+        (["--positions", "--min-df", 2], "--min-df leaves out words by counting"),
+        (["--no-texts", "--max-neighbors", 3], "--max-neighbors limits what a source says"),
+        (["--field", "text", "--text", "text"], "--text and --field exclude each other"),
+        (["--field", "text=0"], "--field is 'text=0'; needed are a name and a number above 0"),
+        (["--field", "=2"], "--field is '=2'"),
+        (["--field", "text=many"], "--field is 'text=many'"),
+        (["--field", "text", "--field", "text=2"], "--field names 'text' twice"),
+        (["--field", "body"], "there is no field 'body'"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_one_clear_line_and_leaves_nothing(run, folder, options, message):
+    shown = run("index", "many.jsonl", "-o", "a.index", *options, code=2)
+    assert message in shown
+    assert shown.count("\n") == 1
+    assert sorted(path.name for path in folder.iterdir()) == ["many.jsonl", "synonyms.txt"]
