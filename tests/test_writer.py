@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -595,32 +596,56 @@ def test_a_merge_finds_damage_and_keeps_what_there_is(store):
 
 
 @pytest.mark.usefixtures("unsynced")
+def test_no_merge_takes_much_more_than_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(drafts, "_ALWAYS_MERGED", 10)
+    monkeypatch.setattr(writers, "MAX_DOCS", 1)
+    store = created(tmp_path / "x", plain=True)
+    texts = {str(number): "tea milk wine " * (number % 2) for number in range(12)}
+    index = written(store, texts, memory=1 << 16, merge=MergePolicy(2, min_docs=16))
+    assert [segment.n_docs for segment in index.snapshot.segments] == [12]
+    monkeypatch.setattr(drafts, "_MERGED_POSTING", 1 << 16)
+    store = created(tmp_path / "y", plain=True)
+    index = written(store, texts, memory=1 << 16, merge=MergePolicy(2, min_docs=16))
+    assert [segment.n_docs for segment in index.snapshot.segments] == [7, 5]
+    assert ids_of(index) == list(texts)
+    verify_index(store)
+
+
+def search_until(path, done):
+    """Search while another process or thread writes; the last version that was found."""
+    index, last = SoftIndex.open(path), 0
+    while True:
+        finished = done.is_set()
+        index.refresh()
+        hits = index.search("tea", k=5)
+        assert sorted(hits.ids) == ["a", "b"]
+        (version,) = {hit.metadata["n"] for hit in hits}
+        assert {hit.text for hit in hits} == {f"tea v{version}"}
+        assert version >= last
+        last = version
+        if finished:
+            return last
+
+
+@pytest.mark.usefixtures("unsynced")
 def test_many_search_while_one_writes_and_merges(tmp_path):
     store = created(tmp_path / "x", plain=True)
     with IndexWriter(store) as writer:
         writer.add_many(["a", "b"], ["tea v0", "tea v0"], [{"n": 0}, {"n": 0}])
-    done = []
-
-    def search():
-        index, last, n_seen = opened(store), 0, 0
-        while not done:
-            index.refresh()
-            hits = index.search("tea", k=5)
-            assert sorted(hits.ids) == ["a", "b"]
-            (version,) = {hit.metadata["n"] for hit in hits}
-            assert {hit.text for hit in hits} == {f"tea v{version}"}
-            assert version >= last
-            last, n_seen = version, n_seen + 1
-        return n_seen
-
-    with ThreadPoolExecutor(3) as pool:
-        searching = [pool.submit(search) for _ in range(3)]
-        try:
-            with IndexWriter(store, merge=MergePolicy(2, min_docs=1)) as writer:
-                for n in range(1, 40):
-                    writer.add_many(["a", "b"], [f"tea v{n}"] * 2, [{"n": n}] * 2)
-                    writer.add("c", "milk")
-                    writer.commit()
-        finally:
-            done.append(True)
-        assert all(future.result() for future in searching)
+    context = multiprocessing.get_context("spawn")
+    with context.Manager() as manager, ThreadPoolExecutor(2) as threads:
+        done = manager.Event()
+        with ProcessPoolExecutor(1, mp_context=context) as processes:
+            searching = [
+                pool.submit(search_until, store.path, done)
+                for pool in (threads, threads, processes)
+            ]
+            try:
+                with IndexWriter(store, merge=MergePolicy(2, min_docs=1)) as writer:
+                    for n in range(1, 41):
+                        writer.add_many(["a", "b"], [f"tea v{n}"] * 2, [{"n": n}] * 2)
+                        writer.add("c", "milk")
+                        writer.commit()
+            finally:
+                done.set()
+            assert [future.result() for future in searching] == [40, 40, 40]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -49,6 +49,8 @@ __all__ = ["Draft"]
 # Statistics of fewer documents are counted anew at every commit.
 _ALWAYS_REFRESHED = 10_000
 _REFRESHED_SHARE = 10  # else when more than one in so many has come or gone
+_MERGED_POSTING = 48  # bytes that joining takes a posting, about
+_ALWAYS_MERGED = 1 << 20  # so many postings, however little memory there is
 
 
 class Draft:
@@ -185,11 +187,26 @@ class Draft:
         groups = policy.groups(
             [piece.n_docs for piece in pieces], [piece.n_live for piece in pieces]
         )
-        for group in reversed(groups):
+        for group in reversed(list(self._affordable(groups))):
             kept = [Kept(number, np.flatnonzero(pieces[number].mask())) for number in group]
             merged = self._merged(kept)
             pieces = [*pieces[: group.start], merged, *pieces[group.stop :]]
         self._pieces = pieces
+
+    def _affordable(self, groups: Iterable[range]) -> Iterator[range]:
+        """Cut groups so that no merge takes much more than the memory that there is."""
+        most = max(self._memory // _MERGED_POSTING, _ALWAYS_MERGED)
+        for group in groups:
+            start, total = group.start, 0
+            for number in group:
+                size = sum(field.n_postings for field in self._pieces[number].fields)
+                if number > start and total + size > most:
+                    if number - start > 1:
+                        yield range(start, number)
+                    start, total = number, 0
+                total += size
+            if group.stop - start > 1 or len(group) == 1:
+                yield range(start, group.stop)
 
     def commit(self, refresh: bool | None) -> int:
         """Make all of it visible at once; the number of the generation.

@@ -175,17 +175,22 @@ def merge_fields(segments: Sequence[Segment], documents: Sequence[NDArray[np.int
         Which of each segment, ascending.
     """
     n_terms = max(segment.n_terms for segment in segments)
-    terms, values = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    terms, values = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
     lengths = [np.zeros(1, np.int64)]
     for segment, chosen in zip(segments, documents, strict=True):
         mask = np.zeros(segment.n_docs, np.bool_)
         mask[chosen] = True
         sizes = np.diff(segment.pointers)
         taken = np.repeat(mask, sizes)
-        terms.append(segment.terms[taken].astype(np.int64))
-        values.append(segment.frequencies[segment.levels[taken]].astype(np.int64))
+        terms.append(segment.terms[taken].astype(np.int32))
+        frequencies = segment.frequencies.astype(np.int64)
+        if frequencies.max(initial=0) <= np.iinfo(np.int32).max:
+            frequencies = frequencies.astype(np.int32)
+        values.append(frequencies[segment.levels[taken]])
         lengths.append(sizes[mask])
     pointers = np.cumsum(np.concatenate(lengths))
+    if pointers[-1] <= np.iinfo(np.int32).max:
+        pointers = pointers.astype(np.int32)  # or SciPy would widen the terms
     counts = csr_array(
         (np.concatenate(values), np.concatenate(terms), pointers),
         shape=(pointers.shape[0] - 1, n_terms),
