@@ -187,3 +187,17 @@ def test_an_explanation_has_a_notebook_view():
     assert "<caption>tea coffee &lt;b&gt;: black</caption>" in view
     assert "<td>coffee</td><td>=</td>" in view
     assert "<td>tea</td><td>~</td>" in view
+
+
+def test_a_query_is_explained_as_it_was_searched():
+    index = tea_index()
+    query = "tea -coffee"
+    assert [part.query_word for part in index.explain(query, "black").parts] == ["tea"]
+    words = {part.query_word for part in index.explain(query, "black", syntax=False).parts}
+    assert words == {"tea", "coffee"}
+    for most, found in ((1, 1), (None, 2)):
+        why = index.explain("coffee tea", "black", max_terms=most)
+        assert why.score == index.search("coffee tea", max_terms=most)[0].score
+        assert len(why.parts) == found
+    with pytest.raises(InvalidInputError, match="max_terms is 0"):
+        index.explain("tea", "black", max_terms=0)

@@ -104,3 +104,23 @@ def test_results_and_indexes_can_be_sent_to_other_processes(stored, tmp_path):
     again = pickle.loads(pickle.dumps(hits))
     assert again == hits == index.search("tea")
     assert again[0].snippet == hits[0].snippet
+
+
+def test_a_page_counts_its_ranks_from_those_before():
+    index = SoftIndex.from_texts(["tea"] * 5, analyzer=Analyzer(), plain=True)
+    page = index.search("tea", offset=3)
+    assert (page.ids, page.offset) == (["3", "4"], 3)
+    assert "<tr><td>4</td>" in page._repr_html_()
+    pytest.importorskip("pandas")
+    assert page.to_pandas()["rank"].tolist() == [4, 5]
+
+
+def test_a_notebook_names_words_that_did_not_count():
+    words = [f"w{number:02}" for number in range(30)]
+    index = SoftIndex.from_texts([" ".join(words)], analyzer=Analyzer(), plain=True)
+    hits = index.search(" ".join(words), max_terms=5)
+    assert hits.left_out == tuple(words[5:])
+    view = hits._repr_html_()
+    assert "of a long query, not counted: w05, " in view
+    assert "w24, and 5 more" in view
+    assert "not counted" not in index.search("w01")._repr_html_()

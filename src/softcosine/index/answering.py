@@ -114,8 +114,8 @@ class Answering:
         query : str, or a list of tokens
             Words that no document has are searched by their neighbours, where the source knows
             them. In a string, ``+word`` must be there itself, ``-word`` must not,
-            ``"some words"`` must stand there one after the other, ``word^2`` counts twice; see
-            `softcosine.index.syntax`.
+            ``"some words"`` must stand there one after the other (in one field), ``word^2`` counts
+            twice; see `softcosine.index.syntax`. Words that are not indexed stand in no document.
         k : int
         offset : int
             How many of the best are passed over: ``offset=10, k=10`` is the second page.
@@ -125,8 +125,8 @@ class Answering:
             A filter by metadata, such as ``{"lang": "en", "year": {">=": 2020}}``; see
             `softcosine.index.filters`.
         exact_first : bool
-            Whether documents that hold every word of the query that any document has come before
-            all others.
+            Whether documents that hold every term of the query that any document has come before
+            all others; each by score.
         ranking : str, optional
             Another one than the index's.
         expand : bool
@@ -135,8 +135,9 @@ class Answering:
             False takes a string as plain text.
         max_terms : int, optional
             Of a longer query, such as a whole document, only so many distinct terms count, those
-            of largest weight (of equal ones, the first in the vocabulary); `Hits.left_out` names
-            the others. None for no limit.
+            of largest weight (of equal ones, the first in the vocabulary), as if the others had not
+            been asked for; `Hits.left_out` names these. What ``+``, ``-`` and quotes demand is
+            demanded all the same, and words that no document has all count. None for no limit.
 
         Raises
         ------
@@ -186,7 +187,8 @@ class Answering:
     ) -> Hits:
         """Return the k documents most similar to one of the index, itself left out.
 
-        Two documents are compared by their soft cosine, whatever ranks the index's searches.
+        Two documents are compared by their soft cosine, whatever ranks the index's searches; of
+        several fields, each with the same field of the other, by the weighted sum.
 
         Raises
         ------
@@ -198,15 +200,24 @@ class Answering:
         return like(self._snapshot, id, asked)
 
     def explain(
-        self, query: str | Sequence[str], id: str, *, ranking: str | None = None
+        self,
+        query: str | Sequence[str],
+        id: str,
+        *,
+        ranking: str | None = None,
+        syntax: bool = True,
+        max_terms: int | None = 512,
     ) -> Explanation:
         """Say why a document scores what it scores: pairs of words whose parts sum to the score.
 
+        Settings are those of `search`. What a query demands of documents is no part of a score.
+
         Raises
         ------
-        UnknownDocumentError
+        UnknownDocumentError, InvalidInputError
         """
-        return explained(self._snapshot, query, id, Asked(ranking=ranking))
+        asked = Asked(ranking=ranking, syntax=syntax, max_terms=max_terms)
+        return explained(self._snapshot, query, id, asked)
 
     def explain_similar(self, id: str, other: str, *, ranking: str = "soft_cosine") -> Explanation:
         """Say why `other` is similar to the document `id`."""

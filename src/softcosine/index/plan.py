@@ -57,7 +57,8 @@ def panel_plan(n_queries: int, n_touched: int, n_postings: int) -> Plan:
         Of the index.
     """
     share = n_touched / max(n_postings, 1)
-    told = f"{n_queries} queries touch {share:.3g} times the postings one by one"
-    if share > _PANEL_COST:
-        return Plan("panel", f"{told}; one pass over the documents costs {_PANEL_COST:g} times")
-    return Plan("terms", f"{told}; one pass over the documents would cost {_PANEL_COST:g} times")
+    told = (
+        f"one by one, {n_queries} queries walk {share:.3g} times as many postings as there are; "
+        f"one pass over all documents for all of them costs as much as {_PANEL_COST:g} times"
+    )
+    return Plan("panel" if share > _PANEL_COST else "terms", told)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Hit", "Hits"]
 
+_SHOWN = 20  # words that did not count, in a notebook's view
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:
@@ -49,6 +51,12 @@ class Hit:
         # What makes the snippet holds the whole index, so the snippet itself is kept.
         found = (self.id, self.score, self.text, self.metadata, self.number)
         return Hit, (*found, partial(_kept, self.snippet))
+
+
+def _shortened(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a few words, and how many more there are."""
+    few = words[:_SHOWN]
+    return (*few, f"and {len(words) - len(few)} more") if len(words) > len(few) else few
 
 
 def _kept(passage: Snippet, text: str) -> Snippet:
@@ -105,11 +113,11 @@ class Hits(Sequence[Hit]):
         return [hit.id for hit in self.hits]
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a hit: rank (from 1), id, score, text and each key of the metadata."""
+        """One row a hit: rank (from `offset` + 1), id, score, text, each key of the metadata."""
         from softcosine.index.frames import data_frame
 
         columns: dict[str, Any] = {
-            "rank": list(range(1, len(self) + 1)),
+            "rank": list(range(self.offset + 1, self.offset + len(self) + 1)),
             "id": self.ids,
             "score": [hit.score for hit in self.hits],
             "text": [hit.text for hit in self.hits],
@@ -123,13 +131,14 @@ class Hits(Sequence[Hit]):
         rows = "".join(
             f"<tr><td>{rank}</td><td>{hit.score:.3f}</td><td>{html.escape(hit.id)}</td>"
             f"<td style='text-align:left'>{hit.snippet.to_html()}</td></tr>"
-            for rank, hit in enumerate(self.hits, 1)
+            for rank, hit in enumerate(self.hits, self.offset + 1)
         )
         notes = [
             f"{label}: {html.escape(', '.join(words))}"
             for label, words in (
                 ("in no document, searched by their neighbours", self.outside),
                 ("unknown", self.unknown),
+                ("of a long query, not counted", _shortened(self.left_out)),
             )
             if words
         ]
