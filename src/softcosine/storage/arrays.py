@@ -63,9 +63,12 @@ def read_array(path: Path, *, mapped: bool) -> NDArray[Any]:
         if count == 0:
             return np.empty(shape, dtype)
         # Writable, since compiled kernels take writable arrays only.
-        content: mmap.mmap | bytearray
         if mapped:
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY, **_MAP)
-        else:
-            content = bytearray(head + file.read())
-        return np.frombuffer(content, dtype, count, offset).reshape(shape)
+            return np.frombuffer(content, dtype, count, offset).reshape(shape)
+        array = np.empty(count, dtype)
+        file.seek(offset)
+        n_read = file.readinto(array.view(np.uint8))  # type: ignore[arg-type]
+        if n_read != array.nbytes:
+            raise ValueError(f"the file ends after {n_read} of {array.nbytes} bytes")
+        return array.reshape(shape)
