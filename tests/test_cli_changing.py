@@ -245,3 +245,48 @@ def test_sizes_of_memory_have_units(given, n_bytes):
 def test_what_is_no_size_of_memory_is_named(given):
     with pytest.raises(InvalidInputError, match="needed is a size from 1M"):
         bytes_in(given)
+
+
+def test_another_matrix_is_given_to_an_index(run, folder):
+    path = folder.with_name("plain.index")
+    texts = SoftIndex.open(folder)
+    run("index", written("docs.jsonl", *({"id": id, "text": text} for id, text in TEXTS.items())),
+        "-o", path, "--plain", "--stemmer", "english")  # fmt: skip
+    assert len(texts) == len(SoftIndex.open(path))
+    assert json.loads(run("search", path, "bike", "--json"))["hits"] == []
+    run("similarity", "build", "english", "--vocabulary", path, "-o", "s.matrix")
+    record = json.loads(run("similarity", "set", path, "s.matrix", "--json"))
+    assert set(record) == {
+        "index", "matrix", "documents", "terms", "generation", "seconds", "note"
+    }  # fmt: skip
+    assert record["note"] == "Similarities come from s.matrix."
+    assert (record["documents"], record["generation"]) == (3, 2)
+    hits = json.loads(run("search", path, "bike", "--json"))["hits"]
+    assert [hit["id"] for hit in hits][:1] == ["bike"]
+    run("add", path, written("b.jsonl", {"id": "x", "text": "my motorbike"}))
+    assert "Similarities come from s.matrix, which has" in run(
+        "similarity", "set", path, "s.matrix"
+    )
+    assert "for the others its sources were asked" in told(
+        run("similarity", "set", path, "s.matrix")
+    )
+    run("verify", path)
+
+
+def test_a_matrix_of_other_stems_or_words_is_refused(run, folder):
+    written("words.txt", "xyzzyx")
+    run("similarity", "build", "edit-distance", "--words", "words.txt", "-o", "w.matrix",
+        "--stemmer", "english")  # fmt: skip
+    message = run("similarity", "set", folder, "w.matrix", code=2)
+    assert "w.matrix has none of the" in message
+    run(
+        "similarity", "build", "edit-distance", "--vocabulary",
+        written("docs.jsonl", {"text": "red tea"}), "--stemmer", "german", "-o", "g.matrix",
+    )  # fmt: skip
+    message = run("similarity", "set", folder, "g.matrix", code=2)
+    assert "are stemmed by 'english', those of g.matrix stemmed by 'german'; build a" in message
+    assert message.count("\n") == 1
+    assert SoftIndex.open(folder).snapshot.generation == 1
+    with SoftIndex.open(folder).writer():
+        run("similarity", "build", "english", "--vocabulary", folder, "-o", "s.matrix")
+        assert "--wait SECONDS" in run("similarity", "set", folder, "s.matrix", code=1)

@@ -49,7 +49,7 @@ def built(run, *arguments, output="s.matrix"):
     return TermSimilarityMatrix.load(output, verify=True)
 
 
-@pytest.mark.parametrize("command", ["build", "show", "neighbors", "check", "diff"])
+@pytest.mark.parametrize("command", ["build", "show", "neighbors", "check", "set", "diff"])
 def test_every_command_has_help_with_an_example(run, command):
     shown = run("similarity", command, "--help")
     assert f"    softcosine similarity {command}" in shown

@@ -90,8 +90,8 @@ def _similarity() -> None:
       softcosine similarity build english synonyms.txt --vocabulary faq.jsonl -o faq.matrix
       softcosine similarity neighbors faq.matrix tyre
 
-    A matrix is a folder that 'build' writes and 'index --similarity' uses; the others take an index
-    in its place as well.
+    A matrix is a folder that 'build' writes, and that 'index --similarity' and 'set' use; the
+    others take an index in its place as well.
     """
 
 
@@ -120,6 +120,7 @@ _OF_MATRICES: _Table = (
     ("show", similarity.show, "Tell what a matrix holds, with histograms."),
     ("neighbors", similarity.neighbors, "Show which words are similar to a word."),
     ("check", similarity.check, "Check that a matrix is whole, and definite."),
+    ("set", similarity.exchange, "Give an index another matrix."),
     ("diff", similarity.diff, "Show what changed from one matrix to another."),
 )
 for _group, _commands in ((app, _COMMANDS), (_matrices, _OF_MATRICES)):

@@ -64,6 +64,15 @@ class SavedMatrix:
             )
         return cls(path, S, source, rules)
 
+    def check_stems(self, index: Path, rules: Analyzer) -> None:
+        """Raise InvalidInputError if the words of an index are stemmed otherwise."""
+        if self.analyzer is not None and self.analyzer.stemmer != rules.stemmer:
+            raise InvalidInputError(
+                f"the words of {index} are {_stemmed(rules)}, those of {self.path} "
+                f"{_stemmed(self.analyzer)}; build a matrix for them: similarity build "
+                f"--vocabulary {index}."
+            )
+
     def over(self, vocabulary: Vocabulary, report: Progress) -> tuple[TermSimilarityMatrix, str]:
         """Return S over a vocabulary, and where its similarities come from in a sentence.
 

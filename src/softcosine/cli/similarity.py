@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from softcosine.cli.asking import Json, Limit
+from softcosine.cli.asking import Index, Json, Limit
 from softcosine.cli.options import (
     DecisionsFile,
     Encoding,
@@ -19,11 +19,12 @@ from softcosine.cli.options import (
     Stemmer,
     Summary,
     TextFields,
+    Wait,
 )
 from softcosine.cli.sources import SOURCES_HELP
 from softcosine.errors import InvalidInputError
 
-__all__ = ["build", "check", "diff", "neighbors", "show"]
+__all__ = ["build", "check", "diff", "exchange", "neighbors", "show"]
 
 Matrix = Annotated[
     Path,
@@ -330,3 +331,48 @@ def diff(
         print_json(difference_record(found, before, after, k))
     else:
         show_difference(found, k)
+
+
+def exchange(
+    index: Index,
+    matrix: Annotated[Path, typer.Argument(metavar="MATRIX", help="A matrix, or an index.")],
+    wait: Wait = 0.0,
+    as_json: Summary = False,
+) -> None:
+    """Give an index another matrix: its documents are not read again.
+
+      softcosine similarity build english pins.txt --vocabulary faq.index -o new.matrix
+      softcosine similarity set faq.index new.matrix
+
+    Words of the index that the matrix does not have are asked of the sources that are kept with
+    it; without these they are similar to themselves only. Searches see the change at once and
+    whole; only the lengths of the documents are computed anew.
+
+    JSON: index, matrix, documents, terms, generation, seconds, note.
+    """
+    from softcosine.cli.changing import writing
+    from softcosine.cli.matrix_index import SavedMatrix
+    from softcosine.cli.progress import Reporter
+    from softcosine.cli.showing import console, duration, print_json
+
+    started, saved = time.perf_counter(), SavedMatrix.open(matrix)
+    with Reporter() as report, writing(index, wait=wait) as (opened, writer):
+        saved.check_stems(index, opened.analyzer)
+        S, note = saved.over(opened.vocabulary, report)
+        writer.set_similarity(S, source=saved.source)
+        report("computing lengths", 0, None)
+        writer.commit()
+    seconds = time.perf_counter() - started
+    facts = {
+        "index": str(index),
+        "matrix": str(matrix),
+        "documents": len(opened),
+        "terms": len(opened.vocabulary),
+        "generation": opened.snapshot.generation,
+        "seconds": seconds,
+        "note": note,
+    }
+    if as_json:
+        print_json(facts)
+    else:
+        console().print(f"{note} Set in {duration(seconds)}: {index}.")
