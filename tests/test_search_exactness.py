@@ -43,7 +43,7 @@ def both(searcher, query, **settings):
     chosen, find = [], Searcher._find
 
     def watched(self, space, expanded, wanted, asked):
-        chosen.append(wanted.all())
+        chosen.append(all(wanted))
         return find(self, space, expanded, wanted, asked)
 
     with patch.object(Searcher, "_find", watched):

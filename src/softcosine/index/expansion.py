@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from softcosine.index.values import QueryVector
 from softcosine.index.workspace import Workspace
 from softcosine.kernels.search import expand_queries
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.space.norms import reciprocal, roots
+from softcosine.space.norms import root
 
 __all__ = ["Expander", "Expansions"]
 
@@ -24,6 +25,9 @@ __all__ = ["Expander", "Expansions"]
 class Expansions:
     """Expanded queries W Sᵀ W x, one after the other.
 
+    What there is one of a query are lists, since arrays of one number cost a single search more
+    than the numbers do.
+
     Attributes
     ----------
     pointers : ndarray of shape (n_queries + 1,), int64
@@ -31,33 +35,33 @@ class Expansions:
     terms : ndarray of shape (n_reached,), int32
         In the order in which they are met.
     weights : ndarray of shape (n_reached,), float64
-    facts : ndarray of shape (n_queries, 6), float64
-        See `softcosine.kernels.search.expand_queries`.
-    factors : ndarray of shape (n_queries,), float64
+    facts : list of lists
+        Six numbers a query, see `softcosine.kernels.search.expand_queries`.
+    factors : list of float
         What scores are multiplied by.
     """
 
     pointers: NDArray[np.int64]
     terms: NDArray[np.int32]
     weights: NDArray[np.float64]
-    facts: NDArray[np.float64]
-    factors: NDArray[np.float64]
+    facts: list[list[float]]
+    factors: list[float]
 
     def __len__(self) -> int:
-        return int(self.factors.shape[0])
+        return len(self.factors)
 
     @property
-    def scales(self) -> NDArray[np.float64]:
+    def scales(self) -> list[float]:
         """Largest weight of each query, which is 1 in float32."""
-        return self.facts[:, 0].copy()
+        return [facts[0] for facts in self.facts]
 
     @property
-    def reaching(self) -> NDArray[np.bool_]:
+    def reaching(self) -> list[bool]:
         """Whether any document can have a score other than 0, for each query."""
-        reached: NDArray[np.bool_] = (self.factors != 0.0) & (self.facts[:, 0] != 0.0)
-        return reached
+        pairs = zip(self.factors, self.facts, strict=True)
+        return [factor != 0.0 and facts[0] != 0.0 for factor, facts in pairs]
 
-    def holding(self, least: float, most: float) -> NDArray[np.bool_]:
+    def holding(self, least: float, most: float) -> list[bool]:
         """Whether the approximate scores of each query obey their error bound.
 
         Parameters
@@ -65,12 +69,14 @@ class Expansions:
         least, most : float
             Of the documents' values and factors, see `PreparedRanking`.
         """
-        ranges = [
-            float32_holds(smallest, largest, least=least, most=most)
-            for largest, smallest in self.facts[:, :2].tolist()
+        return [
+            n_negative == 0.0
+            and factor > 0.0
+            and float32_holds(smallest, largest, least=least, most=most)
+            for factor, (largest, smallest, n_negative, *_) in zip(
+                self.factors, self.facts, strict=True
+            )
         ]
-        holding: NDArray[np.bool_] = np.array(ranges, bool) & (self.facts[:, 2] == 0.0)
-        return holding & (self.factors > 0.0)
 
     def own(self, query: int) -> slice:
         """Return where the terms of a query stand."""
@@ -93,47 +99,45 @@ class Expander:
         self._S = S
         self._ranking = ranking
         self._reach = reach
+        self._longest_row = int(np.diff(S.arrays[0]).max(initial=0))
 
     def expand(self, space: Workspace, queries: Sequence[QueryVector]) -> Expansions:
         """Expand queries, and find what their scores are multiplied by."""
         ranking, matrix = self._ranking, self._S.arrays
         terms, pointers = _joined([query.terms for query in queries])
         extra_terms, extra_pointers = _joined([query.extra_terms for query in queries])
-        room = int((matrix[0][terms + 1] - matrix[0][terms]).sum()) + extra_terms.shape[0]
+        room = terms.shape[0] * self._longest_row + extra_terms.shape[0]
         reached, weights = np.empty(room, np.int32), np.empty(room)
         ends, facts = np.empty(len(queries) + 1, np.int64), np.empty((len(queries), 6))
         expand_queries(
-            pointers, terms, np.concatenate([q.weights for q in queries]), *matrix,
-            extra_pointers, extra_terms, np.concatenate([q.extra_values for q in queries]),
+            pointers, terms, _all([query.weights for query in queries]), *matrix,
+            extra_pointers, extra_terms, _all([query.extra_values for query in queries]),
             ranking.term_weights, space.expansion, space.seen, space.touched,
             facts, ends, reached, weights,
         )  # fmt: skip
-        factors = self._factors(queries, facts)
-        with np.errstate(over="ignore", invalid="ignore"):
-            reach = facts[:, 0] * self._reach * np.maximum(factors, 1.0)
-        if np.any(facts[:, 5] > 0) or np.any(reach == np.inf):
-            raise InvalidInputError(
-                "the scores of this query may leave the range of float64; scale the query, the "
-                "documents or the entries of S down."
-            )
+        rows = facts.tolist()
+        factors = [self._factor(query, row) for query, row in zip(queries, rows, strict=True)]
+        for row, factor in zip(rows, factors, strict=True):
+            if row[5] > 0 or row[0] * self._reach * max(factor, 1.0) == np.inf:
+                raise InvalidInputError(
+                    "the scores of this query may leave the range of float64; scale the query, "
+                    "the documents or the entries of S down."
+                )
         n = int(ends[-1])
-        return Expansions(ends, reached[:n], weights[:n], facts, factors)
+        return Expansions(ends, reached[:n], weights[:n], rows, factors)
 
-    def _factors(
-        self, queries: Sequence[QueryVector], facts: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """1 / the norm of each query, or 1 where the ranking divides by none."""
+    def _factor(self, query: QueryVector, facts: list[float]) -> float:
+        """1 / the norm of a query, or 1 where the ranking divides by none."""
         normalization = self._ranking.normalization
         if normalization == "none":
-            return np.ones(len(queries))
+            return 1.0
         if normalization == "ordinary":
-            squares = sizes = facts[:, 4]
+            square = size = facts[4]
         else:
-            squares = facts[:, 3] + [query.extra_norm for query in queries]
-            sizes = np.abs(squares)
-            if not self._S.non_negative:
-                sizes = np.array([self._size(query) for query in queries])
-        return reciprocal(roots(squares, sizes))
+            square = facts[3] + query.extra_norm
+            size = abs(square) if self._S.non_negative else self._size(query)
+        norm = root(square, size)
+        return 1.0 / norm if norm > 0.0 else 0.0
 
     def _size(self, query: QueryVector) -> float:
         """x'W|S|Wx of a query: what rounding may have cost is relative to it."""
@@ -150,5 +154,12 @@ class Expander:
 def _joined(parts: Sequence[NDArray[np.int32]]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Join arrays; where each begins is returned too."""
     pointers = np.zeros(len(parts) + 1, np.int64)
-    np.cumsum([part.shape[0] for part in parts], out=pointers[1:])
-    return np.concatenate(parts), pointers
+    if len(parts) == 1:
+        pointers[1] = parts[0].shape[0]
+    else:
+        np.cumsum([part.shape[0] for part in parts], out=pointers[1:])
+    return _all(parts), pointers
+
+
+def _all(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

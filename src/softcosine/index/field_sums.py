@@ -80,5 +80,5 @@ def summed_candidates(
 
 def _least(stage: FirstStage) -> float:
     """Return a lower bound of all scores of a field but zeros, on the approximate scale."""
-    largest, smallest = stage.expanded.facts[0, :2].tolist()
+    largest, smallest = stage.expanded.facts[0][:2]
     return float(smallest / largest * min(own.part.ranking.least for own in stage.prepared))

@@ -82,7 +82,7 @@ class FirstStage:
     @property
     def unit(self) -> float:
         """The score that is 1 on the approximate scale."""
-        return float(self.expanded.facts[0, 0] * self.expanded.factors[0])
+        return self.expanded.scales[0] * self.expanded.factors[0]
 
     @property
     def n_summands(self) -> int:
@@ -99,6 +99,6 @@ class FirstStage:
         prepared, expanded = self.prepared[number], self.expanded
         add_scores(
             prepared.part.ranking.kind, expanded.terms, expanded.weights,
-            float(expanded.facts[0, 0]), *prepared.postings, prepared.factors(None), weight,
+            expanded.scales[0], *prepared.postings, prepared.factors(None), weight,
             self.scores[: total.shape[0]], total,
         )  # fmt: skip

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -93,6 +93,7 @@ class Searcher:
         self._frequencies = FieldStatistics.of(
             [part.segment for part in self.parts], len(S)
         ).document_frequencies
+        self._half = any(prepared.half for prepared in self._segments)
         self._idle: list[Workspace] = []
         self._idle_panels: list[Panel] = []
 
@@ -192,7 +193,7 @@ class Searcher:
             for number in np.unique(owners).tolist():
                 part, own = self.parts[number], owners == number
                 local = (documents[own] - part.first).astype(np.uint32)
-                found[own] = _scores(part, space, local, float(expanded.factors[0]))
+                found[own] = _scores(part, space, local, expanded.factors[0])
             space.expansion[expanded.terms] = 0.0
             return found
 
@@ -203,7 +204,7 @@ class Searcher:
         """Give the first stage of a search, whose scores others may be added to."""
         space = self._taken()
         expanded = self._expander.expand(space, [query])
-        holds = bool(expanded.holding(self._least, self._most)[0])
+        (holds,) = expanded.holding(self._least, self._most)
         yield FirstStage(self._segments, space.scores, expanded, holds, self._longest)
         self._idle.append(space)
 
@@ -245,25 +246,30 @@ class Searcher:
         """Search up to PANEL queries: find their candidates part by part, and rank these."""
         expanded = self._expander.expand(space, queries)
         reaching = expanded.reaching
-        chosen = expanded.holding(self._least, self._most) & reaching & asked.expand_postings
+        chosen = [False] * len(queries)
+        if asked.expand_postings:
+            holding = expanded.holding(self._least, self._most)
+            chosen = [own and reached for own, reached in zip(holding, reaching, strict=True)]
         plan = ALONE
         if len(queries) > 1:
             reached = expanded.terms
-            if not chosen.all():
+            if not all(chosen):
                 reached = reached[np.repeat(chosen, np.diff(expanded.pointers))]
             n_touched = int(self._frequencies[reached].sum())
-            plan = panel_plan(int(chosen.sum()), n_touched, self._n_postings)
+            plan = panel_plan(sum(chosen), n_touched, self._n_postings)
         find = self._find_together if plan.together else self._find
         found = find(space, expanded, chosen, asked)
         plans = [plan] * len(queries)
-        # With fewer than k positive scores, zeros may have to follow them.
-        n_found = sum(np.diff(of_part.starts) for of_part in found)
-        settled = chosen if asked.positive else chosen & (n_found >= asked.k)
-        if not settled.all():
+        settled = chosen
+        if not asked.positive:
+            # With fewer than k positive scores, zeros may have to follow them.
+            n_found = np.sum([np.diff(of_part.starts) for of_part in found], axis=0).tolist()
+            settled = [own and n >= asked.k for own, n in zip(chosen, n_found, strict=True)]
+        if not all(settled):
             others = {}
-            for number in np.flatnonzero(~settled).tolist():
+            for number in (number for number, own in enumerate(settled) if not own):
                 others[number], plans[number] = self._otherwise(
-                    queries[number], bool(reaching[number]), asked
+                    queries[number], reaching[number], asked
                 )
             found = [
                 of_part.replaced({number: own[place] for number, own in others.items()})
@@ -295,21 +301,24 @@ class Searcher:
     ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
         """Least score that counts, and slack, of each query on the approximate scale."""
         minimum = max(asked.minimum, 0.0)
-        units = (expanded.facts[:, 0] * expanded.factors).tolist()
-        floors = [approximate_floor(minimum, unit) if unit > 0 else 0.0 for unit in units]
-        lengths = np.minimum(np.diff(expanded.pointers), self._longest).tolist()
-        slacks = [slack(length, half=half) for length in lengths]
+        floors, slacks = [], []
+        lengths = pairwise(expanded.pointers.tolist())
+        for scale, factor, (begin, end) in zip(
+            expanded.scales, expanded.factors, lengths, strict=True
+        ):
+            unit = scale * factor
+            floors.append(approximate_floor(minimum, unit) if unit > 0 else 0.0)
+            slacks.append(slack(min(end - begin, self._longest), half=half))
         return np.array(floors, np.float32), np.array(slacks)
 
     def _find(
-        self, space: Workspace, expanded: Expansions, chosen: NDArray[np.bool_], asked: _Asked
+        self, space: Workspace, expanded: Expansions, chosen: list[bool], asked: _Asked
     ) -> list[Candidates]:
         """Find candidates in the postings, with thresholds that rise from part to part."""
         n_queries = len(expanded)
         heaps = np.zeros((n_queries, asked.k), np.float32)
-        half = any(prepared.half for prepared in self._segments)
-        floors, slacks = self._bounds(expanded, asked, half=half)
-        scales, wanted = expanded.scales, chosen.astype(np.uint8)
+        floors, slacks = self._bounds(expanded, asked, half=self._half)
+        scales, wanted = np.array(expanded.scales), np.array(chosen, np.uint8)
         found = []
         for prepared, mask in zip(self._segments, asked.allowed, strict=True):
             factors, pieces, begin = prepared.factors(mask), [], 0
@@ -326,7 +335,7 @@ class Searcher:
         return found
 
     def _find_together(
-        self, space: Workspace, expanded: Expansions, chosen: NDArray[np.bool_], asked: _Asked
+        self, space: Workspace, expanded: Expansions, chosen: list[bool], asked: _Asked
     ) -> list[Candidates]:
         """Find candidates in one pass over the documents for all queries."""
         try:
@@ -336,7 +345,7 @@ class Searcher:
         numbers = np.flatnonzero(chosen)
         for column, number in enumerate(numbers.tolist()):
             own = expanded.own(number)
-            scale = float(expanded.facts[number, 0])
+            scale = expanded.facts[number][0]
             panel.put(column, expanded.terms[own], expanded.weights[own], scale)
         floors, slacks = self._bounds(expanded, asked, half=True)
         heaps = np.zeros((numbers.shape[0], asked.k), np.float32)
@@ -362,26 +371,29 @@ class Searcher:
         plans: Sequence[Plan],
     ) -> list[Top]:
         """Score the candidates of every part exactly, and merge the best of all parts."""
-        n_queries = len(expanded)
+        n_queries, factors = len(expanded), np.array(expanded.factors)
         tops: list[list[Top]] = [[] for _ in plans]
         for part, candidates in zip(self.parts, found, strict=True):
             ranking, segment = part.ranking, part.segment
-            sizes = np.minimum(np.diff(candidates.starts), asked.k)
-            places = np.concatenate([[0], np.cumsum(sizes)])
+            places = [0]
+            for begin, end in pairwise(candidates.starts.tolist()):
+                places.append(places[-1] + min(end - begin, asked.k))
+            if places[-1] == 0:
+                continue
             n_ranked = np.empty(n_queries, np.int64)
             documents, scores = np.empty(places[-1], np.uint32), np.empty(places[-1])
             rank_candidates(
                 ranking.kind, segment.pointers, segment.terms, segment.levels, ranking.table,
                 ranking.saturation, ranking.k1, segment.reals, ranking.factors,
-                expanded.pointers, expanded.terms, expanded.weights, expanded.factors,
+                expanded.pointers, expanded.terms, expanded.weights, factors,
                 candidates.starts, candidates.documents, asked.minimum, asked.exclusive,
-                space.expansion, 0, n_queries, places, n_ranked, documents, scores,
+                space.expansion, 0, n_queries, np.array(places), n_ranked, documents, scores,
             )  # fmt: skip
-            numbers = documents.astype(np.int64) + part.first
-            ends = (places[:-1] + n_ranked).tolist()
-            for own, plan, begin, end in zip(tops, plans, places.tolist(), ends, strict=False):
-                if begin < end:
-                    own.append(Top(numbers[begin:end], scores[begin:end], plan))
+            numbers = documents + np.int64(part.first)
+            for own, plan, begin, n in zip(tops, plans, places, n_ranked.tolist(), strict=False):
+                if n:
+                    ranked = slice(begin, begin + n)
+                    own.append(Top(numbers[ranked], scores[ranked], plan))
         return [merged(own, asked.k, plan) for own, plan in zip(tops, plans, strict=True)]
 
 

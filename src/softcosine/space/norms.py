@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
@@ -13,6 +15,7 @@ __all__ = [
     "balanced",
     "checked_matrix",
     "reciprocal",
+    "root",
     "roots",
     "row_sums",
     "scaled_rows",
@@ -113,6 +116,13 @@ def roots(
             "semidefinite. Use S.shrunk(), or build S with balanced=True or strategy='dominant'."
         )
     return np.sqrt(np.where(squares <= _ROUNDING * sizes, 0.0, squares))
+
+
+def root(square: float, size: float) -> float:
+    """Return what `roots` gives for a single number; errors likewise."""
+    if math.isfinite(size) and square >= -_ROUNDING * size:
+        return 0.0 if square <= _ROUNDING * size else math.sqrt(square)
+    return float(roots(np.array([square]), np.array([size]))[0])
 
 
 def reciprocal(norms: NDArray[np.float64]) -> NDArray[np.float64]:
