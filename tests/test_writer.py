@@ -24,13 +24,16 @@ from softcosine.index import writer as writers
 from softcosine.index.merging import MergePolicy
 from softcosine.index.phrases import LEFT_OUT, running_words
 from softcosine.index.soft_index import SoftIndex
+from softcosine.index.store import Store
 from softcosine.index.verification import verify_index
 from softcosine.index.writer import IndexWriter
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.constraints.decisions import Decisions, decided
 from softcosine.sources.pairs import PairSimilarity
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
+from test_store import Steps
 from toys import similarity_matrix
 from written import created, opened, written
 
@@ -385,6 +388,60 @@ def test_texts_are_kept_only_if_asked_for(tmp_path):
     assert index.refresh()
     assert [hit.text for hit in index.search("tea")] == ["", "", ""]
     verify_index(store)
+
+
+def test_an_empty_commit_merges_nothing(store):
+    written(store, {"a": "tea"}, merge=None)
+    written(store, {"b": "milk"}, merge=None)
+    with IndexWriter(store, merge=MergePolicy(2)) as writer:
+        assert writer.commit() == 3
+        assert len(list((store.path / "parts").iterdir())) == len(store.read().parts)
+    assert len(opened(store).snapshot.segments) == 2
+
+
+def test_a_buffer_that_could_not_be_written_stays_and_takes_no_more(store, monkeypatch):
+    monkeypatch.setattr(writers, "MAX_DOCS", 2)
+    with IndexWriter(store) as writer:
+        writer.add_many(["a", "b"], ["tea", "milk"])
+        with monkeypatch.context() as patch:
+            Steps(patch, 3)
+            for _ in range(2):
+                with pytest.raises(OSError, match="free space"):
+                    writer.add("c", "wine")
+                Steps(patch, 3)
+        writer.add("c", "wine")
+    assert ids_of(opened(store)) == ["a", "b", "c"]
+    verify_index(store)
+
+
+@pytest.mark.parametrize("decide", [False, True])
+def test_a_source_that_was_given_makes_the_s_that_from_texts_makes(tmp_path, decide):
+    source = SOURCE
+    if decide:
+        source = decided(source, Decisions.of(pinned={("tires", "milk"): 0.5}))
+    texts = {"a": "tires and wheels", "b": "tea, coffee, milk", "c": "tyres"}
+    analyzer = Analyzer("english")
+    memory = SoftIndex.from_texts(list(texts.values()), source=source, analyzer=analyzer)
+    index = SoftIndex.create(tmp_path / "x", source=source, analyzer=analyzer)
+    with index.writer() as writer:
+        writer.add_many(list(texts), texts.values())
+    assert index.vocabulary == memory.vocabulary
+    np.testing.assert_array_equal(index.S.to_scipy().toarray(), memory.S.to_scipy().toarray())
+    with index.writer() as writer:
+        writer.add("d", "a tire of milk wheels")
+    assert index.S.similarity("tire", "milk") == (0.5 if decide else 0.0)
+    verify_index(Store.open(tmp_path / "x"))
+
+
+def test_an_index_that_was_saved_is_written_on(tmp_path):
+    SoftIndex.from_texts(CORPUS[:5]).save(tmp_path / "x")
+    index = SoftIndex.open(tmp_path / "x")
+    with index.writer() as writer:
+        writer.add("new", "a puppy chases the kittens")
+        writer.delete("0")
+    assert index.search("kitten").ids[0] == "new"
+    assert len(index) == 5
+    verify_index(Store.open(tmp_path / "x"))
 
 
 CORPUS = [

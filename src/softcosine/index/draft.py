@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softcosine.errors import IndefiniteMatrixError
 from softcosine.index.documents import MemoryDocuments
@@ -23,7 +22,7 @@ from softcosine.index.merging import (
     merge_fields,
     merge_positions,
 )
-from softcosine.index.pieces import Piece, hashes_of
+from softcosine.index.pieces import Piece, hashes_of, joined_norms
 from softcosine.index.rankings import soft_norms
 from softcosine.index.segment import MAX_DOCS
 from softcosine.index.statistics import FieldStatistics
@@ -65,7 +64,16 @@ class Draft:
     source : TermSimilaritySource or None
         In place of the one that was kept.
     memory : int
-        Bytes that learning from the texts may take, about.
+        Bytes that learning and merging may take, about.
+
+    Attributes
+    ----------
+    settings : IndexSettings
+        Its segments and parts are those of the last commit.
+    vocabulary : Vocabulary
+        Of all documents that were written.
+    changed : bool
+        Whether a commit would change anything.
     """
 
     def __init__(
@@ -87,7 +95,7 @@ class Draft:
         self._statistics_part = self.settings.statistics
         self.vocabulary = snapshot.S.vocabulary
         self._lesson = Lesson(base.path)
-        self._changed = False
+        self.changed = False
         self._stale = False  # whether every norm has to be computed anew
 
     @property
@@ -141,7 +149,7 @@ class Draft:
         self.vocabulary = inverted.vocabulary
         if len(analyzed.vocabulary):  # texts without words tell no language
             self.settings = replace(self.settings, analyzer=analyzer)
-        self._changed = True
+        self.changed = True
 
     def delete(self, id: str) -> bool:
         """Delete a document that was written; whether there was one."""
@@ -150,7 +158,7 @@ class Draft:
             found = piece.without(piece.ids.find([id], hashes).values())
             if found is not piece:
                 self._pieces[number] = found
-                self._changed = True
+                self.changed = True
                 return True
         return False
 
@@ -158,13 +166,13 @@ class Draft:
         """Take another S, over the first terms of the vocabulary."""
         self._space = Space(S, source, None)
         self.settings = replace(self.settings, note="", plain=False)
-        self._changed = self._stale = True
+        self.changed = self._stale = True
 
     def set_weighting(self, weighting: Weighting, ranking: str) -> None:
         """Take other term weights, and another ranking."""
         self._stale = self._stale or weighting != self.settings.weighting
         self.settings = replace(self.settings, weighting=weighting, ranking=ranking)
-        self._changed = True
+        self.changed = True
 
     def merge_all(self) -> None:
         """Join all segments into full ones without deleted documents."""
@@ -179,7 +187,7 @@ class Draft:
             else self._pieces[group[0].number]
             for group in groups
         ]
-        self._changed = True
+        self.changed = True
 
     def merge_by(self, policy: MergePolicy) -> None:
         """Join the segments that a policy says."""
@@ -216,7 +224,7 @@ class Draft:
         refresh : bool or None
             Whether to count the statistics anew; None if many documents have come or gone.
         """
-        if not self._changed and not refresh:
+        if not self.changed and not refresh:
             return self._writer.base.number
         pieces = [piece for piece in self._pieces if piece.n_live]
         refreshing = self._refreshing(refresh)
@@ -224,7 +232,7 @@ class Draft:
         space = self._grown(fresh, definite=refreshing)
         statistics = fresh if refreshing else self._padded(len(self.vocabulary))
         same = _are_equal(statistics, self._padded(len(self.vocabulary)))
-        if not self._changed and same:
+        if not self.changed and same:
             return self._writer.base.number
         stale = self._stale or not same or space.rescaled
         pieces = self._with_norms(pieces, space.S, statistics, stale=stale)
@@ -247,7 +255,7 @@ class Draft:
         self._statistics, self._statistics_part = statistics, counted
         self._space = replace(space, part=part, note="", rescaled=False)
         self.vocabulary = space.S.vocabulary
-        self._changed = self._stale = False
+        self.changed = self._stale = False
         if part is not None:
             self._lesson.close()
         return generation.number
@@ -365,25 +373,12 @@ class Draft:
             positions,
         )
         merged = Piece.of(read_segment(self._writer.part(part), part=part))
-        return replace(merged, norms=_joined_norms(pieces, chosen, n_fields))
+        return replace(merged, norms=joined_norms(pieces, chosen))
 
     @staticmethod
     def _names(pieces: Iterable[Piece]) -> list[str]:
         names = [(piece.part, piece.deleted, piece.normed) for piece in pieces]
         return [name for three in names for name in three if name is not None]
-
-
-def _joined_norms(
-    pieces: Sequence[Piece], chosen: Sequence[NDArray[np.int64]], n_fields: int
-) -> tuple[NDArray[np.float64], ...] | None:
-    """Return the norms of the documents that a merge took; None if some are not known."""
-    known = [piece.norms for piece in pieces if piece.norms is not None]
-    if len(known) < len(pieces):
-        return None
-    return tuple(
-        np.concatenate([norms[number][own] for norms, own in zip(known, chosen, strict=True)])
-        for number in range(n_fields)
-    )
 
 
 def _are_equal(left: Sequence[FieldStatistics], right: Sequence[FieldStatistics]) -> bool:

@@ -15,7 +15,7 @@ from softcosine.index.segment import Segment
 from softcosine.index.snapshot import IndexedSegment
 from softcosine.index.stored import SegmentSettings
 
-__all__ = ["IdTable", "Piece", "hashes_of"]
+__all__ = ["IdTable", "Piece", "hashes_of", "joined_norms"]
 
 # A table of all ids pays where more than one document in so many is asked for.
 _TABLE_SHARE = 64
@@ -149,3 +149,23 @@ class Piece:
     def settings(self) -> SegmentSettings:
         """Return what the manifest says of it."""
         return SegmentSettings(self.part, self.n_docs, self.deleted, self.normed)
+
+
+def joined_norms(
+    pieces: Sequence[Piece], chosen: Sequence[NDArray[np.int64]]
+) -> tuple[NDArray[np.float64], ...] | None:
+    """Return the norms of the documents that a merge took; None if some are not known.
+
+    Parameters
+    ----------
+    pieces : sequence of Piece
+    chosen : sequence of ndarray of int64
+        Which documents of each, ascending.
+    """
+    known = [piece.norms for piece in pieces if piece.norms is not None]
+    if len(known) < len(pieces):
+        return None
+    return tuple(
+        np.concatenate([own[numbers] for own, numbers in zip(of_field, chosen, strict=True)])
+        for of_field in zip(*known, strict=True)
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice, repeat, zip_longest
+from itertools import repeat, zip_longest
 from types import TracebackType
 from typing import Any, Self
 
@@ -154,13 +154,11 @@ class IndexWriter:
         self._check_open()
         names = [field.name for field in self._draft.settings.fields]
         document = new_document(id, text, metadata, fields=names)
-        if any(own.tokenized != document.tokenized for own in islice(self._buffer.values(), 1)):
-            self._flush()  # texts and token lists are not analysed together
+        if self._is_full_for(document):
+            self._flush()
         self._forget(id)
         self._buffer[id] = document
         self._size += document.size
-        if len(self._buffer) == MAX_DOCS or self._size >= self._memory // _SHARE:
-            self._flush()
 
     def add_many(
         self,
@@ -319,7 +317,7 @@ class IndexWriter:
             raise InvalidInputError(f"refresh is {refresh!r}; pass True, False or None.")
         self._flush(last=True)
         before = self.generation
-        if self._policy is not None:
+        if self._policy is not None and self._draft.changed:
             self._draft.merge_by(self._policy)
         number = self._draft.commit(refresh)
         if number != before and self._on_commit is not None:
@@ -344,6 +342,17 @@ class IndexWriter:
 
     def _new_draft(self) -> Draft:
         return Draft(self._writer, source=self._given_source, memory=self._memory)
+
+    def _is_full_for(self, document: NewDocument) -> bool:
+        """Whether the buffer has to be written before it takes another document."""
+        if not self._buffer:
+            return False
+        return (
+            len(self._buffer) >= MAX_DOCS
+            or self._size + document.size > self._memory // _SHARE
+            # Texts and token lists are not analysed together.
+            or next(iter(self._buffer.values())).tokenized != document.tokenized
+        )
 
     def _flush(self, *, last: bool = False) -> None:
         """Write what is buffered."""
