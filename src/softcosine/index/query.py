@@ -101,18 +101,15 @@ def parse_weighted(
         if analyzer.stemmer is not None:
             for stem, word in zip(stems, words, strict=True):
                 forms.setdefault(stem, str(word))
-    order = sorted(counts)
-    indices = S.vocabulary.indices(order)
-    known = indices >= 0
-    terms = indices[known]
-    ascending = np.argsort(terms)
-    inside = [term for term, there in zip(order, known, strict=True) if there]
-    absent = [term for term, there in zip(order, known, strict=True) if not there]
+    # Lists, since queries are short: arrays would take longer to make than to fill.
+    numbered = sorted(zip(S.vocabulary.indices(list(counts)).tolist(), counts, strict=True))
+    inside = [(number, term) for number, term in numbered if number >= 0]
+    absent = [term for number, term in numbered if number < 0]
     outside, unknown = _ask(absent, counts, forms, S, source)
     return ParsedQuery(
-        terms=np.ascontiguousarray(terms[ascending], np.int32),
-        frequencies=np.array([counts[inside[i]] for i in ascending], np.float64),
-        words=tuple(forms.get(inside[i], inside[i]) for i in ascending),
+        terms=np.array([number for number, _ in inside], np.int32),
+        frequencies=np.array([counts[term] for _, term in inside], np.float64),
+        words=tuple([forms.get(term, term) for _, term in inside]),
         outside=outside,
         unknown=unknown,
     )
