@@ -23,6 +23,7 @@ from softcosine.index.searcher import Searcher
 from softcosine.index.segment import Segment
 from softcosine.index.statistics import FieldStatistics
 from softcosine.index.values import QueryVector
+from softcosine.kernels.pair_scores import push_pairs
 
 WEIGHTINGS = [None, Weighting(), Weighting(tf="bm25", idf="bm25"), Weighting(tf="raw", idf="none")]
 
@@ -156,6 +157,34 @@ def test_negative_similarities_of_terms_change_nothing_but_the_time(data):
     S = matrix(data.draw(strategies.definite_matrices(n_terms)))
     parts = parts_of(data.draw(strategies.counts(n, n_terms)), S)
     check(parts, S, k=data.draw(strategies.result_limits(n)), minimum=0.3)
+
+
+def test_a_term_whose_weight_comes_back_to_zero_on_the_way_counts_once():
+    S = np.eye(4)
+    S[3, :3] = S[:3, 3] = 0.5, -0.5, 0.5  # the first three reach the fourth one after the other
+    parts = parts_of([[1, 1, 1, 0], [0, 0, 0, 1], [1, 1, 1, 1]], matrix(S))
+    check(parts, matrix(S), k=2, minimum=0.2)
+
+
+@given(st.data())
+def test_heaps_keep_the_best_in_whatever_order_pairs_come(data):
+    n, k = data.draw(st.integers(2, 9)), data.draw(st.integers(1, 4))
+    pairs = data.draw(st.permutations([(i, j) for i in range(n) for j in range(i + 1, n)]))
+    values = st.sampled_from((-0.5, 0.0, 0.25, 0.5, 0.5, 1.0))
+    similarities = {pair: data.draw(values) for pair in pairs}
+    best, others = np.zeros((n, k)), np.zeros((n, k), np.uint32)
+    held, bars = np.zeros(n, np.int64), np.zeros(n, np.float32)
+    for (i, j), s in similarities.items():
+        starts = np.array([0, 1])
+        push_pairs(
+            i, starts, np.array([j], np.uint32), np.array([s]), 0.25,
+            best, others, held, bars, 0.5,
+        )  # fmt: skip
+    wanted = best_of(similarities, k, 0.25)
+    for d in range(n):
+        own = list(zip(others[d, : held[d]].tolist(), best[d, : held[d]].tolist(), strict=True))
+        assert sorted(own, key=lambda e: (-e[1], e[0])) == wanted.get(d, [])
+        assert bars[d] == (0.5 * min(s for _, s in own) if len(own) == k else 0.0)
 
 
 @given(strategies.collections(matrices=strategies.symmetric_matrices), st.integers(0, 3))
