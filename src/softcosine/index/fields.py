@@ -117,13 +117,20 @@ class FieldsSearcher:
         threads: int | None = None,
     ) -> list[Top]:
         """Search many queries, each a vector for every field; see `Searcher.search_batch`."""
-        check_k(k)
-        check_min_score(min_score)
-        if len(self.searchers) == 1 and self.weights == (1.0,):
-            return self.searchers[0].search_batch(
+        if self.weights == (1.0,):
+            (searcher,) = self.searchers
+            if len(queries) == 1 and threads == 1:  # the same, with less ado
+                top = searcher.search(
+                    queries[0][0], k=k, min_score=min_score, expand_postings=expand_postings,
+                    allowed=allowed,
+                )  # fmt: skip
+                return [top]
+            return searcher.search_batch(
                 [vectors[0] for vectors in queries], k=k, min_score=min_score,
                 expand_postings=expand_postings, allowed=allowed, threads=threads,
             )  # fmt: skip
+        check_k(k)
+        check_min_score(min_score)
 
         def one(vectors: Sequence[QueryVector]) -> Top:
             return self._search(vectors, k, float(min_score), expand_postings, allowed)
@@ -138,7 +145,7 @@ class FieldsSearcher:
         self, vectors: Sequence[QueryVector], documents: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         """Scores of some documents, the same bits as in a search, in the order given."""
-        if len(self.searchers) == 1 and self.weights == (1.0,):
+        if self.weights == (1.0,):
             return self.searchers[0].scores(vectors[0], documents)
         total = np.zeros(len(documents))
         for searcher, weight, vector in zip(self.searchers, self.weights, vectors, strict=True):

@@ -148,6 +148,8 @@ def query_vector(
     ratio = total / ranking.average_length if ranking.average_length > 0 else 1.0
 
     def local(frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
+        if ranking.query_weighting.tf == "raw":
+            return frequencies
         return ranking.query_weighting.frequencies(frequencies, np.full_like(frequencies, ratio))
 
     weights = local(parsed.frequencies) * ranking.term_weights[parsed.terms]
