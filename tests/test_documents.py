@@ -18,7 +18,8 @@ from softcosine.errors import (
     InvalidInputError,
     UnknownDocumentError,
 )
-from softcosine.index.documents import MemoryDocuments, StoredDocuments, write_documents
+from softcosine.index.documents import MemoryDocuments
+from softcosine.index.stored_documents import StoredDocuments, write_documents
 
 # Any characters at all, lone surrogates and NUL included.
 strings = st.text(st.characters(exclude_categories=()), max_size=6)

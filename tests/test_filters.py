@@ -13,7 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
-from softcosine.index.documents import MemoryDocuments, StoredDocuments, write_documents
+from softcosine.index.documents import MemoryDocuments
+from softcosine.index.stored_documents import StoredDocuments, write_documents
 from softcosine.index.filters import Where
 from softcosine.index.metadata_columns import MetadataColumns
 from softcosine.index.operators import OPERATORS

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from softcosine.errors import CorruptIndexError, IndexFormatError
-from softcosine.index.documents import MemoryDocuments, write_documents
+from softcosine.index.documents import MemoryDocuments
+from softcosine.index.stored_documents import write_documents
 from softcosine.index.stored import IndexSettings
 from softcosine.index.verification import verify_index
 from softcosine.index.writer import IndexWriter

@@ -275,7 +275,7 @@ def _fields(opened: SoftIndex, id_field: str | None, text_fields: list[str] | No
 
 def _next_number(opened: SoftIndex) -> int:
     """Return the number after the highest id that is one."""
-    from softcosine.index.documents import StoredDocuments
+    from softcosine.index.stored_documents import StoredDocuments
 
     highest = 0
     for segment in opened.snapshot.segments:

@@ -239,19 +239,20 @@ class Answering:
                 f"the word {_shortened(_shown(word))} holds {n_terms} terms; needed is one. Ask "
                 "for several words one by one."
             )
-        words = self.S.representatives
+        shown = self.S.representative
         if parsed.outside:
             found = parsed.outside[0]
             pairs = [
-                (words[j], float(s)) for j, s in zip(found.terms, found.similarities, strict=True)
+                (shown(int(j)), float(s))
+                for j, s in zip(found.terms, found.similarities, strict=True)
             ]
             # Balancing may have changed their order.
             return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:k]
         if not len(parsed.terms):
             return []
-        term = self.vocabulary.terms[int(parsed.terms[0])]
+        term = self.vocabulary.term(int(parsed.terms[0]))
         return [
-            (words[self.vocabulary.index(other)], similarity)
+            (shown(self.vocabulary.index(other)), similarity)
             for other, similarity in self.S.neighbors(term, k=k)
         ]
 

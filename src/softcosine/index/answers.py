@@ -267,12 +267,13 @@ def _hits(
             weights.append(_word_weights(snapshot, searcher, query))
         return snippet(text, snapshot.analyzer, weights[0])
 
-    hits = []
-    for number, score in zip(top.documents.tolist(), top.scores.tolist(), strict=True):
-        own, local = documents.owner(number)
-        hits.append(
-            Hit(own.id(local), score, own.text(local), own.metadata(local), number, passage)
+    numbers = top.documents.tolist()
+    hits = [
+        Hit(record.id, score, record.text, record.metadata, number, passage)
+        for number, score, record in zip(
+            numbers, top.scores.tolist(), documents.records(numbers), strict=True
         )
+    ]
     parsed = query.parsed[0]
     return Hits(
         query=query.shown,

@@ -171,7 +171,7 @@ def _parts(
             return
         contribution = weight * similarity * float(values[position]) * factor
         if contribution != 0.0:
-            term = S.vocabulary.terms[j]
+            term = S.vocabulary.term(j)
             shown = document_words.get(term, term)
             parts.append(Part(word, shown, similarity, contribution, exact))
 

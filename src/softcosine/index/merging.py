@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
-from softcosine.index.documents import StoredDocuments
+from softcosine.index.documents import Record
 from softcosine.index.phrases import Positions
 from softcosine.index.segment import MAX_DOCS, Segment
+from softcosine.index.stored_documents import StoredDocuments
 
 __all__ = ["Kept", "MergePolicy", "MergedDocuments", "full_groups", "merge_fields"]
 
@@ -256,4 +257,8 @@ class MergedDocuments:
 
     def number(self, id: str) -> int:
         """Nothing: these documents are only written."""
+        raise NotImplementedError
+
+    def records(self, numbers: Sequence[int]) -> list[Record]:
+        """Nothing: ask `all_metadata`."""
         raise NotImplementedError

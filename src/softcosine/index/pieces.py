@@ -9,11 +9,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.index.documents import StoredDocuments
 from softcosine.index.phrases import Positions
 from softcosine.index.segment import Segment
 from softcosine.index.snapshot import IndexedSegment
 from softcosine.index.stored import SegmentSettings
+from softcosine.index.stored_documents import StoredDocuments
 
 __all__ = ["IdTable", "Piece", "hashes_of", "joined_norms"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import IndefiniteMatrixError, UnknownDocumentError
-from softcosine.index.documents import Documents
+from softcosine.index.documents import Documents, Record
 from softcosine.index.fields import Field, FieldsSearcher
 from softcosine.index.metadata_columns import MetadataColumns
 from softcosine.index.parts import Part
@@ -241,6 +241,16 @@ class SegmentedDocuments:
         """Return the metadata of a document; empty if it has none."""
         documents, local = self.owner(number)
         return documents.metadata(local)
+
+    def records(self, numbers: Sequence[int]) -> list[Record]:
+        """Return some documents, in the order given."""
+        places = [self.place(number) for number in numbers]
+        found: dict[tuple[int, int], Record] = {}
+        for number in {number for number, _ in places}:
+            own = [place for place in places if place[0] == number]
+            records = self._segments[number].documents.records([local for _, local in own])
+            found.update(zip(own, records, strict=True))
+        return [found[place] for place in places]
 
     def all_metadata(self) -> Iterator[dict[str, Any]]:
         """Give the metadata of every document, in order of number."""

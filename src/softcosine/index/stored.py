@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import CorruptIndexError, InvalidInputError
-from softcosine.index.documents import Documents, MemoryDocuments, StoredDocuments, write_documents
+from softcosine.index.documents import Documents, MemoryDocuments
 from softcosine.index.fields import Field
 from softcosine.index.generation import Generation
 from softcosine.index.phrases import Positions
@@ -24,6 +24,7 @@ from softcosine.index.segment import Segment
 from softcosine.index.snapshot import IndexedSegment, Snapshot
 from softcosine.index.statistics import FieldStatistics
 from softcosine.index.store_writer import Committed, StoreWriter
+from softcosine.index.stored_documents import StoredDocuments, write_documents
 from softcosine.matrix.ranges import check_array, check_numbers, check_values
 from softcosine.matrix.stored import built_source, source_settings, source_state
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix

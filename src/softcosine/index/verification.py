@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import CorruptIndexError, IndefiniteMatrixError
-from softcosine.index.documents import StoredDocuments
 from softcosine.index.generation import Generation
 from softcosine.index.rankings import soft_norms
 from softcosine.index.segment import Segment
@@ -25,6 +24,7 @@ from softcosine.index.stored import (
     read_space,
     read_statistics,
 )
+from softcosine.index.stored_documents import StoredDocuments
 from softcosine.matrix.definiteness import is_symmetric
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.storage import Folder

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import CorruptIndexError
+from softcosine.storage.arrays import read_array
 from softcosine.storage.disk import checked_path, sha256, sync
 from softcosine.storage.manifest import (
     FORMAT_VERSION,
@@ -53,13 +54,8 @@ class Folder:
         """
         path = self.file(f"{name}.npy")
         try:
-            if self.files[f"{name}.npy"]["bytes"] < _MAPPED_BYTES:
-                return np.load(path, allow_pickle=False)  # type: ignore[no-any-return]
-            try:
-                # Copy-on-write, since compiled kernels take writable arrays only.
-                return np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
-            except ValueError:
-                return np.load(path, allow_pickle=False)  # type: ignore[no-any-return]  # empty
+            large = self.files[f"{name}.npy"]["bytes"] >= _MAPPED_BYTES
+            return read_array(path, mapped=large)
         except Exception as error:  # a damaged header makes NumPy raise whatever Python can
             raise CorruptIndexError(f"{path} cannot be read as an array: {error}") from error
 
