@@ -138,9 +138,13 @@ def test_what_a_dead_writer_left_is_swept_by_the_next(tmp_path):
     parts = tmp_path / "x" / "parts"
     shutil.copytree(next(parts.iterdir()), parts / "numbers-0123456789abcdef")
     (parts / "notes-0000000000000000").mkdir()
+    (parts / "mine").mkdir()
+    (parts / "mine" / "file").write_text("not of the index")
     (tmp_path / "x" / "manifest.json.new").write_text("{")
     assert whole(store.read()) == 0
     store.writing().close()
+    assert (parts / "mine" / "file").is_file()
+    shutil.rmtree(parts / "mine")
     assert tree(tmp_path) == before
 
 

@@ -505,6 +505,18 @@ def test_lessons_of_texts_and_token_lists_are_learned_together(tmp_path):
     lesson.close()
 
 
+def test_texts_of_a_commit_that_failed_are_learned_from_too(tmp_path):
+    lesson = lessons.Lesson(tmp_path)
+    lesson.add(CORPUS[:30], lessons_analyzed(CORPUS[:30]), last=True)
+    lesson.add(CORPUS[30:], lessons_analyzed(CORPUS[30:]), last=True)
+    learned = lesson.learned(Analyzer(), Vocabulary.from_texts(CORPUS), memory=1 << 20)
+    alone = lessons.default_source(lessons_analyzed(CORPUS))
+    words = ("cat", "dog", "house", "meadow")
+    one, other = (own.source.neighbors(words, words, max_neighbors=4) for own in (learned, alone))
+    np.testing.assert_array_equal(one.similarities, other.similarities)
+    lesson.close()
+
+
 def lessons_analyzed(texts):
     from softcosine.text.corpus import analyze
 

@@ -13,7 +13,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from conftest import JIT
 from softcosine.errors import UnknownDocumentError
 from softcosine.index import merging
 from softcosine.index import writer as writers
@@ -165,4 +164,6 @@ class Index(RuleBasedStateMachine):
 
 
 TestIndex = Index.TestCase
-TestIndex.settings = settings(max_examples=25 if JIT else 2, stateful_step_count=30)
+TestIndex.settings = settings(
+    max_examples=max(2, settings().max_examples // 3), stateful_step_count=30
+)

@@ -29,7 +29,7 @@ class Lesson:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._file: IO[str] | None = None
-        self._analyzed: AnalyzedTexts | None = None
+        self._first: tuple[Sequence[Any], AnalyzedTexts] | None = None
         self._kinds: set[bool] = set()
 
     def add(self, texts: Sequence[Any], analyzed: AnalyzedTexts, *, last: bool) -> None:
@@ -43,19 +43,18 @@ class Lesson:
         last : bool
             Whether it may be learned from now; the first one then needs no file.
         """
-        if last and self._file is None and self._analyzed is None:
-            self._analyzed = analyzed
+        if last and self._file is None and self._first is None:
+            self._first = texts, analyzed
             return
         if self._file is None:
             # Text that JSON keeps within ASCII, so that lone surrogates come back.
             self._file = tempfile.TemporaryFile(  # noqa: SIM115  # closed by close()
                 "w+", encoding="ascii", dir=self._folder
             )
-        for text in texts:
-            plain = isinstance(text, str)
-            self._kinds.add(plain)
-            self._file.write(json.dumps(text if plain else list(map(str, text))))
-            self._file.write("\n")
+        if self._first is not None:  # the commit that was to follow it failed
+            self._write(self._first[0])
+            self._first = None
+        self._write(texts)
 
     def learned(self, analyzer: Analyzer, vocabulary: Vocabulary, *, memory: int) -> DefaultSource:
         """Return what `default_source` chooses.
@@ -69,8 +68,8 @@ class Lesson:
             Bytes that may be taken, about.
         """
         if self._file is None:
-            assert self._analyzed is not None
-            return default_source(self._analyzed)
+            assert self._first is not None
+            return default_source(self._first[1])
         self._file.flush()
         # A stream takes texts or token lists; the words of a text, as tokens, give its terms.
         words = analyzer.words if len(self._kinds) > 1 else None
@@ -79,10 +78,18 @@ class Lesson:
 
     def close(self) -> None:
         """Forget the texts."""
-        self._analyzed = None
+        self._first = None
         if self._file is not None:
             self._file.close()
             self._file = None
+
+    def _write(self, texts: Sequence[Any]) -> None:
+        assert self._file is not None
+        for text in texts:
+            plain = isinstance(text, str)
+            self._kinds.add(plain)
+            self._file.write(json.dumps(text if plain else list(map(str, text))))
+            self._file.write("\n")
 
 
 class _Lines:

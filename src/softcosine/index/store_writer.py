@@ -213,7 +213,7 @@ class StoreWriter:
         with contextlib.suppress(OSError):
             (self.base.path / _NEW).unlink(missing_ok=True)
             for folder in list((self.base.path / PARTS).iterdir()):
-                if folder.name not in kept:
+                if PART_NAME.fullmatch(folder.name) and folder.name not in kept:
                     shutil.rmtree(folder, ignore_errors=True)
 
     def close(self) -> None:
