@@ -175,7 +175,7 @@ class Draft:
         self.changed = True
 
     def merge_all(self) -> None:
-        """Join all segments into full ones without deleted documents."""
+        """Join all segments into as few as there can be, without deleted documents."""
         groups = full_groups([piece.mask() for piece in self._pieces])
         whole = all(piece.n_live == piece.n_docs for piece in self._pieces)
         if whole and len(groups) == len(self._pieces):

@@ -273,7 +273,9 @@ class IndexWriter:
         )
 
     def merge(self) -> None:
-        """Join all segments into full ones without deleted documents; visible at a commit.
+        """Join all segments into as few as there can be, without deleted documents.
+
+        Visible at a commit. Takes the memory of a full segment, whatever `memory` says.
 
         Raises
         ------
