@@ -198,7 +198,8 @@ class SoftIndex(Answering):
             Texts that are spaces of their own, such as ``{"title": 2, "body": 1}``; a score is the
             weighted sum of the fields' scores. One field by default.
         positions : bool
-            Whether the places of words are kept: phrases are then found without the texts.
+            Whether the places of words are kept: phrases are then found without the texts. Phrases
+            in several fields need them, since the kept text does not tell where a field ends.
         texts : bool
             False keeps no texts: answers have none, and phrases need `positions`.
         note : str
