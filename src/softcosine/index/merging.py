@@ -176,8 +176,8 @@ def merge_fields(segments: Sequence[Segment], documents: Sequence[NDArray[np.int
         Which of each segment, ascending.
     """
     n_terms = max(segment.n_terms for segment in segments)
-    terms, values = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
-    lengths = [np.zeros(1, np.int64)]
+    terms, lengths = [np.empty(0, np.int32)], [np.zeros(1, np.int64)]
+    values: list[NDArray[Any]] = [np.empty(0, np.int32)]
     for segment, chosen in zip(segments, documents, strict=True):
         mask = np.zeros(segment.n_docs, np.bool_)
         mask[chosen] = True
