@@ -524,7 +524,7 @@ def test_hits_say_how_they_were_found():
         S=similarity_matrix([[1, -0.5], [-0.5, 1]], Vocabulary(["a", "b"])),
     )
     assert negative.search("a").plan.method == "all"
-    assert "negative similarities" in negative.search("a").plan.reason
+    assert "similarities are negative" in negative.search("a").plan.reason
 
 
 def test_a_batch_says_what_it_weighed():

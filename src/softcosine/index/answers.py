@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
+from operator import not_
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +27,7 @@ from softcosine.index.results import Hit, Hits
 from softcosine.index.snapshot import Snapshot
 from softcosine.index.snippet import Snippet, snippet
 from softcosine.index.syntax import parse_syntax
+from softcosine.index.threads import in_threads
 from softcosine.index.values import QueryVector, Top, check_k, check_min_score
 
 __all__ = ["Asked", "answered", "explained", "explained_likeness", "like"]
@@ -81,17 +84,18 @@ def answered(
     searcher = snapshot.searcher(asked.ranking)
     filtered = _filtered(snapshot, asked)
     ready = [_ready(snapshot, searcher, query, asked) for query in queries]
-    plain = [query for query in ready if query.demands is None and not asked.exact_first]
-    together = iter(_searched(searcher, plain, asked, filtered, asked.k + asked.offset, threads))
-    tops = [
-        next(together)
-        if query.demands is None and not asked.exact_first
-        else _alone(snapshot, searcher, query, asked, filtered)
-        for query in ready
-    ]
+    single = [query.demands is not None or asked.exact_first for query in ready]
+    plain = list(compress(ready, map(not_, single)))
+    together = _searched(searcher, plain, asked, filtered, asked.k + asked.offset, threads)
+    alone = in_threads(
+        lambda query: _alone(snapshot, searcher, query, asked, filtered),
+        list(compress(ready, single)),
+        threads,
+    )
+    answers = {False: iter(together), True: iter(alone)}
     return [
-        _hits(snapshot, searcher, query, _page(top, asked), asked)
-        for query, top in zip(ready, tops, strict=True)
+        _hits(snapshot, searcher, query, _page(next(answers[kind]), asked), asked)
+        for query, kind in zip(ready, single, strict=True)
     ]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.index.plan import ALL, FIELDS, NOTHING, SHARING
 from softcosine.index.rankings import PreparedRanking
 from softcosine.index.searcher import Allowed, Searcher
-from softcosine.index.threads import n_threads
+from softcosine.index.threads import in_threads
 from softcosine.index.values import QueryVector, Top, check_k, check_min_score
 from softcosine.matrix.reading import is_number
 
@@ -135,11 +134,7 @@ class FieldsSearcher:
         def one(vectors: Sequence[QueryVector]) -> Top:
             return self._search(vectors, k, float(min_score), expand_postings, allowed)
 
-        threads = min(n_threads(threads), max(1, len(queries)))
-        if threads == 1:
-            return list(map(one, queries))
-        with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(one, queries))
+        return in_threads(one, queries, threads)
 
     def scores(
         self, vectors: Sequence[QueryVector], documents: NDArray[np.int64]

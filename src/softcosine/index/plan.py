@@ -39,7 +39,8 @@ FIELDS = Plan("fields", "the postings of each field, and the weighted sum of the
 SHARING = Plan("sharing", "expand=False: only documents that share a term with the query")
 ALL = Plan(
     "all",
-    "float32 could not tell the best: negative similarities, weights too far apart, or zeros asked",
+    "every document in float64, as float32 could not tell the best: similarities are negative, "
+    "weights lie too far apart, or documents of score 0 are asked for",
 )
 NOTHING = Plan("nothing", "no document has a term that the query reaches")
 

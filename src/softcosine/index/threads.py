@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
 
 from softcosine.errors import InvalidInputError
 
-__all__ = ["n_threads"]
+__all__ = ["in_threads", "n_threads"]
+
+_Task = TypeVar("_Task")
+_Result = TypeVar("_Result")
 
 
 def n_threads(asked: int | None) -> int:
@@ -28,3 +34,20 @@ def n_threads(asked: int | None) -> int:
         )
     # Counting processors asks the operating system: not where nobody wants to know.
     return int(asked) if asked > 0 else max(1, (os.cpu_count() or 1) + 1 + int(asked))
+
+
+def in_threads(
+    work: Callable[[_Task], _Result], tasks: Sequence[_Task], threads: int | None
+) -> list[_Result]:
+    """Return the result of each task, in their order, worked at by several threads.
+
+    Raises
+    ------
+    InvalidInputError
+        See `n_threads`; and whatever `work` raises.
+    """
+    workers = min(n_threads(threads), len(tasks))
+    if workers <= 1:
+        return list(map(work, tasks))
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(work, tasks))
