@@ -572,3 +572,36 @@ def test_numbers_of_numpy_are_numbers():
         "0",
         "1",
     ]
+
+
+# --- Analyzers ----------------------------------------------------------------------------------
+
+
+def test_demands_are_of_stems_where_words_are_stemmed():
+    index = SoftIndex.from_texts(
+        ["my flat tyres", "tyre, flatly", "tyre"], analyzer=Analyzer("english"), plain=True
+    )
+    assert set(index.search("+tyres").ids) == {"0", "1", "2"}
+    assert index.search('"flat tyre"').ids == ["0"]
+    assert index.search("tyre -flats").ids == ["2"]
+
+
+def test_pairs_of_words_as_terms_change_no_demand():
+    index = flat_index(analyzer=Analyzer(stop_words=["the"], max_ngram=2))
+    assert sorted(index.search('"flat tyre"').ids) == ["0"]
+    assert sorted(index.search("+flat +tyre").ids) == ["0", "1", "2"]
+    assert sorted(index.search("flat -tyre").ids) == ["4"]
+    # The pair is a term too, and only these documents have it (stop words left out).
+    assert index.search("flat tyre", exact_first=True).ids[:2] == ["0", "2"]
+
+
+@pytest.mark.parametrize(
+    "query", ["\ud800 tyre", "+\ud800", '"\ud800 tyre"', "tyre\x00^2", "\u202e+tyre"]
+)
+def test_no_character_is_too_odd_for_a_query(query, tmp_path):
+    index = flat_index()
+    index.save(tmp_path / "index")
+    for one in (index, SoftIndex.open(tmp_path / "index")):
+        hits = one.search(query, exact_first=True)
+        assert {hit.number for hit in hits} <= {0, 1, 2, 5}
+        assert hits == index.search(query, exact_first=True)
