@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import signal
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from softcosine.cli.options import bytes_in
-from softcosine.errors import InvalidInputError
+from softcosine.errors import IndexLockedError, InvalidInputError
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer import IndexWriter
 
@@ -144,7 +149,7 @@ def test_segments_are_merged_and_room_is_freed(run, folder):
 def test_words_are_counted_anew_on_demand(run, folder):
     run("delete", folder, "tea", "--no-refresh")
     shown = told(run("info", folder))
-    assert "2, and 1 deleted ones until a merge" in shown
+    assert "2, and 1 deleted, which take room until a merge" in shown
     assert "counted when there were 3 documents" in shown
     assert json.loads(run("info", folder, "--json"))["counted"] == 3
     record = json.loads(run("refresh", folder, "--json"))
@@ -290,3 +295,28 @@ def test_a_matrix_of_other_stems_or_words_is_refused(run, folder):
     with SoftIndex.open(folder).writer():
         run("similarity", "build", "english", "--vocabulary", folder, "-o", "s.matrix")
         assert "--wait SECONDS" in run("similarity", "set", folder, "s.matrix", code=1)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals come otherwise there")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_process_that_is_ended_lets_the_next_writer_in(folder, number):
+    child = subprocess.Popen(
+        [sys.executable, "-m", "softcosine", "add", str(folder), "-", "--wait", "60"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert child.stdin is not None
+    child.stdin.write(b"red\nblue\n")
+    child.stdin.flush()
+    while child.poll() is None:  # until it has the lock
+        try:
+            with SoftIndex.open(folder).writer():
+                time.sleep(0.05)
+        except IndexLockedError:
+            break
+    child.send_signal(number)
+    _, message = child.communicate()
+    assert child.returncode == (130 if number == signal.SIGINT else 128 + number)
+    assert b"Traceback" not in message
+    with SoftIndex.open(folder).writer() as writer:
+        writer.delete("tea")
+    assert len(SoftIndex.open(folder)) == 2

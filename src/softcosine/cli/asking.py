@@ -100,7 +100,6 @@ def search(
     similarity and contribution, which sum to the score.
     """
     from softcosine.cli.conditions import read_where
-    from softcosine.index.answers import Asked, explained
 
     if offset is not None and page is not None:
         raise InvalidInputError("--offset and --page exclude each other; give one of them.")
@@ -114,8 +113,7 @@ def search(
         )  # fmt: skip
         if number == 0:
             ask()  # loads compiled code, which is not timed
-        asked = Asked(ranking=ranking, syntax=syntax, max_terms=most)
-        why = partial(explained, opened.snapshot, query, asked=asked)
+        why = partial(opened.explain, query, ranking=ranking, syntax=syntax, max_terms=most)
         _answer(
             opened, ask, why, explain=explain, plan=plan, as_json=as_json, where=only,
             syntax=syntax,

@@ -179,7 +179,7 @@ def _show(facts: dict[str, Any]) -> None:
 
 def _documents(facts: dict[str, Any]) -> str:
     deleted = facts["deleted"]
-    more = f", and {deleted:,} deleted ones until a merge" if deleted else ""
+    more = f", and {deleted:,} deleted, which take room until a merge" if deleted else ""
     return f"{facts['documents']:,}{more}"
 
 
