@@ -184,3 +184,35 @@ def test_numbers_do_not_depend_on_the_hash_seed():
         for seed in ("1", "2")
     }
     assert len(outputs) == 1
+
+
+@given(
+    st.lists(st.tuples(texts, texts), max_size=5), analyzers, st.sampled_from([0, 1, 2, 0.5]),
+    st.sampled_from([1, 2, 1.0]),
+)  # fmt: skip
+def test_terms_of_several_fields_are_counted_by_document(documents, analyzer, min_df, max_df):
+    pieces = [text for document in documents for text in document]
+    together = analyze(pieces, analyzer, n_fields=2, min_df=min_df, max_df=max_df)
+    counts = Counter(
+        term
+        for document in documents
+        for term in {term for text in document for term in analyzer.terms(text)}
+    )
+    n = len(documents)
+    least = min_df * n if isinstance(min_df, float) else min_df
+    most = max_df * n if isinstance(max_df, float) else max_df
+    kept = sorted(term for term, df in counts.items() if least <= df <= most)
+    assert list(together.vocabulary.terms) == kept
+    assert together.vocabulary.document_frequencies.tolist() == [counts[term] for term in kept]
+    assert together.vocabulary.n_docs == n
+    assert streams(together) == [
+        [term for term in analyzer.terms(text) if term in set(kept)] for text in pieces
+    ]
+
+
+def test_fields_that_are_missing_are_named():
+    with pytest.raises(InvalidInputError, match="there are 3 texts, which are no documents of 2"):
+        analyze(["a", "b", "c"], n_fields=2)
+    for n_fields in (0, -1, 1.5, True, None):
+        with pytest.raises(InvalidInputError, match="n_fields is"):
+            analyze(["a"], n_fields=n_fields)

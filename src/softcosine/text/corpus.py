@@ -125,7 +125,7 @@ def analyze(
     ------
     InvalidInputError
         If `texts` is a single string, a document is neither a string nor a token list (the message
-        names its position), both kinds are mixed, or a limit makes no sense.
+        names its position), both kinds are mixed, a limit makes no sense, or fields are missing.
 
     Examples
     --------
@@ -137,8 +137,17 @@ def analyze(
     """
     for name, limit in (("min_df", min_df), ("max_df", max_df)):
         _check_limit(name, limit)
+    if isinstance(n_fields, bool) or not isinstance(n_fields, int) or n_fields < 1:
+        raise InvalidInputError(
+            f"n_fields is {n_fields!r}; it must be a whole number of 1 or more."
+        )
     rules = Analyzer() if analyzer is None else checked_analyzer(analyzer)
     stream = _with_ngrams(_terms(_read(texts, progress), rules), rules.max_ngram)
+    if (n_texts := len(stream.offsets) - 1) % n_fields:
+        raise InvalidInputError(
+            f"there are {n_texts} texts, which are no documents of {n_fields} fields each; give an "
+            "empty text for a field that is missing."
+        )
     of_documents = np.ascontiguousarray(stream.offsets[::n_fields])
     frequencies, _ = _document_frequencies(stream.tokens, of_documents, n_terms=len(stream.strings))
     n_docs = len(of_documents) - 1
