@@ -15,6 +15,7 @@ from softcosine.errors import (
     IndefiniteMatrixError,
     IndexLockedError,
     InvalidInputError,
+    SoftCosineWarning,
     UnknownDocumentError,
     VocabularyMismatchError,
 )
@@ -661,6 +662,28 @@ def test_a_merge_finds_damage_and_keeps_what_there_is(store):
         content[-8] ^= 1
         file.write_bytes(content)
     assert ids_of(opened(store)) == ["a", "b", "c", "d"]
+    verify_index(store)
+
+
+def test_a_commit_stands_where_joining_its_segments_fails(store):
+    written(store, {"a": "tea"}, merge=None)
+    index = written(store, {"b": "milk"}, merge=None)
+    file = store.path / "parts" / index.snapshot.segments[0].part / "0" / "lengths.npy"
+    content = bytearray(file.read_bytes())
+    content[-8] ^= 1
+    file.write_bytes(content)
+    with IndexWriter(store, merge=MergePolicy(2)) as writer:
+        writer.add("c", "wine")
+        with pytest.warns(SoftCosineWarning, match=r"commit stands, .*lengths\.npy has changed"):
+            writer.commit()
+        assert ids_of(opened(store)) == ["a", "b", "c"]
+        assert len(list((store.path / "parts").iterdir())) == len(store.read().parts)
+        content[-8] ^= 1
+        file.write_bytes(content)
+        writer.add("d", "water")
+    index = opened(store)
+    assert ids_of(index) == ["a", "b", "c", "d"]
+    assert len(index.snapshot.segments) == 1
     verify_index(store)
 
 

@@ -189,8 +189,8 @@ class Draft:
         ]
         self.changed = True
 
-    def merge_by(self, policy: MergePolicy) -> None:
-        """Join the segments that a policy says."""
+    def tidy(self, policy: MergePolicy) -> None:
+        """Join the segments that a policy says, and commit that; to be called after a commit."""
         pieces = self._pieces
         groups = policy.groups(
             [piece.n_docs for piece in pieces], [piece.n_live for piece in pieces]
@@ -199,7 +199,9 @@ class Draft:
             kept = [Kept(number, np.flatnonzero(pieces[number].mask())) for number in group]
             merged = self._merged(kept)
             pieces = [*pieces[: group.start], merged, *pieces[group.stop :]]
+            self.changed = True
         self._pieces = pieces
+        self.commit(refresh=False)
 
     def _affordable(self, groups: Iterable[range]) -> Iterator[range]:
         """Cut groups so that no merge takes much more than the memory that there is."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat, zip_longest
 from types import TracebackType
@@ -9,6 +10,7 @@ from typing import Any, Self
 
 from softcosine.errors import (
     InvalidInputError,
+    SoftCosineWarning,
     UnknownDocumentError,
     VocabularyMismatchError,
 )
@@ -291,7 +293,8 @@ class IndexWriter:
     def commit(self, refresh: bool | None = None) -> int:
         """Make all changes visible to whoever opens or refreshes the index from now on.
 
-        Where there are none, nothing is written.
+        Where there are none, nothing is written. Segments are joined afterwards, as a generation
+        of its own; if that fails, as for want of room, a SoftCosineWarning says so.
 
         Parameters
         ----------
@@ -311,20 +314,20 @@ class IndexWriter:
             and the commit may be tried again.
         IndefiniteMatrixError
             If soft cosines rank the documents, and one has x'Sx < 0 under a new S.
-        CorruptIndexError
-            If a file that would be merged has changed since it was written.
         """
         self._check_open()
         if refresh is not None and not isinstance(refresh, bool):
             raise InvalidInputError(f"refresh is {refresh!r}; pass True, False or None.")
         self._flush(last=True)
         before = self.generation
-        if self._policy is not None and self._draft.changed:
-            self._draft.merge_by(self._policy)
-        number = self._draft.commit(refresh)
-        if number != before and self._on_commit is not None:
-            self._on_commit()
-        return number
+        if self._draft.commit(refresh) != before:
+            try:
+                if self._policy is not None:
+                    self._tidy(self._policy)
+            finally:
+                if self._on_commit is not None:
+                    self._on_commit()
+        return self.generation
 
     def rollback(self) -> None:
         """Undo everything since the last commit."""
@@ -341,6 +344,21 @@ class IndexWriter:
             self._empty()
             self._draft.close()
             self._writer.close()
+
+    def _tidy(self, policy: MergePolicy) -> None:
+        """Join segments after a commit, which stands if that fails."""
+        try:
+            self._draft.tidy(policy)
+        except (OSError, MemoryError) as error:
+            self._draft.close()
+            self._writer.discard()
+            self._draft = self._new_draft()
+            warnings.warn(
+                f"the commit stands, but its segments could not be joined, and searches are slower "
+                f"for it: {error}",
+                SoftCosineWarning,
+                stacklevel=3,
+            )
 
     def _new_draft(self) -> Draft:
         return Draft(self._writer, source=self._given_source, memory=self._memory)
