@@ -320,3 +320,16 @@ def test_a_process_that_is_ended_lets_the_next_writer_in(folder, number):
     with SoftIndex.open(folder).writer() as writer:
         writer.delete("tea")
     assert len(SoftIndex.open(folder)) == 2
+
+
+def test_a_changed_index_gives_its_words_and_living_texts_to_a_matrix(run, folder):
+    run("add", folder, written("b.jsonl", {"id": "x", "text": "red tea"}))
+    run("delete", folder, "bike")
+    run("similarity", "build", "texts", "--vocabulary", folder, "-o", "s.matrix")
+    assert json.loads(run("similarity", "check", folder, "--json"))["files"] > 5
+    assert "is whole" in run("similarity", "check", folder)
+    path = folder.with_name("wordless.index")
+    docs = written("docs.jsonl", {"id": "x", "text": "red tea"})
+    run("index", docs, "-o", path, "--plain", "--no-texts")
+    message = run("similarity", "build", "texts", "--vocabulary", path, "-o", "t.matrix", code=2)
+    assert "learns from texts, and there are none" in message

@@ -12,9 +12,10 @@ import typer
 from softcosine.cli.asking import Index, Json
 
 if TYPE_CHECKING:
+    from softcosine.index.generation import Generation
     from softcosine.index.soft_index import SoftIndex
 
-__all__ = ["bytes_of", "info", "verify"]
+__all__ = ["bytes_of", "files_of", "info", "verify"]
 
 
 def info(
@@ -78,7 +79,7 @@ def verify(index: Index, as_json: Json = False) -> None:
     with Reporter() as report:
         generation = verify_index(Store.open(index), report)
     seconds = time.perf_counter() - started
-    n_files = sum(len(part.files) + 1 for part in generation.parts.values()) + 1
+    n_files = files_of(generation)
     n_bytes = bytes_of(index)
     if as_json:
         print_json(
@@ -94,6 +95,11 @@ def verify(index: Index, as_json: Json = False) -> None:
         console().print(
             f"{index} is whole: {n_files} files, {size(n_bytes)}, read in {duration(seconds)}."
         )
+
+
+def files_of(generation: Generation) -> int:
+    """How many files an index has, manifests included."""
+    return sum(len(part.files) + 1 for part in generation.parts.values()) + 1
 
 
 def bytes_of(folder: Path) -> int:

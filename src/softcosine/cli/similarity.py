@@ -273,20 +273,17 @@ def check(matrix: Matrix, as_json: Json = False) -> None:
     from softcosine.cli.matrices import definiteness_told
     from softcosine.cli.matrix_words import opened_matrix
     from softcosine.cli.showing import console, duration, print_json, size
-    from softcosine.cli.vocabularies import stored_kind
     from softcosine.matrix.definiteness import ROUNDING, shrinking_factor, smallest_eigenvalue
-    from softcosine.storage import open_folder
 
     started = time.perf_counter()
-    folder = open_folder(matrix, "index" if stored_kind(matrix) == "index" else "matrix")
-    folder.verify()
+    n_files = _verified(matrix)
     S = opened_matrix(matrix)
     lowest = smallest_eigenvalue(S.to_scipy()) if S.symmetric else None
     definite = S.symmetric and (S.dominant or (lowest is not None and lowest >= -ROUNDING))
     factor = shrinking_factor(S.to_scipy()) if S.symmetric and not definite else 1.0
     facts = {
         "matrix": str(matrix),
-        "files": len(folder.files),
+        "files": n_files,
         "bytes": bytes_of(matrix),
         "symmetric": S.symmetric,
         "dominant": S.dominant,
@@ -304,6 +301,22 @@ def check(matrix: Matrix, as_json: Json = False) -> None:
         f"{duration(time.perf_counter() - started)}."
     )
     out.print(definiteness_told(facts))
+
+
+def _verified(matrix: Path) -> int:
+    """Compare all checksums of a matrix or an index, and return how many files it has."""
+    from softcosine.cli.inspecting import files_of
+    from softcosine.cli.vocabularies import stored_kind
+    from softcosine.storage import open_folder
+
+    if stored_kind(matrix) == "index":
+        from softcosine.index.store import Store
+        from softcosine.index.verification import verify_index
+
+        return files_of(verify_index(Store.open(matrix)))
+    folder = open_folder(matrix, "matrix")
+    folder.verify()
+    return len(folder.files)
 
 
 def diff(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from softcosine.index.soft_index import SoftIndex
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.corpus import AnalyzedTexts
     from softcosine.text.vocabulary import Vocabulary
@@ -187,8 +188,18 @@ def _of_index(path: str) -> Corpus:
     from softcosine.text.corpus import analyze
 
     opened = SoftIndex.open(path)
-    texts = (opened.documents.text(number) for number in range(len(opened)))
-    return Corpus(opened.vocabulary, opened.analyzer, analyze(texts, opened.analyzer))
+    texts = None
+    if opened.documents.keeps_texts:
+        texts = analyze(_texts_of(opened), opened.analyzer)
+    return Corpus(opened.vocabulary, opened.analyzer, texts)
+
+
+def _texts_of(opened: SoftIndex) -> Iterator[str]:
+    """Give the texts of all documents that are not deleted."""
+    for segment in opened.snapshot.segments:
+        for number in range(segment.n_docs):
+            if segment.live is None or segment.live[number]:
+                yield segment.documents.text(number)
 
 
 def _of_matrix(path: str) -> Corpus:
