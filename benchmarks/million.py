@@ -27,7 +27,7 @@ from softcosine import Weighting
 from softcosine.index.parts import Part
 from softcosine.index.rankings import prepare
 from softcosine.index.searcher import Searcher
-from softcosine.index.segment import MAX_DOCS, Segment
+from softcosine.index.segment import MAX_DOCS, Segment, packed
 from softcosine.index.values import QueryVector
 from softcosine.kernels.search import find_candidates
 from stages import Stages, any_width
@@ -85,8 +85,7 @@ def joined(segments: Sequence[Segment]) -> Segment:
     return Segment(
         n_terms=shape[1],
         pointers=pointers,
-        terms=terms,
-        levels=levels,
+        **packed(terms, levels),
         reals=np.empty(0),
         frequencies=frequencies,
         scales=np.ones(shape[0]),
@@ -107,7 +106,7 @@ def postings_bytes(segment: Segment) -> int:
 
 def forward_bytes(segment: Segment) -> int:
     """Return what the documents' terms and frequencies take."""
-    return sum(array.nbytes for array in (segment.pointers, segment.terms, segment.levels))
+    return sum(array.nbytes for array in segment.forward)
 
 
 def bytes_a_posting(parts: Sequence[Part]) -> dict[str, object]:

@@ -59,7 +59,7 @@ def segments(draw, kind=None):
 
 def forward(segment, ranking):
     return (
-        ranking.kind, segment.pointers, segment.terms, segment.levels, ranking.table,
+        ranking.kind, *segment.forward, ranking.table,
         ranking.saturation, ranking.k1, segment.reals,
     )  # fmt: skip
 

@@ -142,6 +142,35 @@ def test_parts_with_and_without_coarse_columns_give_the_bits_of_the_whole():
             assert same(parts.search(query, k=k), whole.search(query, k=k))
 
 
+@pytest.mark.parametrize("ranking", RANKINGS)
+def test_frequencies_of_any_size_and_number_count(ranking):
+    generator = np.random.default_rng(5)
+    counts = generator.integers(1, 700, (N_DOCS, N_TERMS)) * 1.0
+    counts[generator.random(counts.shape) < 0.6] = 0
+    counts[3, 2] = 2.0**40
+    S = similarities(generator, N_TERMS)
+    searcher = searcher_of(counts, S, ranking, Weighting("raw", "none"), cuts=[N_DOCS // 2])
+    for part in searcher.parts:
+        segment = part.segment
+        assert len(segment.frequencies) > 500
+        assert len(segment.spilled) > 0
+        rows = counts[part.first : part.first + segment.n_docs]
+        np.testing.assert_array_equal(segment.values(), rows[rows > 0])
+        np.testing.assert_array_equal(segment.terms, np.nonzero(rows)[1])
+        for d in (0, 3, segment.n_docs - 1):
+            np.testing.assert_array_equal(segment.row(d)[1], rows[d][rows[d] > 0])
+    for n_words in (1, 4, N_TERMS):
+        weights = np.zeros(N_TERMS)
+        weights[generator.choice(N_TERMS, n_words, replace=False)] = 1.0
+        top, was_fast = both(searcher, vector(weights), k=N_DOCS)
+        assert was_fast
+        batch = searcher.search_batch([vector(weights)] * 64, k=N_DOCS)
+        assert all(same(one, top) for one in batch)
+        if ranking == "inner_product":
+            truth = counts @ (S.to_scipy().toarray().astype(float) @ weights)
+            np.testing.assert_allclose(top.scores, truth[top.documents], rtol=1e-12)
+
+
 @pytest.mark.parametrize(("ranking", "weighting"), CASES)
 def test_deleted_and_excluded_documents_are_no_answers(ranking, weighting):
     generator = np.random.default_rng(3)

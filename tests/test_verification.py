@@ -10,8 +10,8 @@ import pytest
 
 from softcosine.errors import CorruptIndexError, IndexFormatError
 from softcosine.index.documents import MemoryDocuments
-from softcosine.index.stored_documents import write_documents
 from softcosine.index.stored import IndexSettings
+from softcosine.index.stored_documents import write_documents
 from softcosine.index.verification import verify_index
 from softcosine.index.writer import IndexWriter
 from softcosine.sources.pairs import PairSimilarity
@@ -115,13 +115,19 @@ def first_set(value):
     return change
 
 
+def another_level(entries):
+    changed = np.array(entries)
+    changed[0] ^= 1 << 24
+    return changed
+
+
 # What is changed: kind of part, array, how, and what the message says.
 CHANGES = {
     "postings in another order": ("segment", "0/documents", np.flip, "does not follow from"),
-    "terms in another order": ("segment", "0/terms", first_swapped, "terms of a document do not"),
+    "terms in another order": ("segment", "0/entries", first_swapped, "terms of a document do not"),
     "another frequency": ("segment", "0/frequencies", first_set(9.0), "does not follow from"),
     "another length": ("segment", "0/lengths", first_set(2.0), "does not follow from"),
-    "another level": ("segment", "0/levels", first_set(0), "does not follow from"),
+    "another level": ("segment", "0/entries", another_level, "does not follow from"),
     "another running word": ("segment", "0/tokens", first_set(99), "a number in tokens"),
     "a word that is none": ("segment", "0/tokens", first_set(-1), "are not as many"),
     "too few deletions": ("deleted", "deleted", lambda a: np.r_[a, a], "of type uint8 and shape"),

@@ -198,11 +198,11 @@ def _coordinates(part: Searched, document: int) -> tuple[NDArray[np.uint32], NDA
     """Terms of a document and W times their values, scaled as the ranking scales them."""
     segment, ranking = part.segment, part.ranking
     own = slice(segment.pointers[document], segment.pointers[document + 1])
-    terms = segment.terms[own]
+    terms = segment.terms_of(own)
     if ranking.kind == REALS:
         values = segment.reals[own]
     else:
-        values = ranking.table[segment.levels[own]]
+        values = ranking.table[segment.levels_of(own)]
         if ranking.kind == SATURATED:
             values = values * (ranking.k1 + 1.0) / (values + ranking.saturation[document])
     return terms, values * ranking.term_weights[terms]

@@ -65,7 +65,7 @@ def fingerprint(parts: Sequence[Part], S: TermSimilarityMatrix) -> str:
         segment, ranking = part.segment, part.ranking
         add(part.first, part.live, ranking.name, ranking.kind, ranking.k1, ranking.table)
         add(ranking.saturation, ranking.factors, ranking.term_weights, segment.scales)
-        add(segment.pointers, segment.terms, segment.levels, segment.reals)
+        add(*segment.forward, segment.reals)
     return digest.hexdigest()
 
 

@@ -373,7 +373,7 @@ def _values(part: Part) -> tuple[Any, ...]:
     """Return what the kernels ask for to know each document's values."""
     segment, ranking = part.segment, part.ranking
     return (
-        ranking.kind, segment.pointers, segment.terms, segment.levels, ranking.table,
+        ranking.kind, *segment.forward, ranking.table,
         ranking.saturation, ranking.k1, segment.reals,
     )  # fmt: skip
 

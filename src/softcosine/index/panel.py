@@ -59,7 +59,7 @@ class Panel:
         for start in range(0, segment.n_docs, _CHUNK):
             stop = min(start + _CHUNK, segment.n_docs)
             score_panel(
-                ranking.kind, segment.pointers, segment.terms, segment.levels, ranking.table,
+                ranking.kind, *segment.forward, ranking.table,
                 ranking.saturation32, segment.reals, self._weights, start, stop,
                 self._scores,
             )  # fmt: skip

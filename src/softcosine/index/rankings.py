@@ -312,7 +312,7 @@ def _squares(
 
     def work(start: int, stop: int) -> None:
         soft_norms_squared(
-            base.kind, segment.pointers, segment.terms, segment.levels, base.table,
+            base.kind, *segment.forward, base.table,
             base.saturation, base.k1, segment.reals, base.term_weights, *matrix,
             start, stop, np.zeros(base.term_weights.shape[0]), out,
         )  # fmt: skip

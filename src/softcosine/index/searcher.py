@@ -383,7 +383,7 @@ class Searcher:
             n_ranked = np.empty(n_queries, np.int64)
             documents, scores = np.empty(places[-1], np.uint32), np.empty(places[-1])
             rank_candidates(
-                ranking.kind, segment.pointers, segment.terms, segment.levels, ranking.table,
+                ranking.kind, *segment.forward, ranking.table,
                 ranking.saturation, ranking.k1, segment.reals, ranking.factors,
                 expanded.pointers, expanded.terms, expanded.weights, factors,
                 candidates.starts, candidates.documents, asked.minimum, asked.exclusive,
@@ -404,7 +404,7 @@ def _scores(
     ranking, segment = part.ranking, part.segment
     scores = np.empty(documents.shape[0])
     score_documents(
-        ranking.kind, segment.pointers, segment.terms, segment.levels, ranking.table,
+        ranking.kind, *segment.forward, ranking.table,
         ranking.saturation, ranking.k1, segment.reals, ranking.factors, space.expansion,
         factor, documents, scores,
     )  # fmt: skip

@@ -3,7 +3,8 @@
 Counts are kept as they are, so that S and W may change without touching a posting. Postings stand
 by term, within a term by frequency (1 first, most of all), then by document: 2 bytes a posting and
 no stream of weights, since all postings of a group share their frequency. The distinct frequencies
-are numbered as *levels*; a frequency of any size is one of them, never clipped. A matrix of real
+are numbered as *levels*; a frequency of any size is one of them, never clipped. By document, a
+term and its level take 4 bytes together; the few levels from 255 on stand aside. A matrix of real
 weights keeps a float64 a value instead, each document divided by a power of two that brings its
 largest weight into [1, 2): no digit is lost, and squares neither overflow nor vanish.
 
@@ -26,24 +27,26 @@ from softcosine.kernels.postings import invert_counts, invert_reals
 from softcosine.matrix.ranges import check_array, check_numbers, check_starts, check_values
 from softcosine.space.norms import balanced
 
-__all__ = ["MAX_DOCS", "Segment", "cut"]
+__all__ = ["MAX_DOCS", "Segment", "cut", "packed"]
 
 MAX_DOCS = 2**16
+_MAX_TERMS = 2**24  # of counts: what an entry has room for
+_SPILLED = 255
 _MAX_LEVELS = 2**16
 # Larger ones are checked by `Segment.check` alone, since opening must cost the same at any size.
 _CHECKED_AT_ONCE = 2**20
-_LEVELS = ("uint8", "uint16")
 _DTYPES = {
     "pointers": ("int64",),
-    "terms": ("uint32",),
-    "levels": _LEVELS,
+    "entries": ("uint32",),
+    "spilled": ("int64",),
+    "spilled_levels": ("uint16",),
     "reals": ("float64",),
     "frequencies": ("float64",),
     "scales": ("float64",),
     "term_groups": ("int64",),
     "group_starts": ("int64",),
     "lengths": ("float64",),
-    "group_levels": _LEVELS,
+    "group_levels": ("uint16",),
     "documents": ("uint16",),
     "posting_weights": ("float32",),
 }
@@ -58,11 +61,14 @@ class Segment:
     n_terms : int
         Of the vocabulary when the segment was made; terms added since stand in no document of it.
     pointers : ndarray of shape (n_docs + 1,), int64
-        Where each document begins in `terms`, `levels` and `reals`.
-    terms : ndarray of shape (n_postings,), uint32
-        Ascending within a document.
-    levels : ndarray, uint8 or uint16
-        Level of each value's frequency; empty for real weights. uint16 if there are more than 256.
+        Where each document begins in `entries` and `reals`.
+    entries : ndarray of shape (n_postings,), uint32
+        Terms, ascending within a document; of counts, the frequency's level in the upper 8 bits,
+        255 for those that do not fit.
+    spilled : ndarray of shape (n_spilled,), int64
+        Numbers of the entries whose level is 255 or more, ascending.
+    spilled_levels : ndarray of shape (n_spilled,), uint16
+        Their levels.
     reals : ndarray, float64
         In [0, 2); empty for counts.
     frequencies : ndarray of shape (n_levels,), float64
@@ -74,7 +80,7 @@ class Segment:
     term_groups : ndarray of shape (n_terms + 1,), int64
         Where each term begins in `group_starts`; for real weights, in `documents`.
     group_starts : ndarray of shape (n_groups + 1,), int64
-    group_levels : ndarray of shape (n_groups,), of the dtype of `levels`
+    group_levels : ndarray of shape (n_groups,), uint16
     documents : ndarray of shape (n_postings,), uint16
         The postings.
     posting_weights : ndarray, float32
@@ -83,15 +89,16 @@ class Segment:
 
     n_terms: int
     pointers: NDArray[np.int64]
-    terms: NDArray[np.uint32]
-    levels: NDArray[np.uint8] | NDArray[np.uint16]
+    entries: NDArray[np.uint32]
+    spilled: NDArray[np.int64]
+    spilled_levels: NDArray[np.uint16]
     reals: NDArray[np.float64]
     frequencies: NDArray[np.float64]
     scales: NDArray[np.float64]
     lengths: NDArray[np.float64]
     term_groups: NDArray[np.int64]
     group_starts: NDArray[np.int64]
-    group_levels: NDArray[np.uint8] | NDArray[np.uint16]
+    group_levels: NDArray[np.uint16]
     documents: NDArray[np.uint16]
     posting_weights: NDArray[np.float32]
 
@@ -100,6 +107,11 @@ class Segment:
         """Invert a canonical matrix of counts (n_docs, n_terms), all positive."""
         n_docs, n_terms = X.shape
         assert n_docs <= MAX_DOCS
+        if n_terms > _MAX_TERMS:
+            raise InvalidInputError(
+                f"there are {n_terms} distinct terms, and {_MAX_TERMS} is the most; leave rare "
+                "ones out (min_df), or weigh the counts first and index real weights."
+            )
         pointers = X.indptr.astype(np.int64)
         terms = X.indices.astype(np.uint32)
         frequencies, levels = _levels(X.data)
@@ -108,7 +120,7 @@ class Segment:
         documents = np.empty(n_postings, np.uint16)
         term_groups = np.empty(n_terms + 1, np.int64)
         group_starts = np.empty(n_postings + 1, np.int64)
-        group_levels = np.empty(n_postings, levels.dtype)
+        group_levels = np.empty(n_postings, np.uint16)
         n_groups = invert_counts(
             pointers, terms, levels, level_starts, term_starts,
             documents, term_groups, group_starts, group_levels,
@@ -116,8 +128,7 @@ class Segment:
         return cls(
             n_terms=n_terms,
             pointers=pointers,
-            terms=terms,
-            levels=levels,
+            **packed(terms, levels),
             reals=np.empty(0),
             frequencies=frequencies.astype(np.float64),
             scales=np.ones(n_docs),
@@ -146,8 +157,9 @@ class Segment:
         return cls(
             n_terms=n_terms,
             pointers=pointers,
-            terms=terms,
-            levels=np.empty(0, np.uint8),
+            entries=terms,
+            spilled=np.empty(0, np.int64),
+            spilled_levels=np.empty(0, np.uint16),
             reals=reals,
             frequencies=np.empty(0),
             scales=scales,
@@ -155,7 +167,7 @@ class Segment:
             term_groups=term_groups,
             # Without a value, it counts as one of counts.
             group_starts=np.zeros(int(terms.shape[0] == 0), np.int64),
-            group_levels=np.empty(0, np.uint8),
+            group_levels=np.empty(0, np.uint16),
             documents=documents,
             posting_weights=posting_weights,
         )
@@ -168,12 +180,39 @@ class Segment:
     @property
     def n_postings(self) -> int:
         """How many values there are."""
-        return int(self.terms.shape[0])
+        return int(self.entries.shape[0])
 
     @property
     def real(self) -> bool:
         """Whether values are real weights rather than counts."""
         return self.frequencies.shape[0] == 0 and self.n_postings > 0
+
+    @property
+    def forward(self) -> tuple[NDArray[Any], ...]:
+        """The arguments by which kernels walk the documents."""
+        return self.pointers, self.entries, self.spilled, self.spilled_levels
+
+    @property
+    def terms(self) -> NDArray[np.uint32]:
+        """Term of each value, shape (n_postings,), ascending within a document; made anew."""
+        return self.terms_of(slice(None))
+
+    @property
+    def levels(self) -> NDArray[np.uint16]:
+        """Level of each value's frequency, shape (n_postings,); made anew, not for real weights."""
+        return self.levels_of(slice(None))
+
+    def terms_of(self, part: slice) -> NDArray[np.uint32]:
+        """Terms of some values."""
+        return self.entries[part] if self.real else self.entries[part] & np.uint32(0xFFFFFF)
+
+    def levels_of(self, part: slice) -> NDArray[np.uint16]:
+        """Levels of some values."""
+        levels = (self.entries[part] >> np.uint32(24)).astype(np.uint16)
+        start, stop, _ = part.indices(self.n_postings)
+        first, last = np.searchsorted(self.spilled, [start, stop])
+        levels[self.spilled[first:last] - start] = self.spilled_levels[first:last]
+        return levels
 
     def values(self) -> NDArray[np.float64]:
         """Every value as it was given, in the order of `terms`."""
@@ -196,8 +235,8 @@ class Segment:
         """Terms of one document, ascending, and their values."""
         part = slice(self.pointers[document], self.pointers[document + 1])
         if self.real:
-            return self.terms[part], self.reals[part] * self.scales[document]
-        return self.terms[part], self.frequencies[self.levels[part]]
+            return self.terms_of(part), self.reals[part] * self.scales[document]
+        return self.terms_of(part), self.frequencies[self.levels_of(part)]
 
     def postings(self, term: int) -> NDArray[np.uint16]:
         """Documents that hold a term, each once, in the order of its postings."""
@@ -235,11 +274,12 @@ class Segment:
         n = segment.n_postings
         if (
             segment.documents.shape[0] != n
-            or max(segment.levels.shape[0], segment.reals.shape[0]) != n
+            or segment.reals.shape[0] not in (0, n)
+            or (segment.real and segment.reals.shape[0] != n)
+            or segment.spilled_levels.shape != segment.spilled.shape
             or segment.scales.shape[0] != segment.n_docs
             or segment.lengths.shape[0] != segment.n_docs
             or segment.n_docs > MAX_DOCS
-            or segment.levels.dtype != segment.group_levels.dtype
             or segment.pointers.shape[0] == 0
             or int(segment.pointers[-1]) != n
             or segment.posting_weights.shape[0] != segment.reals.shape[0]
@@ -257,7 +297,15 @@ class Segment:
         n, n_levels = self.n_postings, self.frequencies.shape[0]
         check_starts("pointers", self.pointers, n)
         check_numbers("terms", self.terms, self.n_terms)
-        check_numbers("levels", self.levels, n_levels)
+        check_numbers("spilled", self.spilled, n)
+        if not self.real:
+            check_numbers("levels", self.levels, n_levels)
+            places = np.flatnonzero(self.entries >> np.uint32(24) == _SPILLED)
+            if not np.array_equal(places, self.spilled):
+                raise CorruptIndexError(
+                    "the entries of a segment and what is spilled of them do not fit together; "
+                    "`softcosine verify` tells whether a file has changed since."
+                )
         check_values("frequencies", self.frequencies, least=0.0)
         check_values("reals", self.reals, least=0.0)
         check_values("scales", self.scales, least=0.0)
@@ -268,6 +316,13 @@ class Segment:
         check_numbers("group_levels", self.group_levels, n_levels)
         check_numbers("documents", self.documents, self.n_docs)
         check_values("posting_weights", self.posting_weights, least=0.0)
+
+
+def packed(terms: NDArray[np.uint32], levels: NDArray[np.uint16]) -> dict[str, NDArray[Any]]:
+    """Return `entries`, `spilled` and `spilled_levels` of a segment of counts."""
+    spilled = np.flatnonzero(levels >= _SPILLED)
+    upper = np.minimum(levels, _SPILLED).astype(np.uint32) << np.uint32(24)
+    return {"entries": terms | upper, "spilled": spilled, "spilled_levels": levels[spilled]}
 
 
 def cut(X: csr_array) -> list[csr_array]:
@@ -285,12 +340,12 @@ def _sums(values: NDArray[np.float64], pointers: NDArray[np.int64]) -> NDArray[n
     return sums
 
 
-def _levels(counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def _levels(counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.uint16]]:
     """Return the distinct counts, ascending, and the number of each count among them."""
     largest = int(counts.max(initial=0))
     if largest < 2**20:  # nearly always: cheaper than sorting
         present = np.flatnonzero(np.bincount(counts.astype(np.int64), minlength=1))
-        number = np.zeros(largest + 1, _level_dtype(present.shape[0]))
+        number = np.zeros(largest + 1, np.uint16)
         if present.shape[0] <= _MAX_LEVELS:
             number[present] = np.arange(present.shape[0])
             return present, number[counts.astype(np.int64)]
@@ -300,11 +355,7 @@ def _levels(counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
             f"the counts take {present.shape[0]} distinct values, and {_MAX_LEVELS} is the most; "
             "weigh them first and index real weights."
         )
-    return present, inverse.astype(_level_dtype(present.shape[0]))
-
-
-def _level_dtype(n_levels: int) -> type[np.uint8] | type[np.uint16]:
-    return np.uint8 if n_levels <= 2**8 else np.uint16
+    return present, inverse.astype(np.uint16)
 
 
 def _starts(keys: NDArray[Any], n: int) -> NDArray[np.int64]:

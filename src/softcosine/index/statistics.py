@@ -61,7 +61,7 @@ class FieldStatistics:
             n_docs += int(mask.sum())
             length += 0.0 if segment.real else float(segment.lengths[mask].sum())
             dead = np.flatnonzero(~mask)
-            gone = [segment.terms[segment.pointers[d] : segment.pointers[d + 1]] for d in dead]
+            gone = [segment.row(int(d))[0] for d in dead]
             if gone:
                 frequencies -= np.bincount(np.concatenate(gone), minlength=n_terms)
         return cls(n_docs, frequencies, length / n_docs if n_docs else 0.0)

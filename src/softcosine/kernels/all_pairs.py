@@ -20,31 +20,50 @@ _FETCH = 32  # so many postings ahead of its use, a row is fetched
 _RUN = 256  # rows whose sum, at most 255 each, 16 bits hold
 
 _VALUES = (
-    "int64, int64[::1], uint32[::1], {}[::1], float64[::1], float64[::1], float64, float64[::1]"
+    "int64, int64[::1], uint32[::1], int64[::1], uint16[::1], float64[::1], float64[::1], float64,"
+    " float64[::1]"
 )
-_COUNTED = tuple(_VALUES.format(levels) for levels in ("uint8", "uint16"))
 
 
 @helper
-def _value(kind, p, d, levels, table, saturation, k1, reals):  # type: ignore[no-untyped-def]
+def _term(kind, entry):  # type: ignore[no-untyped-def]
+    """Return the term of an entry; of real weights, it is the entry."""
+    return entry if kind == 2 else entry & np.uint32(0xFFFFFF)
+
+
+@helper
+def _level(p, entry, spilled, spilled_levels):  # type: ignore[no-untyped-def]
+    """Return the level of entry number p; the few beyond 8 bits stand aside, by their numbers."""
+    level = entry >> np.uint32(24)
+    if level == 255:
+        low, high = 0, spilled.shape[0] - 1
+        while low < high:
+            middle = (low + high) >> 1
+            if spilled[middle] < p:
+                low = middle + 1
+            else:
+                high = middle
+        return np.uint32(spilled_levels[low])
+    return level
+
+
+@helper
+def _value(kind, p, d, entry, spilled, spilled_levels, table, saturation, k1, reals):  # type: ignore[no-untyped-def]
     """As in `softcosine.kernels.documents`, to the bit."""
-    if kind == 0:
-        return table[levels[p]]
+    if kind == 2:
+        return reals[p]
+    tf = table[_level(p, entry, spilled, spilled_levels)]
     if kind == 1:
-        tf = table[levels[p]]
         return tf * (k1 + 1.0) / (tf + saturation[d])
-    return reals[p]
+    return tf
 
 
 @kernel(
-    *(
-        f"int64({values}, int64[::1], int64[::1], uint32[::1], int64[::1], float32[::1],"
-        " uint16[::1], int64[::1])"
-        for values in _COUNTED
-    )
+    f"int64({_VALUES}, int64[::1], int64[::1], uint32[::1], int64[::1], float32[::1],"
+    " uint16[::1], int64[::1])"
 )
 def order_values(  # type: ignore[no-untyped-def]
-    kind, pointers, terms, levels, table, saturation, k1, reals,
+    kind, pointers, entries, spilled, spilled_levels, table, saturation, k1, reals,
     documents, places, out_terms, out_starts, run_values, run_sizes, run_starts,
 ):  # fmt: skip
     """Write the terms of some documents, those of equal values together; the runs' number returned.
@@ -63,7 +82,7 @@ def order_values(  # type: ignore[no-untyped-def]
         run_starts[c] = n_runs
         if kind == 2:
             for p in range(pointers[d], pointers[d + 1]):
-                out_terms[at] = terms[p]
+                out_terms[at] = entries[p]
                 run_values[n_runs] = reals[p]
                 run_sizes[n_runs] = 1
                 n_runs += 1
@@ -71,7 +90,7 @@ def order_values(  # type: ignore[no-untyped-def]
             continue
         n = 0
         for p in range(pointers[d], pointers[d + 1]):
-            level = np.int64(levels[p])
+            level = np.int64(_level(p, entries[p], spilled, spilled_levels))
             if places[level] == 0:
                 present[n] = level
                 n += 1
@@ -91,8 +110,8 @@ def order_values(  # type: ignore[no-untyped-def]
                 n_runs += 1
                 left -= _RUN
         for p in range(pointers[d], pointers[d + 1]):
-            level = np.int64(levels[p])
-            out_terms[places[level]] = terms[p]
+            level = np.int64(_level(p, entries[p], spilled, spilled_levels))
+            out_terms[places[level]] = _term(kind, entries[p])
             places[level] += 1
         for a in range(n):
             places[present[a]] = 0
@@ -100,15 +119,12 @@ def order_values(  # type: ignore[no-untyped-def]
 
 
 @kernel(
-    *(
-        f"void({values}, float64[::1], int64[::1], int64[::1], int32[::1], float32[::1],"
-        " float64[::1], float64[::1], int64[::1], int32[::1], float64[::1], float64[:, ::1],"
-        " uint8[:, ::1])"
-        for values in _COUNTED
-    )
+    f"void({_VALUES}, float64[::1], int64[::1], int64[::1], int32[::1], float32[::1],"
+    " float64[::1], float64[::1], int64[::1], int32[::1], float64[::1], float64[:, ::1],"
+    " uint8[:, ::1])"
 )
 def expand_documents(  # type: ignore[no-untyped-def]
-    kind, pointers, terms, levels, table, saturation, k1, reals,
+    kind, pointers, entries, spilled, spilled_levels, table, saturation, k1, reals,
     scales, documents, s_pointers, s_indices, s_values,
     term_weights, expansion, kept_starts, kept_terms, kept_weights, facts, panel,
 ):  # fmt: skip
@@ -129,12 +145,14 @@ def expand_documents(  # type: ignore[no-untyped-def]
         first = n
         kept_starts[c] = n
         for p in range(pointers[d], pointers[d + 1]):
-            i = terms[p]
-            value = _value(kind, p, d, levels, table, saturation, k1, reals)
+            i = _term(kind, entries[p])
+            value = _value(
+                kind, p, d, entries[p], spilled, spilled_levels, table, saturation, k1, reals
+            )
             x = value * scales[d] * term_weights[i]
             if x == 0.0:
                 continue
-            following = terms[min(p + 1, pointers[d + 1] - 1)]
+            following = _term(kind, entries[min(p + 1, pointers[d + 1] - 1)])
             for q in range(s_pointers[following], s_pointers[following + 1], 16):
                 prefetch(s_indices, q)
                 prefetch(s_values, q)
@@ -147,8 +165,10 @@ def expand_documents(  # type: ignore[no-untyped-def]
                 expansion[j] = old + s_values[q] * x
         norm = 0.0
         for p in range(pointers[d], pointers[d + 1]):
-            i = terms[p]
-            value = _value(kind, p, d, levels, table, saturation, k1, reals)
+            i = _term(kind, entries[p])
+            value = _value(
+                kind, p, d, entries[p], spilled, spilled_levels, table, saturation, k1, reals
+            )
             norm += value * scales[d] * term_weights[i] * expansion[i]
         largest = 0.0
         negative = 0.0

@@ -4,9 +4,15 @@ A document's value of a term comes in three kinds: ``COUNTS``, a table over the 
 frequencies (f(tf) of the weighting); ``SATURATED``, the BM25 form tf (k1+1) / (tf + K_d); and
 ``REALS``, a float64 a posting. Every sum here runs over a document's terms in ascending order and
 in float64: this is the canonical order in which every final score is computed.
+
+An entry of the forward index is a term in 24 bits and, above it, the level of its frequency in 8;
+level 255 says that the level stands in `spilled_levels`, where its number stands in `spilled`. With
+real weights an entry is a term alone, and the weight stands in `reals`.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from softcosine.kernels.jit import helper, kernel
 
@@ -23,37 +29,59 @@ COUNTS, SATURATED, REALS = 0, 1, 2
 
 
 @helper
-def _value(kind, p, d, levels, table, saturation, k1, reals):  # type: ignore[no-untyped-def]
-    if kind == 0:
-        return table[levels[p]]
+def _term(kind, entry):  # type: ignore[no-untyped-def]
+    """Return the term of an entry; of real weights, it is the entry."""
+    return entry if kind == 2 else entry & np.uint32(0xFFFFFF)
+
+
+@helper
+def _level(p, entry, spilled, spilled_levels):  # type: ignore[no-untyped-def]
+    """Return the level of entry number p; the few beyond 8 bits stand aside, by their numbers."""
+    level = entry >> np.uint32(24)
+    if level == 255:
+        low, high = 0, spilled.shape[0] - 1
+        while low < high:
+            middle = (low + high) >> 1
+            if spilled[middle] < p:
+                low = middle + 1
+            else:
+                high = middle
+        return np.uint32(spilled_levels[low])
+    return level
+
+
+@helper
+def _value(kind, p, d, entry, spilled, spilled_levels, table, saturation, k1, reals):  # type: ignore[no-untyped-def]
+    if kind == 2:
+        return reals[p]
+    tf = table[_level(p, entry, spilled, spilled_levels)]
     if kind == 1:
-        tf = table[levels[p]]
         return tf * (k1 + 1.0) / (tf + saturation[d])
-    return reals[p]
+    return tf
 
 
 @helper
 def _score(  # type: ignore[no-untyped-def]
-    kind, d, pointers, terms, levels, table, saturation, k1,
+    kind, d, pointers, entries, spilled, spilled_levels, table, saturation, k1,
     reals, factors, expansion, query_factor,
 ):  # fmt: skip
     """Score one document: the sum over its terms, ascending, in float64."""
     total = 0.0
     for p in range(pointers[d], pointers[d + 1]):
-        total += expansion[terms[p]] * _value(kind, p, d, levels, table, saturation, k1, reals)
+        entry = entries[p]
+        total += expansion[_term(kind, entry)] * _value(
+            kind, p, d, entry, spilled, spilled_levels, table, saturation, k1, reals
+        )
     return total * factors[d] * query_factor
 
 
 @kernel(
-    *(
-        f"void(int64, int64[::1], uint32[::1], {levels}[::1], float64[::1], float64[::1], float64,"
-        " float64[::1], float64[::1], int64[::1], int32[::1], float32[::1], int64, int64,"
-        " float64[::1], float64[::1])"
-        for levels in ("uint8", "uint16")
-    )
+    "void(int64, int64[::1], uint32[::1], int64[::1], uint16[::1], float64[::1], float64[::1],"
+    " float64, float64[::1], float64[::1], int64[::1], int32[::1], float32[::1], int64, int64,"
+    " float64[::1], float64[::1])"
 )
 def soft_norms_squared(  # type: ignore[no-untyped-def]
-    kind, pointers, terms, levels, table, saturation, k1,
+    kind, pointers, entries, spilled, spilled_levels, table, saturation, k1,
     reals, term_weights, s_pointers, s_indices, s_values, start, stop,
     scratch, out,
 ):  # fmt: skip
@@ -65,23 +93,26 @@ def soft_norms_squared(  # type: ignore[no-untyped-def]
     for d in range(start, stop):
         begin, end = pointers[d], pointers[d + 1]
         for p in range(begin, end):
-            i = terms[p]
-            scratch[i] = _value(kind, p, d, levels, table, saturation, k1, reals) * term_weights[i]
+            entry = entries[p]
+            i = _term(kind, entry)
+            scratch[i] = term_weights[i] * _value(
+                kind, p, d, entry, spilled, spilled_levels, table, saturation, k1, reals
+            )
         total = 0.0
         for p in range(begin, end):
-            i = terms[p]
+            i = _term(kind, entries[p])
             row = 0.0
             for q in range(s_pointers[i], s_pointers[i + 1]):
                 row += s_values[q] * scratch[s_indices[q]]
             total += scratch[i] * row
         out[d] = total
         for p in range(begin, end):
-            scratch[terms[p]] = 0.0
+            scratch[_term(kind, entries[p])] = 0.0
 
 
 @helper
 def _rank(  # type: ignore[no-untyped-def]
-    kind, pointers, terms, levels, table, saturation, k1,
+    kind, pointers, entries, spilled, spilled_levels, table, saturation, k1,
     reals, factors, expansion, query_factor, candidates, minimum, exclusive,
     out_documents, out_scores,
 ):  # fmt: skip
@@ -94,7 +125,7 @@ def _rank(  # type: ignore[no-untyped-def]
     for c in range(candidates.shape[0]):
         d = candidates[c]
         score = _score(
-            kind, d, pointers, terms, levels, table, saturation, k1,
+            kind, d, pointers, entries, spilled, spilled_levels, table, saturation, k1,
             reals, factors, expansion, query_factor,
         )  # fmt: skip
         if score < minimum or (exclusive and score == minimum):
@@ -124,16 +155,13 @@ def _rank(  # type: ignore[no-untyped-def]
 
 
 @kernel(
-    *(
-        f"void(int64, int64[::1], uint32[::1], {levels}[::1], float64[::1], float64[::1], float64,"
-        " float64[::1], float64[::1], int64[::1], int32[::1], float64[::1], float64[::1],"
-        " int64[::1], uint32[::1], float64, boolean, float64[::1], int64, int64, int64[::1],"
-        " int64[::1], uint32[::1], float64[::1])"
-        for levels in ("uint8", "uint16")
-    )
+    "void(int64, int64[::1], uint32[::1], int64[::1], uint16[::1], float64[::1], float64[::1],"
+    " float64, float64[::1], float64[::1], int64[::1], int32[::1], float64[::1], float64[::1],"
+    " int64[::1], uint32[::1], float64, boolean, float64[::1], int64, int64, int64[::1],"
+    " int64[::1], uint32[::1], float64[::1])"
 )
 def rank_candidates(  # type: ignore[no-untyped-def]
-    kind, pointers, terms, levels, table, saturation, k1,
+    kind, pointers, entries, spilled, spilled_levels, table, saturation, k1,
     reals, factors, query_pointers, query_terms, query_weights, query_factors,
     starts, candidates, minimum, exclusive, expansion, begin, end,
     places, n_ranked, out_documents, out_scores,
@@ -155,7 +183,7 @@ def rank_candidates(  # type: ignore[no-untyped-def]
             expansion[query_terms[t]] = query_weights[t]
         place = slice(places[q], places[q + 1])
         n_ranked[q] = _rank(
-            kind, pointers, terms, levels, table, saturation, k1,
+            kind, pointers, entries, spilled, spilled_levels, table, saturation, k1,
             reals, factors, expansion, query_factors[q], candidates[starts[q] : starts[q + 1]],
             minimum, exclusive, out_documents[place], out_scores[place],
         )  # fmt: skip
@@ -164,20 +192,17 @@ def rank_candidates(  # type: ignore[no-untyped-def]
 
 
 @kernel(
-    *(
-        f"void(int64, int64[::1], uint32[::1], {levels}[::1], float64[::1], float64[::1], float64,"
-        " float64[::1], float64[::1], float64[::1], float64, uint32[::1], float64[::1])"
-        for levels in ("uint8", "uint16")
-    )
+    "void(int64, int64[::1], uint32[::1], int64[::1], uint16[::1], float64[::1], float64[::1],"
+    " float64, float64[::1], float64[::1], float64[::1], float64, uint32[::1], float64[::1])"
 )
 def score_documents(  # type: ignore[no-untyped-def]
-    kind, pointers, terms, levels, table, saturation, k1,
+    kind, pointers, entries, spilled, spilled_levels, table, saturation, k1,
     reals, factors, expansion, query_factor, documents, out_scores,
 ):  # fmt: skip
     """Write the scores of some documents, those of `rank_candidates` to the bit."""
     for c in range(documents.shape[0]):
         out_scores[c] = _score(
-            kind, documents[c], pointers, terms, levels, table, saturation, k1,
+            kind, documents[c], pointers, entries, spilled, spilled_levels, table, saturation, k1,
             reals, factors, expansion, query_factor,
         )  # fmt: skip
 

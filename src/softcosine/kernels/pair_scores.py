@@ -11,31 +11,50 @@ __all__ = ["push_pairs", "score_pairs"]
 _HUGE = 1e30  # no bar is higher: float32 holds it
 
 _VALUES = (
-    "int64, int64[::1], uint32[::1], {}[::1], float64[::1], float64[::1], float64, float64[::1]"
+    "int64, int64[::1], uint32[::1], int64[::1], uint16[::1], float64[::1], float64[::1], float64,"
+    " float64[::1]"
 )
-_COUNTED = tuple(_VALUES.format(levels) for levels in ("uint8", "uint16"))
 
 
 @helper
-def _value(kind, p, d, levels, table, saturation, k1, reals):  # type: ignore[no-untyped-def]
+def _term(kind, entry):  # type: ignore[no-untyped-def]
+    """Return the term of an entry; of real weights, it is the entry."""
+    return entry if kind == 2 else entry & np.uint32(0xFFFFFF)
+
+
+@helper
+def _level(p, entry, spilled, spilled_levels):  # type: ignore[no-untyped-def]
+    """Return the level of entry number p; the few beyond 8 bits stand aside, by their numbers."""
+    level = entry >> np.uint32(24)
+    if level == 255:
+        low, high = 0, spilled.shape[0] - 1
+        while low < high:
+            middle = (low + high) >> 1
+            if spilled[middle] < p:
+                low = middle + 1
+            else:
+                high = middle
+        return np.uint32(spilled_levels[low])
+    return level
+
+
+@helper
+def _value(kind, p, d, entry, spilled, spilled_levels, table, saturation, k1, reals):  # type: ignore[no-untyped-def]
     """As in `softcosine.kernels.documents`, to the bit."""
-    if kind == 0:
-        return table[levels[p]]
+    if kind == 2:
+        return reals[p]
+    tf = table[_level(p, entry, spilled, spilled_levels)]
     if kind == 1:
-        tf = table[levels[p]]
         return tf * (k1 + 1.0) / (tf + saturation[d])
-    return reals[p]
+    return tf
 
 
 @kernel(
-    *(
-        f"void({values}, float64[::1], int64[::1], int64, int64, int64[::1], int32[::1],"
-        " float64[::1], float64[::1], int64[::1], uint32[::1], float64[::1], float64[::1])"
-        for values in _COUNTED
-    )
+    f"void({_VALUES}, float64[::1], int64[::1], int64, int64, int64[::1], int32[::1],"
+    " float64[::1], float64[::1], int64[::1], uint32[::1], float64[::1], float64[::1])"
 )
 def score_pairs(  # type: ignore[no-untyped-def]
-    kind, pointers, terms, levels, table, saturation, k1, reals,
+    kind, pointers, entries, spilled, spilled_levels, table, saturation, k1, reals,
     factors, local, begin, end, kept_starts, kept_terms, kept_weights,
     query_factors, pair_starts, pair_documents, expansion, scores,
 ):  # fmt: skip
@@ -59,8 +78,10 @@ def score_pairs(  # type: ignore[no-untyped-def]
             d = local[document]
             total = 0.0
             for p in range(pointers[d], pointers[d + 1]):
-                value = _value(kind, p, d, levels, table, saturation, k1, reals)
-                total += expansion[terms[p]] * value
+                value = _value(
+                    kind, p, d, entries[p], spilled, spilled_levels, table, saturation, k1, reals
+                )
+                total += expansion[_term(kind, entries[p])] * value
             scores[c] = total * factors[d] * query_factors[q]
         if filled:
             for t in range(kept_starts[q], kept_starts[q + 1]):

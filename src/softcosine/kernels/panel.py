@@ -34,11 +34,21 @@ def clear_panel(terms, column, panel):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _value(kind, p, levels, table, k, reals):  # type: ignore[no-untyped-def]
+def _value(kind, p, entry, spilled, spilled_levels, table, k, reals):  # type: ignore[no-untyped-def]
     """Return a document's value of a term, like `find_candidates` without (k1 + 1) / (1 + K)."""
     if kind == 2:
         return np.float32(reals[p])
-    value = np.float32(table[levels[p]])
+    level = entry >> np.uint32(24)
+    if level == 255:
+        low, high = 0, spilled.shape[0] - 1
+        while low < high:
+            middle = (low + high) >> 1
+            if spilled[middle] < p:
+                low = middle + 1
+            else:
+                high = middle
+        level = np.uint32(spilled_levels[low])
+    value = np.float32(table[level])
     if kind == 1:
         one = np.float32(1.0)
         return value * (one + k) / (value + k)
@@ -51,14 +61,22 @@ def _widened(weight):  # type: ignore[no-untyped-def]
 
 
 @kernel(
-    *(
-        f"void(int64, int64[::1], uint32[::1], {levels}[::1], float64[::1], float32[::1],"
-        " float64[::1], uint16[:, ::1], int64, int64, float32[:, ::1])"
-        for levels in ("uint8", "uint16")
-    )
+    "void(int64, int64[::1], uint32[::1], int64[::1], uint16[::1], float64[::1], float32[::1],"
+    " float64[::1], uint16[:, ::1], int64, int64, float32[:, ::1])"
 )
 def score_panel(  # type: ignore[no-untyped-def]
-    kind, pointers, terms, levels, table, saturation, reals, panel, start, stop, scores
+    kind,
+    pointers,
+    entries,
+    spilled,
+    spilled_levels,
+    table,
+    saturation,
+    reals,
+    panel,
+    start,
+    stop,
+    scores,
 ):
     """Write the scores of the documents start..stop, without factors, for all queries.
 
@@ -67,7 +85,9 @@ def score_panel(  # type: ignore[no-untyped-def]
     crowd each other out. `kind` and the forward index, see `softcosine.kernels.documents`.
     O(postings of the documents x PANEL).
     """
-    ahead = terms.shape[0] - _FETCH - 3
+    # Real weights have entries of terms alone.
+    mask = np.uint32(0xFFFFFFFF) if kind == 2 else np.uint32(0xFFFFFF)
+    ahead = entries.shape[0] - _FETCH - 3
     total = np.empty(PANEL, np.float32)
     k = np.float32(0.0)
     for d in range(start, stop):
@@ -81,20 +101,20 @@ def score_panel(  # type: ignore[no-untyped-def]
         for p in range(begin, fours, 4):
             if p < ahead:
                 for other in range(p + _FETCH, p + _FETCH + 4):
-                    prefetch(panel, np.int64(terms[other]) * PANEL)
-            v0 = _value(kind, p, levels, table, k, reals)
-            v1 = _value(kind, p + 1, levels, table, k, reals)
-            v2 = _value(kind, p + 2, levels, table, k, reals)
-            v3 = _value(kind, p + 3, levels, table, k, reals)
-            r0, r1 = panel[terms[p]], panel[terms[p + 1]]
-            r2, r3 = panel[terms[p + 2]], panel[terms[p + 3]]
+                    prefetch(panel, np.int64(entries[other] & mask) * PANEL)
+            v0 = _value(kind, p, entries[p], spilled, spilled_levels, table, k, reals)
+            v1 = _value(kind, p + 1, entries[p + 1], spilled, spilled_levels, table, k, reals)
+            v2 = _value(kind, p + 2, entries[p + 2], spilled, spilled_levels, table, k, reals)
+            v3 = _value(kind, p + 3, entries[p + 3], spilled, spilled_levels, table, k, reals)
+            r0, r1 = panel[entries[p] & mask], panel[entries[p + 1] & mask]
+            r2, r3 = panel[entries[p + 2] & mask], panel[entries[p + 3] & mask]
             for q in range(PANEL):
                 total[q] += (v0 * _widened(r0[q]) + v1 * _widened(r1[q])) + (
                     v2 * _widened(r2[q]) + v3 * _widened(r3[q])
                 )
         for p in range(fours, end):
-            v0 = _value(kind, p, levels, table, k, reals)
-            r0 = panel[terms[p]]
+            v0 = _value(kind, p, entries[p], spilled, spilled_levels, table, k, reals)
+            r0 = panel[entries[p] & mask]
             for q in range(PANEL):
                 total[q] += v0 * _widened(r0[q])
         for q in range(PANEL):

@@ -10,8 +10,6 @@ __all__ = ["invert_counts", "invert_reals"]
 
 
 @kernel(
-    "int64(int64[::1], uint32[::1], uint8[::1], int64[::1], int64[::1],"
-    " uint16[::1], int64[::1], int64[::1], uint8[::1])",
     "int64(int64[::1], uint32[::1], uint16[::1], int64[::1], int64[::1],"
     " uint16[::1], int64[::1], int64[::1], uint16[::1])",
 )
@@ -35,7 +33,7 @@ def invert_counts(  # type: ignore[no-untyped-def]
             slot = level_starts[levels[p]]
             level_starts[levels[p]] = slot + 1
             by_level[slot] = p
-    sorted_levels = np.empty(n_postings, levels.dtype)
+    sorted_levels = np.empty(n_postings, np.uint16)
     for position in range(n_postings):
         p = by_level[position]
         slot = term_starts[terms[p]]
