@@ -61,8 +61,9 @@ def test_many_equal_segments_stay_few_and_are_rewritten_seldom(factor, size):
 
 
 def test_a_worn_segment_is_rewritten_alone_and_a_sound_one_left():
-    policy = MergePolicy(10, max_deleted=0.5)
+    policy = MergePolicy(10, max_deleted=0.5, min_docs=100)
     assert policy.groups([100, 100, 100], [49, 50, 100]) == [range(1)]
+    assert policy.groups([99], [1]) == []  # so few cost nothing, and are joined soon
     assert MergePolicy(10, max_deleted=1).groups([100], [0]) == []
     assert MergePolicy(2, max_deleted=0.5).groups([90, 90, 90], [80, 9, 90]) == [range(3)]
 

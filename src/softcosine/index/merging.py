@@ -39,7 +39,7 @@ class MergePolicy:
         At least 2. A small one leaves few segments, which are faster to search, and rewrites
         documents more often.
     min_docs : int
-        Smaller segments count as of this size.
+        Smaller segments count as of this size, and are never rewritten by themselves.
     max_deleted : float
         A segment of which a larger share is deleted is rewritten by itself. In [0, 1]; 1 never.
     max_docs : int
@@ -85,7 +85,8 @@ class MergePolicy:
         return [group for group in groups if len(group) > 1 or self._worn(group[0], n_docs, n_live)]
 
     def _worn(self, number: int, n_docs: Sequence[int], n_live: Sequence[int]) -> bool:
-        return n_docs[number] - n_live[number] > self.max_deleted * n_docs[number]
+        n_deleted = n_docs[number] - n_live[number]
+        return n_docs[number] >= self.min_docs and n_deleted > self.max_deleted * n_docs[number]
 
     def _joined(self, sizes: Sequence[int]) -> list[tuple[int, int]]:
         """Join at the lowest level where anything is to be joined; empty where nothing is.
