@@ -182,7 +182,8 @@ def test_a_second_writer_waits_if_it_is_to(run, folder):
     timer.start()
     record = json.loads(run("delete", folder, "car", "--wait", 60, "--json"))
     timer.join()
-    assert (record["deleted"], record["documents"], record["generation"]) == (1, 1, 3)
+    assert (record["deleted"], record["documents"]) == (1, 1)
+    assert record["generation"] > 2
 
 
 def test_an_interrupted_change_leaves_the_index_as_it_was(run, folder, monkeypatch):

@@ -24,6 +24,7 @@ from softcosine.cli.options import (
     TextFields,
     Wait,
 )
+from softcosine.cli.showing import counted
 from softcosine.errors import IndexLockedError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -91,8 +92,8 @@ def add(
     replaced = f", and replaced {facts['replaced']:,}" if facts["replaced"] else ""
     _tell(
         facts,
-        f"Added {_counted(new, 'new document')}{replaced}, with "
-        f"{_counted(facts['new_terms'], 'new term')}",
+        f"Added {counted(new, 'new document')}{replaced}, with "
+        f"{counted(facts['new_terms'], 'new term')}",
         as_json,
     )
 
@@ -143,7 +144,7 @@ def delete(
         "missing": len(wanted) - n_deleted,
     }
     missing = f"; {facts['missing']:,} of the ids were not there" if facts["missing"] else ""
-    _tell(facts, f"Deleted {_counted(n_deleted, 'document')}{missing}", as_json)
+    _tell(facts, f"Deleted {counted(n_deleted, 'document')}{missing}", as_json)
 
 
 def merge(
@@ -175,7 +176,7 @@ def merge(
         writer.merge()
         writer.commit(refresh)
     facts = _facts(opened, index, started) | before
-    told = _counted(before["segments_before"], "segment")
+    told = counted(before["segments_before"], "segment")
     _tell(
         facts,
         f"Merged {told} of {size(before['bytes_before'])} into {facts['segments']:,} of "
@@ -203,7 +204,7 @@ def refresh(index: Index, wait: Wait = 0.0, as_json: Summary = False) -> None:
         report("counting", 0, None)
         writer.commit(refresh=True)
     facts = _facts(opened, index, started) | {"counted_before": before}
-    told = f"Counted anew, for the first time since there were {_counted(before, 'document')}"
+    told = f"Counted anew, for the first time since there were {counted(before, 'document')}"
     if facts["generation"] == generation:
         told = "Nothing was to be counted anew"
     _tell(facts, told, as_json)
@@ -321,9 +322,5 @@ def _tell(facts: dict[str, Any], done: str, as_json: bool) -> None:
         return
     console().print(
         f"{done}, in {duration(facts['seconds'])}: {facts['index']} has "
-        f"{_counted(facts['documents'], 'document')}."
+        f"{counted(facts['documents'], 'document')}."
     )
-
-
-def _counted(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"

@@ -14,6 +14,7 @@ import typer
 from softcosine.cli.asking import Index, Json
 from softcosine.cli.failures import saying_how_to_go_on
 from softcosine.cli.options import Threads
+from softcosine.cli.showing import counted
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def pairs(
                 write(row if k is None else {**row, "rank": rank})
                 n_pairs += 1
     what = "pair" if k is None else "neighbour"
-    _conclude(f"{_counted(n_pairs, what)} among {_counted(len(opened), 'document')}", started)
+    _conclude(f"{counted(n_pairs, what)} among {counted(len(opened), 'document')}", started)
 
 
 def dedupe(
@@ -160,7 +161,7 @@ def dedupe(
         _show_dropped(groups, as_json)
     n_others = sum(len(group.others) for group in groups)
     _conclude(
-        f"{_counted(len(groups), 'group')} of {_counted(len(groups) + n_others, 'document')}, "
+        f"{counted(len(groups), 'group')} of {counted(len(groups) + n_others, 'document')}, "
         f"{n_others:,} to drop, among {len(opened):,}",
         started,
     )
@@ -219,7 +220,3 @@ def _conclude(told: str, started: float) -> None:
     if sys.stderr.isatty():
         seconds = duration(time.perf_counter() - started)
         console(stderr=True).print(f"{told}, in {seconds}.", style="dim")
-
-
-def _counted(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"

@@ -115,6 +115,8 @@ def index(
 
     Files are read as they are indexed, so there may be more than memory holds. The index is there
     once it is whole; 'add' and 'delete' change it later.
+
+    JSON: index, documents, terms, bytes, seconds, note (where similarities come from).
     """
     from softcosine.storage import check_target
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softcosine.cli.asking import Index, Json
+from softcosine.cli.showing import counted
 
 if TYPE_CHECKING:
     from softcosine.index.generation import Generation
@@ -172,7 +173,7 @@ def _show(facts: dict[str, Any]) -> None:
         **_ranked(facts),
         "similar words": _similar(facts["similarity"]),
         "source": facts["note"] or "a source that was given",
-        "on disk": f"{size(facts['bytes'])} in {_counted(facts['segments'], 'segment')}, "
+        "on disk": f"{size(facts['bytes'])} in {counted(facts['segments'], 'segment')}, "
         f"generation {facts['generation']:,}",
         "single words": _single_words(facts["quality"]) if "quality" in facts else "",
     }
@@ -217,7 +218,7 @@ def _ranked(facts: dict[str, Any]) -> dict[str, str]:
     named = ("k1", "b") if ranking == "soft_bm25" else ("tf", "idf")
     weights = ", ".join(f"{name} {weighting[name]}" for name in named)
     if facts["counted"] != facts["documents"]:
-        weights += f", counted when there were {_counted(facts['counted'], 'document')}"
+        weights += f", counted when there were {counted(facts['counted'], 'document')}"
     return {"ranking": f"{ranking} ({RANKINGS[ranking]})", "weights": weights}
 
 
@@ -237,7 +238,3 @@ def _single_words(quality: dict[str, Any]) -> str:
         shown = ", ".join(f"{one['word']} ({one['id']})" for one in quality["examples"][:5])
         told += f", such as {shown}"
     return told
-
-
-def _counted(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"

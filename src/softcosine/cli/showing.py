@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "RANKINGS",
     "console",
+    "counted",
     "duration",
     "explanation_record",
     "hit_record",
@@ -109,6 +110,11 @@ def duration(seconds: float) -> str:
     if seconds < 0.0995:
         return f"{seconds * 1000:.1f} ms" if seconds < 0.00995 else f"{seconds * 1000:.0f} ms"
     return f"{seconds:.1f} s" if seconds < 99.5 else f"{seconds / 60:.0f} min"
+
+
+def counted(n: int, what: str) -> str:
+    """Return a number of things, such as ``1 document`` or ``1,200 documents``."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def size(n_bytes: int) -> str:
