@@ -37,3 +37,23 @@ def test_info_measures_how_often_single_words_come_first(run, folder):
     shown = run("info", folder, "--quality")
     assert "the first answer lacks the word for 0 (0.0%)" in " ".join(shown.split())
     assert "quality" not in json.loads(run("info", folder, "--json"))
+
+
+def test_an_index_without_documents_is_described_searched_and_filled(run, tmp_path):
+    path = tmp_path / "empty.index"
+    SoftIndex.create(path, positions=True, texts=False)
+    facts = json.loads(run("info", path, "--quality", "--json"))
+    assert (facts["documents"], facts["segments"], facts["terms"]) == (0, 0, 0)
+    assert facts["positions"]
+    assert not facts["texts"]
+    assert facts["quality"]["n_words"] == 0
+    assert "as the first documents decide" in run("info", path)
+    assert "Nothing found." in run("search", path, "tea")
+    assert run("pairs", path, "--min", 0.5) == run("dedupe", path) == ""
+    assert "is whole" in run("verify", path)
+    (tmp_path / "a.txt").write_text("green tea\n")
+    run("add", path, tmp_path / "a.txt")
+    run("delete", path, "1")
+    facts = json.loads(run("info", path, "--json"))
+    assert (facts["documents"], facts["positions"]) == (0, True)
+    assert "Nothing found." in run("search", path, "tea")

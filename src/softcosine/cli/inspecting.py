@@ -118,8 +118,12 @@ def _facts(opened: SoftIndex, path: Path) -> dict[str, Any]:
     del similarity["smallest_eigenvalue"]
     similarity["balanced"] = opened.S.scales is not None
     similarity["shrunk"] = float(opened.S.settings.get("shrunk", 1.0))
+    from softcosine.index.store import Store
+    from softcosine.index.stored import IndexSettings
+
     snapshot = opened.snapshot
     segments = snapshot.segments
+    settings = IndexSettings.from_dict(Store.open(path).read().settings)
     return {
         "index": str(path),
         "generation": snapshot.generation,
@@ -130,8 +134,8 @@ def _facts(opened: SoftIndex, path: Path) -> dict[str, Any]:
         "terms": len(opened.vocabulary),
         "postings": sum(own.n_postings for segment in segments for own in segment.fields),
         "fields": [{"name": one.name, "weight": one.weight} for one in opened.fields],
-        "positions": all(segment.positions is not None for segment in segments),
-        "texts": snapshot.documents.keeps_texts,
+        "positions": settings.positions,
+        "texts": settings.texts,
         "bytes": bytes_of(path),
         "ranking": opened.ranking,
         "weighting": opened.weighting.to_dict(),
@@ -172,7 +176,7 @@ def _show(facts: dict[str, Any]) -> None:
         "kept": _kept(facts),
         **_ranked(facts),
         "similar words": _similar(facts["similarity"]),
-        "source": facts["note"] or "a source that was given",
+        "source": facts["note"] or _unnamed_source(facts),
         "on disk": f"{size(facts['bytes'])} in {counted(facts['segments'], 'segment')}, "
         f"generation {facts['generation']:,}",
         "single words": _single_words(facts["quality"]) if "quality" in facts else "",
@@ -220,6 +224,10 @@ def _ranked(facts: dict[str, Any]) -> dict[str, str]:
     if facts["counted"] != facts["documents"]:
         weights += f", counted when there were {counted(facts['counted'], 'document')}"
     return {"ranking": f"{ranking} ({RANKINGS[ranking]})", "weights": weights}
+
+
+def _unnamed_source(facts: dict[str, Any]) -> str:
+    return "a source that was given" if facts["terms"] else "as the first documents decide"
 
 
 def _similar(S: dict[str, Any]) -> str:
