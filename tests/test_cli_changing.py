@@ -158,7 +158,7 @@ def test_words_are_counted_anew_on_demand(run, folder):
     }  # fmt: skip
     assert record["counted_before"] == 3
     assert json.loads(run("info", folder, "--json"))["counted"] == 2
-    assert "Nothing was to be counted anew" in run("refresh", folder)
+    assert "Nothing was to be counted anew" in told(run("refresh", folder))
 
 
 @pytest.mark.parametrize("command", [["add", "b.jsonl"], ["delete", "tea"], ["merge"], ["refresh"]])
@@ -328,7 +328,7 @@ def test_a_changed_index_gives_its_words_and_living_texts_to_a_matrix(run, folde
     run("delete", folder, "bike")
     run("similarity", "build", "texts", "--vocabulary", folder, "-o", "s.matrix")
     assert json.loads(run("similarity", "check", folder, "--json"))["files"] > 5
-    assert "is whole" in run("similarity", "check", folder)
+    assert "is whole" in told(run("similarity", "check", folder))
     path = folder.with_name("wordless.index")
     docs = written("docs.jsonl", {"id": "x", "text": "red tea"})
     run("index", docs, "-o", path, "--plain", "--no-texts")
