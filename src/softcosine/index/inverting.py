@@ -104,7 +104,7 @@ def _numbered(own: Vocabulary, vocabulary: Vocabulary) -> tuple[NDArray[np.int32
         return numbers, vocabulary
     numbers[new] = len(vocabulary) + np.arange(new.shape[0], dtype=np.int32)
     forms: list[tuple[str, ...]] | None = None
-    if not len(vocabulary) or vocabulary.forms is not None:
+    if not len(vocabulary) or vocabulary.has_forms:
         # A vocabulary has forms for all terms or for none.
         if own.forms is not None:
             forms = [own.forms[i] for i in new.tolist()]

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import CorruptIndexError, InvalidInputError
+from softcosine.errors import CorruptIndexError, InvalidInputError, SoftCosineError
 from softcosine.index.documents import Documents, MemoryDocuments
 from softcosine.index.fields import Field
 from softcosine.index.generation import Generation
@@ -173,7 +173,10 @@ def read_segment(folder: Folder, *, part: str = "") -> IndexedSegment:
     settings = folder.settings
     n_docs = int(settings["n_docs"])
     arrays = [folder.arrays(str(number)) for number in range(int(settings["fields"]))]
-    fields = tuple(Segment.from_arrays(of_field) for of_field in arrays)
+    try:
+        fields = tuple(Segment.from_arrays(of_field) for of_field in arrays)
+    except CorruptIndexError as error:
+        raise CorruptIndexError(f"{folder.path}: {error}") from error
     if not fields or any(segment.n_docs != n_docs for segment in fields):
         raise CorruptIndexError(
             f"{folder.path} speaks of {n_docs} documents, but its postings of "
@@ -301,9 +304,9 @@ def read_snapshot(
         )
         if settings.statistics is not None:
             statistics = read_statistics(generation.part(settings.statistics), len(S))
+    except SoftCosineError:
+        raise
     except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, CorruptIndexError):
-            raise
         raise CorruptIndexError(f"{generation.path} lacks a part of an index: {error!r}") from error
     _check_together(generation.path, settings, segments, len(S))
     return Snapshot(

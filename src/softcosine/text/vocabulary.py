@@ -211,6 +211,11 @@ class Vocabulary:
         """
         return self._contents.terms[number]
 
+    @property
+    def has_forms(self) -> bool:
+        """Whether the words that each term stands for are known."""
+        return self._contents.forms is not None
+
     def forms_of(self, number: int) -> tuple[str, ...]:
         """Return the words that one term stands for; none without stemming."""
         return () if self._contents.forms is None else self._contents.forms[number]
