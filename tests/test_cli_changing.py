@@ -57,8 +57,9 @@ def test_documents_are_added_and_take_the_place_of_those_with_their_id(run, fold
     record = json.loads(run("add", folder, path, "--json"))
     assert set(record) == {
         "index", "new", "replaced", "documents", "terms", "new_terms", "segments", "generation",
-        "bytes", "seconds",
+        "bytes", "seconds", "note",
     }  # fmt: skip
+    assert record["note"] == ""
     assert (record["new"], record["replaced"], record["documents"]) == (1, 1, 4)
     assert record["new_terms"] == 3
     assert record["generation"] == 2
@@ -73,6 +74,15 @@ def test_metadata_and_new_words_are_found_afterwards(run, folder):
     run("add", folder, path)
     hits = json.loads(run("search", folder, "bicycle", "--where", "lang=en", "--json"))["hits"]
     assert [(hit["id"], hit["metadata"]) for hit in hits] == [("x", {"lang": "en"})]
+
+
+def test_new_words_that_no_source_can_be_asked_about_are_told(run, folder):
+    path = folder.with_name("unsourced.index")
+    made = SoftIndex.open(folder)
+    made.with_similarity(made.S).save(path)
+    new = written("b.jsonl", {"id": "x", "text": "cocoa"})
+    assert "new terms are similar to no other." in told(run("add", path, new))
+    assert "new terms are similar" not in told(run("add", path, new))
 
 
 def test_running_numbers_go_on_where_those_of_the_index_end(run, folder, monkeypatch):

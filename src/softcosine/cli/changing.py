@@ -58,7 +58,8 @@ def add(
     the last one is written, and go on meanwhile. Without ids, running numbers go on where those of
     the index end. New words get their similar words from the sources that the index keeps.
 
-    JSON: index, new, replaced, documents, terms, new_terms, segments, generation, bytes, seconds.
+    JSON: index, new, replaced, documents, terms, new_terms, segments, generation, bytes, seconds,
+    note.
     """
     from softcosine.cli.options import bytes_in
     from softcosine.cli.progress import Reporter
@@ -88,7 +89,10 @@ def add(
         "replaced": n_read - new,
         "terms": after.terms,
         "new_terms": after.terms - before.terms,
+        "note": "",
     }
+    if facts["new_terms"] and opened.source is None and not opened.snapshot.plain:
+        facts["note"] = "The index keeps no source, so that new terms are similar to no other."
     replaced = f", and replaced {facts['replaced']:,}" if facts["replaced"] else ""
     _tell(
         facts,
@@ -324,3 +328,5 @@ def _tell(facts: dict[str, Any], done: str, as_json: bool) -> None:
         f"{done}, in {duration(facts['seconds'])}: {facts['index']} has "
         f"{counted(facts['documents'], 'document')}."
     )
+    if facts.get("note"):
+        console().print(facts["note"], style="dim")
