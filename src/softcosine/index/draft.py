@@ -191,17 +191,31 @@ class Draft:
 
     def tidy(self, policy: MergePolicy) -> None:
         """Join the segments that a policy says, and commit that; to be called after a commit."""
+        self._join(policy, 0)
+        self.commit(refresh=False)
+
+    def condense(self, policy: MergePolicy) -> None:
+        """Join segments that nobody has seen yet: each held open takes some memory."""
+        seen = self._writer.base.parts
+        first = sum(piece.part in seen for piece in self._pieces)  # these come first
+        if len(self._pieces) - first >= policy.factor:
+            self._join(policy, first)
+
+    def _join(self, policy: MergePolicy, first: int) -> None:
+        """Join the segments from number `first` on that a policy says."""
         pieces = self._pieces
         groups = policy.groups(
-            [piece.n_docs for piece in pieces], [piece.n_live for piece in pieces]
+            [piece.n_docs for piece in pieces[first:]], [piece.n_live for piece in pieces[first:]]
         )
-        for group in reversed(list(self._affordable(groups))):
+        numbers = [range(group.start + first, group.stop + first) for group in groups]
+        for group in reversed(list(self._affordable(numbers))):
             kept = [Kept(number, np.flatnonzero(pieces[number].mask())) for number in group]
             merged = self._merged(kept)
             pieces = [*pieces[: group.start], merged, *pieces[group.stop :]]
             self.changed = True
+        gone = {piece.part for piece in self._pieces} - {piece.part for piece in pieces}
         self._pieces = pieces
-        self.commit(refresh=False)
+        self._writer.drop(gone)
 
     def _affordable(self, groups: Iterable[range]) -> Iterator[range]:
         """Cut groups so that no merge takes much more than the memory that there is."""

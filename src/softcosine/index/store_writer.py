@@ -195,6 +195,12 @@ class StoreWriter:
         self.sweep()
         return self.base
 
+    def drop(self, names: Iterable[str]) -> None:
+        """Delete parts that were written since the last commit and will not be committed."""
+        for name in names:
+            if self._written.pop(name, None) is not None:
+                shutil.rmtree(self.base.path / PARTS / name, ignore_errors=True)
+
     def discard(self) -> None:
         """Delete what was written since the last commit."""
         self._written = {}

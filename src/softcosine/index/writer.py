@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat, zip_longest
@@ -378,6 +379,10 @@ class IndexWriter:
         """Write what is buffered."""
         self._draft.append(list(self._buffer.values()), last=last)
         self._empty()
+        if self._policy is not None and not last:
+            # Without room they stay apart: nothing depends on it.
+            with contextlib.suppress(OSError, MemoryError):
+                self._draft.condense(self._policy)
 
     def _forget(self, id: str) -> bool:
         """Drop a document from the buffer; whether it was there."""
