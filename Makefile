@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 INTERPRETED_TESTS := $(patsubst %,tests/test_%.py,oracle kernels corpus assembly matrix measures \
 	transforms rankings search_exactness search_panels soft_neighbors cooccurrence sources_contract \
 	nearest edit_distance character_ngrams pairs thesaurus association second_order regression \
-	streaming decisions ordering balance)
+	streaming decisions ordering balance fields phrases all_pairs groups)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

@@ -74,8 +74,8 @@ class Stages:
             factors = prepared.factors(None)
             self._find(
                 prepared.part.ranking.kind, expanded.pointers, expanded.terms, expanded.weights,
-                np.array(expanded.scales), chosen, *prepared.postings, factors, floors, heaps, slacks,
-                self._scores[: factors.shape[0]], 0, starts, self._candidates,
+                np.array(expanded.scales), chosen, *prepared.postings, factors, floors, heaps,
+                slacks, self._scores[: factors.shape[0]], 0, starts, self._candidates,
             )  # fmt: skip
             found.append(self._candidates[: starts[1]].copy())
         return found

@@ -169,6 +169,7 @@ def test_every_error_is_also_the_builtin_that_one_would_catch():
         "IndexFormatError": OSError,
         "CorruptIndexError": OSError,
         "AlreadyExistsError": FileExistsError,
+        "IndexLockedError": TimeoutError,
     }
     for name, builtin in expected.items():
         error = getattr(errors, name)

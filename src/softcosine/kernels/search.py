@@ -29,7 +29,7 @@ def _expand(  # type: ignore[no-untyped-def]
             j = s_indices[p]
             # Without a branch: whether a term was seen cannot be predicted.
             touched[n] = j
-            n += 1 - seen[j]
+            n += 1 - int(seen[j])
             seen[j] = 1
             expansion[j] += s_values[p] * x
     # Before the extra values come in: what they add to the norm is known otherwise.
