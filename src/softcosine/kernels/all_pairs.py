@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from softcosine.kernels.jit import helper, kernel
+from softcosine.kernels.jit import helper, inlined, kernel
 from softcosine.kernels.prefetch import prefetch
 
 __all__ = ["PANEL", "expand_documents", "gather_pairs", "order_values", "scan_panel"]
@@ -25,29 +25,35 @@ _VALUES = (
 )
 
 
-@helper
+@inlined
 def _term(kind, entry):  # type: ignore[no-untyped-def]
     """Return the term of an entry; of real weights, it is the entry."""
     return entry if kind == 2 else entry & np.uint32(0xFFFFFF)
 
 
 @helper
+def _spilled_level(p, spilled, spilled_levels):  # type: ignore[no-untyped-def]
+    """Return the level of an entry that has no room for it, by the entry's number."""
+    low, high = 0, spilled.shape[0] - 1
+    while low < high:
+        middle = (low + high) >> 1
+        if spilled[middle] < p:
+            low = middle + 1
+        else:
+            high = middle
+    return np.int64(spilled_levels[low])
+
+
+@inlined
 def _level(p, entry, spilled, spilled_levels):  # type: ignore[no-untyped-def]
-    """Return the level of entry number p; the few beyond 8 bits stand aside, by their numbers."""
-    level = entry >> np.uint32(24)
+    """Return the level of entry number p."""
+    level = np.int64(entry >> np.uint32(24))
     if level == 255:
-        low, high = 0, spilled.shape[0] - 1
-        while low < high:
-            middle = (low + high) >> 1
-            if spilled[middle] < p:
-                low = middle + 1
-            else:
-                high = middle
-        return np.uint32(spilled_levels[low])
+        level = _spilled_level(p, spilled, spilled_levels)
     return level
 
 
-@helper
+@inlined
 def _value(kind, p, d, entry, spilled, spilled_levels, table, saturation, k1, reals):  # type: ignore[no-untyped-def]
     """As in `softcosine.kernels.documents`, to the bit."""
     if kind == 2:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from softcosine.kernels.jit import helper, kernel
+from softcosine.kernels.jit import helper, inlined, kernel
 
 __all__ = [
     "COUNTS",
@@ -28,36 +28,23 @@ __all__ = [
 COUNTS, SATURATED, REALS = 0, 1, 2
 
 
-@helper
+@inlined
 def _term(kind, entry):  # type: ignore[no-untyped-def]
     """Return the term of an entry; of real weights, it is the entry."""
     return entry if kind == 2 else entry & np.uint32(0xFFFFFF)
 
 
 @helper
-def _level(p, entry, spilled, spilled_levels):  # type: ignore[no-untyped-def]
-    """Return the level of entry number p; the few beyond 8 bits stand aside, by their numbers."""
-    level = entry >> np.uint32(24)
-    if level == 255:
-        low, high = 0, spilled.shape[0] - 1
-        while low < high:
-            middle = (low + high) >> 1
-            if spilled[middle] < p:
-                low = middle + 1
-            else:
-                high = middle
-        return np.uint32(spilled_levels[low])
-    return level
-
-
-@helper
-def _value(kind, p, d, entry, spilled, spilled_levels, table, saturation, k1, reals):  # type: ignore[no-untyped-def]
-    if kind == 2:
-        return reals[p]
-    tf = table[_level(p, entry, spilled, spilled_levels)]
-    if kind == 1:
-        return tf * (k1 + 1.0) / (tf + saturation[d])
-    return tf
+def _first_spilled(p, spilled):  # type: ignore[no-untyped-def]
+    """Return the place of the first spilled entry whose number is p or more."""
+    low, high = 0, spilled.shape[0]
+    while low < high:
+        middle = (low + high) >> 1
+        if spilled[middle] < p:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @helper
@@ -66,12 +53,23 @@ def _score(  # type: ignore[no-untyped-def]
     reals, factors, expansion, query_factor,
 ):  # fmt: skip
     """Score one document: the sum over its terms, ascending, in float64."""
+    begin, end = pointers[d], pointers[d + 1]
+    # Spelled out: a function of arrays, called for each entry, would cost ten times the rest.
+    s = _first_spilled(begin, spilled) if spilled.shape[0] > 0 else 0
     total = 0.0
-    for p in range(pointers[d], pointers[d + 1]):
+    for p in range(begin, end):
         entry = entries[p]
-        total += expansion[_term(kind, entry)] * _value(
-            kind, p, d, entry, spilled, spilled_levels, table, saturation, k1, reals
-        )
+        if kind == 2:
+            total += expansion[entry] * reals[p]
+            continue
+        level = np.int64(entry >> np.uint32(24))
+        if level == 255:
+            level = np.int64(spilled_levels[s])
+            s += 1
+        value = table[level]
+        if kind == 1:
+            value = value * (k1 + 1.0) / (value + saturation[d])
+        total += expansion[entry & np.uint32(0xFFFFFF)] * value
     return total * factors[d] * query_factor
 
 
@@ -92,12 +90,21 @@ def soft_norms_squared(  # type: ignore[no-untyped-def]
     """
     for d in range(start, stop):
         begin, end = pointers[d], pointers[d + 1]
+        s = _first_spilled(begin, spilled) if spilled.shape[0] > 0 else 0
         for p in range(begin, end):
             entry = entries[p]
             i = _term(kind, entry)
-            scratch[i] = term_weights[i] * _value(
-                kind, p, d, entry, spilled, spilled_levels, table, saturation, k1, reals
-            )
+            if kind == 2:
+                scratch[i] = reals[p] * term_weights[i]
+                continue
+            level = np.int64(entry >> np.uint32(24))
+            if level == 255:
+                level = np.int64(spilled_levels[s])
+                s += 1
+            value = table[level]
+            if kind == 1:
+                value = value * (k1 + 1.0) / (value + saturation[d])
+            scratch[i] = value * term_weights[i]
         total = 0.0
         for p in range(begin, end):
             i = _term(kind, entries[p])

@@ -8,11 +8,14 @@ from typing import Any
 
 from numba import njit
 
-__all__ = ["helper", "kernel"]
+__all__ = ["helper", "inlined", "kernel"]
 
 # A function that kernels of the same file call. It is compiled into them, never on its own, and
 # must stand in the same file: the disk cache does not notice an edit in an imported one.
 helper: Callable[[Callable[..., Any]], Callable[..., Any]] = njit(nogil=True)
+
+# A helper of a few steps in an inner loop: handing over its arrays would cost more than they do.
+inlined: Callable[[Callable[..., Any]], Callable[..., Any]] = njit(nogil=True, forceinline=True)
 
 
 class _Kernel:

@@ -17,36 +17,42 @@ _VALUES = (
 
 
 @helper
-def _term(kind, entry):  # type: ignore[no-untyped-def]
-    """Return the term of an entry; of real weights, it is the entry."""
-    return entry if kind == 2 else entry & np.uint32(0xFFFFFF)
+def _first_spilled(p, spilled):  # type: ignore[no-untyped-def]
+    """Return the place of the first spilled entry whose number is p or more."""
+    low, high = 0, spilled.shape[0]
+    while low < high:
+        middle = (low + high) >> 1
+        if spilled[middle] < p:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @helper
-def _level(p, entry, spilled, spilled_levels):  # type: ignore[no-untyped-def]
-    """Return the level of entry number p; the few beyond 8 bits stand aside, by their numbers."""
-    level = entry >> np.uint32(24)
-    if level == 255:
-        low, high = 0, spilled.shape[0] - 1
-        while low < high:
-            middle = (low + high) >> 1
-            if spilled[middle] < p:
-                low = middle + 1
-            else:
-                high = middle
-        return np.uint32(spilled_levels[low])
-    return level
-
-
-@helper
-def _value(kind, p, d, entry, spilled, spilled_levels, table, saturation, k1, reals):  # type: ignore[no-untyped-def]
+def _score(  # type: ignore[no-untyped-def]
+    kind, d, pointers, entries, spilled, spilled_levels, table, saturation, k1,
+    reals, factors, expansion, query_factor,
+):  # fmt: skip
     """As in `softcosine.kernels.documents`, to the bit."""
-    if kind == 2:
-        return reals[p]
-    tf = table[_level(p, entry, spilled, spilled_levels)]
-    if kind == 1:
-        return tf * (k1 + 1.0) / (tf + saturation[d])
-    return tf
+    begin, end = pointers[d], pointers[d + 1]
+    # Spelled out: a function of arrays, called for each entry, would cost ten times the rest.
+    s = _first_spilled(begin, spilled) if spilled.shape[0] > 0 else 0
+    total = 0.0
+    for p in range(begin, end):
+        entry = entries[p]
+        if kind == 2:
+            total += expansion[entry] * reals[p]
+            continue
+        level = np.int64(entry >> np.uint32(24))
+        if level == 255:
+            level = np.int64(spilled_levels[s])
+            s += 1
+        value = table[level]
+        if kind == 1:
+            value = value * (k1 + 1.0) / (value + saturation[d])
+        total += expansion[entry & np.uint32(0xFFFFFF)] * value
+    return total * factors[d] * query_factor
 
 
 @kernel(
@@ -76,13 +82,10 @@ def score_pairs(  # type: ignore[no-untyped-def]
                 for t in range(kept_starts[q], kept_starts[q + 1]):
                     expansion[kept_terms[t]] += kept_weights[t]
             d = local[document]
-            total = 0.0
-            for p in range(pointers[d], pointers[d + 1]):
-                value = _value(
-                    kind, p, d, entries[p], spilled, spilled_levels, table, saturation, k1, reals
-                )
-                total += expansion[_term(kind, entries[p])] * value
-            scores[c] = total * factors[d] * query_factors[q]
+            scores[c] = _score(
+                kind, d, pointers, entries, spilled, spilled_levels, table, saturation, k1,
+                reals, factors, expansion, query_factors[q],
+            )  # fmt: skip
         if filled:
             for t in range(kept_starts[q], kept_starts[q + 1]):
                 expansion[kept_terms[t]] = 0.0

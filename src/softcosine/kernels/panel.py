@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from softcosine.kernels.jit import helper, kernel
+from softcosine.kernels.jit import helper, inlined, kernel
 from softcosine.kernels.prefetch import prefetch
 
 __all__ = ["PANEL", "clear_panel", "fill_panel", "score_panel"]
@@ -34,28 +34,19 @@ def clear_panel(terms, column, panel):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _value(kind, p, entry, spilled, spilled_levels, table, k, reals):  # type: ignore[no-untyped-def]
-    """Return a document's value of a term, like `find_candidates` without (k1 + 1) / (1 + K)."""
-    if kind == 2:
-        return np.float32(reals[p])
-    level = entry >> np.uint32(24)
-    if level == 255:
-        low, high = 0, spilled.shape[0] - 1
-        while low < high:
-            middle = (low + high) >> 1
-            if spilled[middle] < p:
-                low = middle + 1
-            else:
-                high = middle
-        level = np.uint32(spilled_levels[low])
-    value = np.float32(table[level])
-    if kind == 1:
-        one = np.float32(1.0)
-        return value * (one + k) / (value + k)
-    return value
+def _first_spilled(p, spilled):  # type: ignore[no-untyped-def]
+    """Return the place of the first spilled entry whose number is p or more."""
+    low, high = 0, spilled.shape[0]
+    while low < high:
+        middle = (low + high) >> 1
+        if spilled[middle] < p:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
-@helper
+@inlined
 def _widened(weight):  # type: ignore[no-untyped-def]
     return np.uint32(np.uint32(weight) << np.uint32(16)).view(np.float32)
 
@@ -85,36 +76,54 @@ def score_panel(  # type: ignore[no-untyped-def]
     crowd each other out. `kind` and the forward index, see `softcosine.kernels.documents`.
     O(postings of the documents x PANEL).
     """
-    # Real weights have entries of terms alone.
-    mask = np.uint32(0xFFFFFFFF) if kind == 2 else np.uint32(0xFFFFFF)
-    ahead = entries.shape[0] - _FETCH - 3
+    longest = 0
+    for d in range(start, stop):
+        longest = max(longest, pointers[d + 1] - pointers[d])
+    # Terms and values are decoded first, so that nothing disturbs the loops over the panel.
+    rows, values = np.zeros(longest + _FETCH + 4, np.uint32), np.empty(longest, np.float32)
     total = np.empty(PANEL, np.float32)
-    k = np.float32(0.0)
+    one, k = np.float32(1.0), np.float32(0.0)
+    s = _first_spilled(pointers[start], spilled)
     for d in range(start, stop):
         if kind == 1:
             k = saturation[d]
+        begin = pointers[d]
+        n = pointers[d + 1] - begin
+        for i in range(n):
+            entry = entries[begin + i]
+            if kind == 2:
+                rows[i] = entry
+                values[i] = reals[begin + i]
+                continue
+            level = np.int64(entry >> np.uint32(24))
+            if level == 255:
+                level = np.int64(spilled_levels[s])
+                s += 1
+            value = np.float32(table[level])
+            if kind == 1:
+                value = value * (one + k) / (value + k)
+            rows[i] = entry & np.uint32(0xFFFFFF)
+            values[i] = value
         for q in range(PANEL):
             total[q] = 0.0
-        begin, end = pointers[d], pointers[d + 1]
-        fours = begin + (end - begin) // 4 * 4
+        fours = n // 4 * 4
         # Four rows at a time, so that the totals are loaded and stored once for four.
-        for p in range(begin, fours, 4):
-            if p < ahead:
-                for other in range(p + _FETCH, p + _FETCH + 4):
-                    prefetch(panel, np.int64(entries[other] & mask) * PANEL)
-            v0 = _value(kind, p, entries[p], spilled, spilled_levels, table, k, reals)
-            v1 = _value(kind, p + 1, entries[p + 1], spilled, spilled_levels, table, k, reals)
-            v2 = _value(kind, p + 2, entries[p + 2], spilled, spilled_levels, table, k, reals)
-            v3 = _value(kind, p + 3, entries[p + 3], spilled, spilled_levels, table, k, reals)
-            r0, r1 = panel[entries[p] & mask], panel[entries[p + 1] & mask]
-            r2, r3 = panel[entries[p + 2] & mask], panel[entries[p + 3] & mask]
+        for i in range(0, fours, 4):
+            for other in range(i + _FETCH, i + _FETCH + 4):
+                prefetch(panel, np.int64(rows[other]) * PANEL)
+            v0, v1, v2, v3 = values[i], values[i + 1], values[i + 2], values[i + 3]
+            r0, r1, r2, r3 = (
+                panel[rows[i]],
+                panel[rows[i + 1]],
+                panel[rows[i + 2]],
+                panel[rows[i + 3]],
+            )
             for q in range(PANEL):
                 total[q] += (v0 * _widened(r0[q]) + v1 * _widened(r1[q])) + (
                     v2 * _widened(r2[q]) + v3 * _widened(r3[q])
                 )
-        for p in range(fours, end):
-            v0 = _value(kind, p, entries[p], spilled, spilled_levels, table, k, reals)
-            r0 = panel[entries[p] & mask]
+        for i in range(fours, n):
+            v0, r0 = values[i], panel[rows[i]]
             for q in range(PANEL):
                 total[q] += v0 * _widened(r0[q])
         for q in range(PANEL):
