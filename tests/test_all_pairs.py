@@ -23,7 +23,7 @@ from softcosine.index.searcher import Searcher
 from softcosine.index.segment import Segment
 from softcosine.index.statistics import FieldStatistics
 from softcosine.index.values import QueryVector
-from softcosine.kernels.pair_scores import push_pairs
+from softcosine.kernels.documents import push_pairs
 
 WEIGHTINGS = [None, Weighting(), Weighting(tf="bm25", idf="bm25"), Weighting(tf="raw", idf="none")]
 

@@ -128,7 +128,7 @@ def test_candidates_rank_by_score_then_number(drawn, expansion, minimum, exclusi
     rank_candidates(
         *forward(segment, ranking), factors, np.array([0, 1, 2, 3]) * len(terms),
         np.tile(terms, 3), np.tile(expansion[terms], 3), np.full(3, 2.0), starts,
-        np.tile(candidates, 2), minimum, exclusive, scratch, 0, 3, places, n_ranked,
+        np.tile(candidates, 2), minimum, exclusive, scratch, places, n_ranked,
         numbers.ravel(), every.ravel(),
     )  # fmt: skip
     assert not scratch.any()

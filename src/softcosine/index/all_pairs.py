@@ -28,7 +28,7 @@ from softcosine.index.pair_results import NeighborGraph, PairBlock
 from softcosine.index.parts import Part
 from softcosine.index.threads import n_threads
 from softcosine.index.values import check_k
-from softcosine.kernels.pair_scores import push_pairs
+from softcosine.kernels.documents import push_pairs
 from softcosine.matrix.reading import is_number
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 

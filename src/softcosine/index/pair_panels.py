@@ -37,8 +37,7 @@ from softcosine.kernels.all_pairs import (
     order_values,
     scan_panel,
 )
-from softcosine.kernels.documents import soft_norms_squared
-from softcosine.kernels.pair_scores import score_pairs
+from softcosine.kernels.documents import score_pairs, soft_norms_squared
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.norms import roots
 

@@ -93,7 +93,6 @@ class Searcher:
         self._frequencies = FieldStatistics.of(
             [part.segment for part in self.parts], len(S)
         ).document_frequencies
-        self._half = any(prepared.half for prepared in self._segments)
         self._idle: list[Workspace] = []
         self._idle_panels: list[Panel] = []
 
@@ -387,7 +386,7 @@ class Searcher:
                 ranking.saturation, ranking.k1, segment.reals, ranking.factors,
                 expanded.pointers, expanded.terms, expanded.weights, factors,
                 candidates.starts, candidates.documents, asked.minimum, asked.exclusive,
-                space.expansion, 0, n_queries, np.array(places), n_ranked, documents, scores,
+                space.expansion, np.array(places), n_ranked, documents, scores,
             )  # fmt: skip
             numbers = documents + np.int64(part.first)
             for own, plan, begin, n in zip(tops, plans, places, n_ranked.tolist(), strict=False):

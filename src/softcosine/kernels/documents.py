@@ -20,31 +20,22 @@ __all__ = [
     "COUNTS",
     "REALS",
     "SATURATED",
+    "push_pairs",
     "rank_candidates",
     "score_documents",
+    "score_pairs",
     "soft_norms_squared",
 ]
 
 COUNTS, SATURATED, REALS = 0, 1, 2
+
+_HUGE = 1e30  # no bar is higher: float32 holds it
 
 
 @inlined
 def _term(kind, entry):  # type: ignore[no-untyped-def]
     """Return the term of an entry; of real weights, it is the entry."""
     return entry if kind == 2 else entry & np.uint32(0xFFFFFF)
-
-
-@helper
-def _first_spilled(p, spilled):  # type: ignore[no-untyped-def]
-    """Return the place of the first spilled entry whose number is p or more."""
-    low, high = 0, spilled.shape[0]
-    while low < high:
-        middle = (low + high) >> 1
-        if spilled[middle] < p:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @helper
@@ -55,7 +46,7 @@ def _score(  # type: ignore[no-untyped-def]
     """Score one document: the sum over its terms, ascending, in float64."""
     begin, end = pointers[d], pointers[d + 1]
     # Spelled out: a function of arrays, called for each entry, would cost ten times the rest.
-    s = _first_spilled(begin, spilled) if spilled.shape[0] > 0 else 0
+    s = np.searchsorted(spilled, begin)
     total = 0.0
     for p in range(begin, end):
         entry = entries[p]
@@ -90,7 +81,7 @@ def soft_norms_squared(  # type: ignore[no-untyped-def]
     """
     for d in range(start, stop):
         begin, end = pointers[d], pointers[d + 1]
-        s = _first_spilled(begin, spilled) if spilled.shape[0] > 0 else 0
+        s = np.searchsorted(spilled, begin)
         for p in range(begin, end):
             entry = entries[p]
             i = _term(kind, entry)
@@ -127,7 +118,6 @@ def _rank(  # type: ignore[no-untyped-def]
 
     A heap whose root is the worst of them.
     """
-    k = out_documents.shape[0]
     held = 0
     for c in range(candidates.shape[0]):
         d = candidates[c]
@@ -137,21 +127,7 @@ def _rank(  # type: ignore[no-untyped-def]
         )  # fmt: skip
         if score < minimum or (exclusive and score == minimum):
             continue
-        if held < k:
-            child = held
-            held += 1
-            while child > 0:
-                parent = (child - 1) >> 1
-                s = out_scores[parent]
-                if s < score or (s == score and out_documents[parent] > d):
-                    break
-                out_scores[child] = s
-                out_documents[child] = out_documents[parent]
-                child = parent
-            out_scores[child] = score
-            out_documents[child] = d
-        elif score > out_scores[0] or (score == out_scores[0] and d < out_documents[0]):
-            _sift_down(out_scores, out_documents, held, score, d)
+        held = _offer(out_scores, out_documents, held, score, d)
     for last in range(held - 1, 0, -1):
         score = out_scores[last]
         d = out_documents[last]
@@ -164,16 +140,16 @@ def _rank(  # type: ignore[no-untyped-def]
 @kernel(
     "void(int64, int64[::1], uint32[::1], int64[::1], uint16[::1], float64[::1], float64[::1],"
     " float64, float64[::1], float64[::1], int64[::1], int32[::1], float64[::1], float64[::1],"
-    " int64[::1], uint32[::1], float64, boolean, float64[::1], int64, int64, int64[::1],"
-    " int64[::1], uint32[::1], float64[::1])"
+    " int64[::1], uint32[::1], float64, boolean, float64[::1], int64[::1], int64[::1],"
+    " uint32[::1], float64[::1])"
 )
 def rank_candidates(  # type: ignore[no-untyped-def]
     kind, pointers, entries, spilled, spilled_levels, table, saturation, k1,
     reals, factors, query_pointers, query_terms, query_weights, query_factors,
-    starts, candidates, minimum, exclusive, expansion, begin, end,
+    starts, candidates, minimum, exclusive, expansion,
     places, n_ranked, out_documents, out_scores,
 ):  # fmt: skip
-    """Score the candidates of the queries begin..end exactly and write the best, best first.
+    """Score the candidates of each query exactly and write the best, best first.
 
     Queries are expanded as by `softcosine.kernels.search.expand_queries`; the candidates of query q
     are ``candidates[starts[q]:starts[q + 1]]``. The score of d is ``(sum over its terms, ascending,
@@ -182,7 +158,7 @@ def rank_candidates(  # type: ignore[no-untyped-def]
     ``places[q + 1] - places[q]`` documents and scores are written, from ``places[q]`` on, and how
     many into ``n_ranked[q]``. `expansion` (n_terms,) float64 is zero on entry and exit.
     """
-    for q in range(begin, end):
+    for q in range(query_factors.shape[0]):
         n_ranked[q] = 0
         if starts[q] == starts[q + 1]:
             continue
@@ -212,6 +188,93 @@ def score_documents(  # type: ignore[no-untyped-def]
             kind, documents[c], pointers, entries, spilled, spilled_levels, table, saturation, k1,
             reals, factors, expansion, query_factor,
         )  # fmt: skip
+
+
+@kernel(
+    "void(int64, int64[::1], uint32[::1], int64[::1], uint16[::1], float64[::1], float64[::1],"
+    " float64, float64[::1], float64[::1], int64[::1], int64, int64, int64[::1], int32[::1],"
+    " float64[::1], float64[::1], int64[::1], uint32[::1], float64[::1], float64[::1])"
+)
+def score_pairs(  # type: ignore[no-untyped-def]
+    kind, pointers, entries, spilled, spilled_levels, table, saturation, k1, reals,
+    factors, local, begin, end, kept_starts, kept_terms, kept_weights,
+    query_factors, pair_starts, pair_documents, expansion, scores,
+):  # fmt: skip
+    """Write exact scores, those of `rank_candidates` to the bit.
+
+    The pairs, from `softcosine.kernels.all_pairs.gather_pairs`, whose document is one of
+    begin..end, those of one segment; `local` (n,) holds their numbers there. The kept expansions
+    are those of `expand_documents`.
+    `expansion` (n_terms,) float64 is zero on entry and exit.
+    """
+    for q in range(query_factors.shape[0]):
+        filled = False
+        for c in range(pair_starts[q], pair_starts[q + 1]):
+            document = pair_documents[c]
+            if document < begin or document >= end:
+                continue
+            if not filled:
+                filled = True
+                for t in range(kept_starts[q], kept_starts[q + 1]):
+                    expansion[kept_terms[t]] += kept_weights[t]
+            d = local[document]
+            scores[c] = _score(
+                kind, d, pointers, entries, spilled, spilled_levels, table, saturation, k1,
+                reals, factors, expansion, query_factors[q],
+            )  # fmt: skip
+        if filled:
+            for t in range(kept_starts[q], kept_starts[q + 1]):
+                expansion[kept_terms[t]] = 0.0
+
+
+@kernel(
+    "void(int64, int64[::1], uint32[::1], float64[::1], float64, float64[:, ::1], uint32[:, ::1],"
+    " int64[::1], float32[::1], float64)"
+)
+def push_pairs(  # type: ignore[no-untyped-def]
+    first, pair_starts, pair_documents, scores, minimum, best, others, held, bars, slack
+):
+    """Offer pairs to the heaps of both their documents, and raise their bars.
+
+    The pairs of `score_pairs`, whose columns are the documents `first`, ...; those below `minimum`
+    or not above 0 do not count. `best` (n, k) and `others` (n, k) hold the k best of each
+    document, as far as `held` (n,) says. One caller at a time.
+    """
+    k = best.shape[1]
+    for q in range(pair_starts.shape[0] - 1):
+        i = first + q
+        for c in range(pair_starts[q], pair_starts[q + 1]):
+            score = scores[c]
+            if score < minimum or score <= 0.0:
+                continue
+            j = np.int64(pair_documents[c])
+            held[i] = _offer(best[i], others[i], held[i], score, j)
+            held[j] = _offer(best[j], others[j], held[j], score, i)
+            if held[j] == k:
+                bars[j] = max(bars[j], np.float32(min(best[j, 0] * slack, _HUGE)))
+        if i < held.shape[0] and held[i] == k:
+            bars[i] = max(bars[i], np.float32(min(best[i, 0] * slack, _HUGE)))
+
+
+@helper
+def _offer(scores, documents, held, score, document):  # type: ignore[no-untyped-def]
+    """Offer a document to a heap with the worst at its root; how many it holds is returned."""
+    if held < scores.shape[0]:
+        child = held
+        while child > 0:
+            parent = (child - 1) >> 1
+            s = scores[parent]
+            if s < score or (s == score and documents[parent] > document):
+                break
+            scores[child] = s
+            documents[child] = documents[parent]
+            child = parent
+        scores[child] = score
+        documents[child] = document
+        return held + 1
+    if score > scores[0] or (score == scores[0] and document < documents[0]):
+        _sift_down(scores, documents, held, score, document)
+    return held
 
 
 @helper

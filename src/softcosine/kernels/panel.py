@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from softcosine.kernels.jit import helper, inlined, kernel
+from softcosine.kernels.jit import inlined, kernel
 from softcosine.kernels.prefetch import prefetch
 
 __all__ = ["PANEL", "clear_panel", "fill_panel", "score_panel"]
@@ -33,19 +33,6 @@ def clear_panel(terms, column, panel):  # type: ignore[no-untyped-def]
         panel[terms[t], column] = 0
 
 
-@helper
-def _first_spilled(p, spilled):  # type: ignore[no-untyped-def]
-    """Return the place of the first spilled entry whose number is p or more."""
-    low, high = 0, spilled.shape[0]
-    while low < high:
-        middle = (low + high) >> 1
-        if spilled[middle] < p:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
 @inlined
 def _widened(weight):  # type: ignore[no-untyped-def]
     return np.uint32(np.uint32(weight) << np.uint32(16)).view(np.float32)
@@ -56,19 +43,9 @@ def _widened(weight):  # type: ignore[no-untyped-def]
     " float64[::1], uint16[:, ::1], int64, int64, float32[:, ::1])"
 )
 def score_panel(  # type: ignore[no-untyped-def]
-    kind,
-    pointers,
-    entries,
-    spilled,
-    spilled_levels,
-    table,
-    saturation,
-    reals,
-    panel,
-    start,
-    stop,
-    scores,
-):
+    kind, pointers, entries, spilled, spilled_levels, table, saturation, reals, panel,
+    start, stop, scores,
+):  # fmt: skip
     """Write the scores of the documents start..stop, without factors, for all queries.
 
     `panel` (n_terms, PANEL); `scores` (PANEL, stop - start or more) float32, rows best an odd
@@ -83,7 +60,7 @@ def score_panel(  # type: ignore[no-untyped-def]
     rows, values = np.zeros(longest + _FETCH + 4, np.uint32), np.empty(longest, np.float32)
     total = np.empty(PANEL, np.float32)
     one, k = np.float32(1.0), np.float32(0.0)
-    s = _first_spilled(pointers[start], spilled)
+    s = np.searchsorted(spilled, pointers[start])
     for d in range(start, stop):
         if kind == 1:
             k = saturation[d]
