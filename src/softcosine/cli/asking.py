@@ -271,7 +271,8 @@ def _note(opened: SoftIndex, hits: Hits, where: dict[str, Any] | None, *, syntax
 
 
 def _show_neighbors(opened: SoftIndex, word: str, k: int, origins: bool, as_json: bool) -> None:
-    from softcosine.cli.showing import print_json, shortened, show_neighbors
+    from softcosine.cli.showing import print_json, show_neighbors
+    from softcosine.text.analyzer import shortened
 
     parsed = opened.parse(word)
     n_terms = len(parsed.terms) + len(parsed.outside) + len(parsed.unknown)

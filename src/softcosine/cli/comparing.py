@@ -196,7 +196,8 @@ def _show_groups(groups: Iterable[SimilarGroup], as_json: bool) -> None:
 
 
 def _show_dropped(groups: Iterable[SimilarGroup], as_json: bool) -> None:
-    from softcosine.cli.showing import print_json, shortened
+    from softcosine.cli.showing import print_json
+    from softcosine.text.analyzer import shortened
 
     dropped = [one for group in groups for one in group.others]
     for one in () if as_json else dropped:

@@ -32,7 +32,6 @@ __all__ = [
     "print_table",
     "printable",
     "score_shown",
-    "shortened",
     "show_explanation",
     "show_hits",
     "show_neighbors",
@@ -93,11 +92,6 @@ def print_json(value: Any) -> None:
 def printable(text: str) -> str:
     """Return a text whose control characters cannot disturb a terminal."""
     return "".join(c if c.isprintable() or c == " " else "\N{REPLACEMENT CHARACTER}" for c in text)
-
-
-def shortened(text: str) -> str:
-    """Return a text quoted for a message, a long one cut."""
-    return repr(text if len(text) <= 80 else f"{text[:79]}…")
 
 
 def score_shown(score: float) -> str:

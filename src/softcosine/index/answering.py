@@ -16,7 +16,7 @@ from softcosine.index.snapshot import SegmentedDocuments, Snapshot
 from softcosine.index.values import check_k, check_min_score
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.source import TermSimilaritySource
-from softcosine.text.analyzer import Analyzer
+from softcosine.text.analyzer import Analyzer, shortened
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
@@ -236,7 +236,7 @@ class Answering:
         n_terms = len(parsed.terms) + len(parsed.outside) + len(parsed.unknown)
         if n_terms != 1:
             raise InvalidInputError(
-                f"the word {_shortened(_shown(word))} holds {n_terms} terms; needed is one. Ask "
+                f"the word {shortened(_shown(word))} holds {n_terms} terms; needed is one. Ask "
                 "for several words one by one."
             )
         shown = self.S.representative
@@ -334,10 +334,6 @@ class Answering:
             self._snapshot, min_similarity=min_similarity, method=method, threads=threads,
             checkpoint=checkpoint, progress=progress,
         )  # fmt: skip
-
-
-def _shortened(text: str) -> str:
-    return repr(text if len(text) <= 80 else f"{text[:79]}…")
 
 
 def _shown(query: str | Sequence[str]) -> str:

@@ -9,7 +9,12 @@ from typing import Any
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
-from softcosine.index.defaults import MIN_ENGLISH, WEIGHTING, default_source
+from softcosine.index.defaults import (
+    MIN_ENGLISH,
+    WEIGHTING,
+    check_one_similarity,
+    default_source,
+)
 from softcosine.index.documents import MemoryDocuments
 from softcosine.index.field_texts import field_texts, joined_texts
 from softcosine.index.fields import checked_fields
@@ -59,8 +64,7 @@ def build(
     progress: Progress | None,
 ) -> Snapshot:
     """Return an index of texts in memory; see `SoftIndex.from_texts`."""
-    if sum((source is not None, S is not None, plain)) > 1:
-        raise InvalidInputError("source, S and plain exclude each other; give at most one of them.")
+    check_one_similarity(source=source is not None, S=S is not None, plain=plain)
     if max_neighbors is not None:
         Rules(max_neighbors)
         if S is not None or plain:

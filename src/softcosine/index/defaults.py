@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from softcosine.errors import InvalidInputError
 from softcosine.text.weighting import Weighting
 
 if TYPE_CHECKING:
@@ -17,13 +18,26 @@ if TYPE_CHECKING:
     from softcosine.text.stream import TextStream
     from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["MIN_ENGLISH", "RANKING", "WEIGHTING", "DefaultSource", "default_source"]
+__all__ = [
+    "MIN_ENGLISH",
+    "RANKING",
+    "WEIGHTING",
+    "DefaultSource",
+    "check_one_similarity",
+    "default_source",
+]
 
 RANKING = "soft_bm25"
 WEIGHTING = Weighting(tf="log", idf="smooth", k1=1.6, b=0.75)
 
 # Share of the documents' longer words that the English table must know.
 MIN_ENGLISH = 0.6
+
+
+def check_one_similarity(**given: bool) -> None:
+    """Raise InvalidInputError if more than one of source, S and plain was given."""
+    if sum(given.values()) > 1:
+        raise InvalidInputError("source, S and plain exclude each other; give at most one of them.")
 
 
 @dataclass(frozen=True, slots=True)

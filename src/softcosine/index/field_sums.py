@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.index.bounds import TINY, approximate_floor, slack
-from softcosine.index.first_stage import FirstStage
 from softcosine.index.searcher import Allowed, Searcher
 from softcosine.index.values import QueryVector
 from softcosine.kernels.search import select_candidates
@@ -56,7 +55,7 @@ def summed_candidates(
             return None
         # Scores of a field that counts little beside another must not vanish in float32.
         shares = [own / unit for own in units]
-        if min(share * _least(stage) for share, stage in zip(shares, stages, strict=True)) < TINY:
+        if min(share * stage.least for share, stage in zip(shares, stages, strict=True)) < TINY:
             return None
         floor = approximate_floor(max(min_score, 0.0), unit)
         # A share is rounded, multiplies a score, and the product is added to those before.
@@ -76,9 +75,3 @@ def summed_candidates(
             n = select_candidates(total, ones, 0, heap, floor, bound, candidates)
             found.append(candidates[:n].astype(np.int64) + part.first)
         return found
-
-
-def _least(stage: FirstStage) -> float:
-    """Return a lower bound of all scores of a field but zeros, on the approximate scale."""
-    largest, smallest = stage.expanded.facts[0][:2]
-    return float(smallest / largest * min(own.part.ranking.least for own in stage.prepared))

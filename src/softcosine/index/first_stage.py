@@ -94,6 +94,12 @@ class FirstStage:
         """Whether some values were rounded to the upper half of a float32."""
         return any(prepared.half for prepared in self.prepared)
 
+    @property
+    def least(self) -> float:
+        """A lower bound of all scores but zeros, on the approximate scale."""
+        largest, smallest = self.expanded.facts[0][:2]
+        return float(smallest / largest * min(one.part.ranking.least for one in self.prepared))
+
     def add(self, number: int, weight: np.float32, total: NDArray[np.float32]) -> None:
         """Add `weight` times the scores of a part, on the approximate scale, to `total`."""
         prepared, expanded = self.prepared[number], self.expanded

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from softcosine.errors import InvalidInputError
-from softcosine.text.analyzer import describe, is_token_list
+from softcosine.text.analyzer import describe, is_token_list, shortened
 
-__all__ = ["NewDocument", "checked_id", "new_document", "shortened"]
+__all__ = ["NewDocument", "checked_id", "new_document"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +80,6 @@ def checked_id(id: object) -> str:
             f"the id is {id!r}, of type {type(id).__name__}; ids are strings, so pass str(id)."
         )
     return id
-
-
-def shortened(id: str) -> str:
-    """Return an id as a message shows it."""
-    return repr(id if len(id) <= 80 else f"{id[:79]}…")
 
 
 def _texts(id: str, text: object, fields: Sequence[str]) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from softcosine.errors import InvalidInputError
-from softcosine.index.defaults import WEIGHTING
+from softcosine.index.defaults import WEIGHTING, check_one_similarity
 from softcosine.index.fields import checked_fields
 from softcosine.index.generation import Generation
 from softcosine.index.rankings import check_ranking
@@ -98,8 +98,7 @@ def create(
     overwrite: bool,
 ) -> None:
     """Write an index without documents; see `SoftIndex.create`."""
-    if sum((source is not None, S is not None, plain)) > 1:
-        raise InvalidInputError("source, S and plain exclude each other; give at most one of them.")
+    check_one_similarity(source=source is not None, S=S is not None, plain=plain)
     if max_neighbors is not None and source is None:
         raise InvalidInputError(
             "max_neighbors limits what a source says, and none was given; leave it out."

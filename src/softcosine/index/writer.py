@@ -16,7 +16,7 @@ from softcosine.errors import (
     VocabularyMismatchError,
 )
 from softcosine.index.draft import Draft
-from softcosine.index.incoming import NewDocument, checked_id, new_document, shortened
+from softcosine.index.incoming import NewDocument, checked_id, new_document
 from softcosine.index.merging import MergePolicy
 from softcosine.index.rankings import check_ranking
 from softcosine.index.segment import MAX_DOCS
@@ -27,6 +27,7 @@ from softcosine.matrix.term_similarity_matrix import (
     checked_source,
 )
 from softcosine.sources.source import TermSimilaritySource
+from softcosine.text.analyzer import shortened
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting, checked_weighting
 

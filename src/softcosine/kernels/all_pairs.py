@@ -31,25 +31,12 @@ def _term(kind, entry):  # type: ignore[no-untyped-def]
     return entry if kind == 2 else entry & np.uint32(0xFFFFFF)
 
 
-@helper
-def _spilled_level(p, spilled, spilled_levels):  # type: ignore[no-untyped-def]
-    """Return the level of an entry that has no room for it, by the entry's number."""
-    low, high = 0, spilled.shape[0] - 1
-    while low < high:
-        middle = (low + high) >> 1
-        if spilled[middle] < p:
-            low = middle + 1
-        else:
-            high = middle
-    return np.int64(spilled_levels[low])
-
-
 @inlined
 def _level(p, entry, spilled, spilled_levels):  # type: ignore[no-untyped-def]
     """Return the level of entry number p."""
     level = np.int64(entry >> np.uint32(24))
     if level == 255:
-        level = _spilled_level(p, spilled, spilled_levels)
+        level = np.int64(spilled_levels[np.searchsorted(spilled, p)])
     return level
 
 
@@ -134,9 +121,10 @@ def expand_documents(  # type: ignore[no-untyped-def]
     scales, documents, s_pointers, s_indices, s_values,
     term_weights, expansion, kept_starts, kept_terms, kept_weights, facts, panel,
 ):  # fmt: skip
-    """Write W S W x of up to PANEL documents, as `softcosine.kernels.search.expand` to the bit.
+    """Write W S W x of up to PANEL documents.
 
-    The values of d are multiplied by ``scales[d]`` first. `expansion` (n_terms,) float64 is zero on
+    To the bit as `softcosine.kernels.search.expand_queries`. The values of d are multiplied by
+    ``scales[d]`` first. `expansion` (n_terms,) float64 is zero on
     entry and exit. `kept_terms`, `kept_weights` receive the expansions one after the other,
     `kept_starts` (PANEL + 1,) where each begins; they have room for as many entries as the
     documents' rows of S, and one. A term whose weight came back to 0 on the way stands there

@@ -313,3 +313,8 @@ def describe(value: object) -> str:
     if isinstance(value, float) and value != value:
         return "the number nan (a missing value?)"
     return f"of type {type(value).__name__}"
+
+
+def shortened(text: str) -> str:
+    """Return a text quoted for a message, a long one cut."""
+    return repr(text if len(text) <= 80 else f"{text[:79]}…")
