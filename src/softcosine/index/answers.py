@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from operator import not_
@@ -30,7 +30,15 @@ from softcosine.index.syntax import parse_syntax
 from softcosine.index.threads import in_threads
 from softcosine.index.values import QueryVector, Top, check_k, check_min_score
 
-__all__ = ["Asked", "answered", "explained", "explained_likeness", "like"]
+__all__ = [
+    "Asked",
+    "answered",
+    "answered_by",
+    "explained",
+    "explained_likeness",
+    "like",
+    "vectors_of",
+]
 
 # For each term: its weight, and whether it is the query's own.
 _Weights = dict[str, tuple[float, Literal["exact", "near"]]]
@@ -99,6 +107,37 @@ def answered(
     ]
 
 
+def answered_by(
+    find: Callable[[list[tuple[QueryVector, ...]]], list[Top]],
+    snapshot: Snapshot,
+    queries: Sequence[str | Sequence[str]],
+    asked: Asked,
+) -> list[Hits]:
+    """Answer queries by what somebody else finds for their vectors, a tuple a query.
+
+    Raises
+    ------
+    InvalidInputError
+        If a query demands anything of documents, or a filter is given: who only ranks cannot know.
+    """
+    searcher = snapshot.searcher(asked.ranking)
+    ready = _plain(snapshot, searcher, queries, asked)
+    tops = find([query.vectors for query in ready])
+    return [
+        _hits(snapshot, searcher, query, _page(top, asked), asked)
+        for query, top in zip(ready, tops, strict=True)
+    ]
+
+
+def vectors_of(
+    snapshot: Snapshot, queries: Sequence[str | Sequence[str]], ranking: str | None = None
+) -> list[tuple[QueryVector, ...]]:
+    """Parse and weigh queries that only rank: for each its vectors, one a field."""
+    asked = Asked(ranking=ranking)
+    searcher = snapshot.searcher(ranking)
+    return [query.vectors for query in _plain(snapshot, searcher, queries, asked)]
+
+
 def like(snapshot: Snapshot, id: str, asked: Asked) -> Hits:
     """Find the documents most like one of the index, itself left out."""
     searcher = snapshot.searcher(asked.ranking)
@@ -122,6 +161,22 @@ def explained_likeness(snapshot: Snapshot, id: str, other: str, asked: Asked) ->
     """Say why the document `other` is similar to the document `id`."""
     searcher = snapshot.searcher(asked.ranking)
     return _explained(snapshot, searcher, _document(snapshot, searcher, id), other)
+
+
+def _plain(
+    snapshot: Snapshot,
+    searcher: FieldsSearcher,
+    queries: Sequence[str | Sequence[str]],
+    asked: Asked,
+) -> list[_Query]:
+    """Make queries ready that demand nothing of documents."""
+    ready = [_ready(snapshot, searcher, query, asked) for query in queries]
+    if asked.where is not None or asked.exact_first or any(query.demands for query in ready):
+        raise InvalidInputError(
+            "filters, exact_first, +words, -words and phrases are for the index's own search; "
+            "leave them out, or search the index itself."
+        )
+    return ready
 
 
 def _ready(

@@ -174,7 +174,7 @@ class SoftNeighbors:
         """
         searcher = self._fitted()
         k = min(check_k(self.n_neighbors if k is None else k), self.n_samples_fit_)
-        queries = self._queries(Q)
+        queries = self.query_vectors(Q)
         if k == 0:
             return Matches(np.empty((len(queries), 0), np.int64), np.empty((len(queries), 0)))
         tops = searcher.search_batch(
@@ -223,7 +223,8 @@ class SoftNeighbors:
             raise NotFittedError("this SoftNeighbors is not fitted yet; call fit(X) first.")
         return searcher
 
-    def _queries(self, Q: ArrayLike | csr_array) -> list[QueryVector]:
+    def query_vectors(self, Q: ArrayLike | csr_array) -> list[QueryVector]:
+        """Weigh the rows of Q as queries; errors are those of `search`."""
         Q = _non_negative(checked_matrix(Q, len(self.S), "Q"), "Q")
         ranking = self._fitted().ranking
         weighting, average = ranking.query_weighting, ranking.average_length

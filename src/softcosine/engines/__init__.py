@@ -1,0 +1,1 @@
+"""Other engines that serve the ranking: each a file, behind one protocol."""

@@ -1,0 +1,1 @@
+"""Estimators of scikit-learn that work in the soft vector space."""

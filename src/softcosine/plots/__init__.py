@@ -1,0 +1,1 @@
+"""Pictures: similarities, documents in the plane, and what makes a score."""
