@@ -8,10 +8,10 @@ import shutil
 import subprocess
 import sys
 import warnings
-from pathlib import Path
 
 import pytest
 
+from killing import run_script
 from softcosine.errors import SoftCosineWarning
 from softcosine.index.merging import MergePolicy
 from softcosine.index.verification import verify_index
@@ -64,45 +64,30 @@ def assert_state(index, number):
 
 
 KILLED = """
-import os, random, signal, sys, time
+import os, random, sys
+from killing import Victims
 from test_index_faults import POLICY, assert_state, state_of, step
 from softcosine.index.store import Store
 from softcosine.index.verification import verify_index
 from softcosine.index.writer import IndexWriter
 from written import opened
 
+def write(say):
+    with IndexWriter(store, merge=POLICY) as writer:
+        number = state_of(opened(store))
+        say(number)
+        while True:
+            number += 1
+            step(writer, number)
+            say(number)
+
 path, rounds = sys.argv[1], int(sys.argv[2])
 os.fsync = lambda descriptor: None  # what is written outlives a process in any case
 random.seed(rounds)
-store, last, usual = Store.open(path), 0, 0.05
+store = Store.open(path)
+victims, last = Victims(write, usual=0.05), 0
 for turn in range(rounds):
-    said, say = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            with IndexWriter(store, merge=POLICY) as writer:
-                number = state_of(opened(store))
-                os.write(say, b"%d\\n" % number)
-                while True:
-                    number += 1
-                    step(writer, number)
-                    os.write(say, b"%d\\n" % number)
-        finally:
-            os._exit(1)
-    os.close(say)
-    lines = os.fdopen(said)
-    numbers = []
-    if random.random() < 0.8:  # else it may be killed while it still opens the index
-        for _ in range(random.choice((1, 1, 1, 2))):
-            start = time.perf_counter()
-            numbers.append(int(lines.readline()))
-            usual += 0.2 * (time.perf_counter() - start - usual)
-    time.sleep(random.uniform(0, 1.5 * usual))
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    with lines:
-        numbers += [int(line) for line in lines.read().split()]
-    reported = numbers[-1] if numbers else last
+    reported = victims.killed(last)
     found = state_of(opened(store))
     assert found in (reported, reported + 1), (found, reported)
     if found != last:
@@ -117,12 +102,7 @@ print(last)
 @pytest.mark.skipif(os.name == "nt", reason="Windows forks no processes")
 def test_a_killed_writer_leaves_the_last_commit_or_the_one_in_flight(tmp_path):
     store = created(tmp_path / "x", source=SOURCE)
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, str(store.path), "200"],
-        stdout=subprocess.PIPE, text=True, check=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])},
-    )  # fmt: skip
-    number = int(done.stdout)
+    number = run_script(KILLED, store.path, 200)
     assert number > 20
     with IndexWriter(store, merge=POLICY) as writer:
         step(writer, number + 1)

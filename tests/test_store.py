@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from killing import run_script
 from softcosine.errors import (
     AlreadyExistsError,
     CorruptIndexError,
@@ -648,38 +649,25 @@ def test_an_index_where_nothing_may_be_written_is_read_and_refuses_writing(tmp_p
 
 
 KILLED = """
-import os, random, signal, sys, time
+import random, sys
+from killing import Victims
 from test_store import commit, whole
 from softcosine.index.store import Store
 
+def write(say):
+    with Store.open(path).writing() as writer:
+        number = writer.base.settings["number"]
+        say(number)
+        while True:
+            number += 1
+            commit(writer, number)
+            say(number)
+
 path, rounds = sys.argv[1], int(sys.argv[2])
 random.seed(rounds)
-last, usual = 0, 0.01
+victims, last = Victims(write, usual=0.01), 0
 for turn in range(rounds):
-    said, say = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        with Store.open(path).writing() as writer:
-            number = writer.base.settings["number"]
-            os.write(say, b"%d\\n" % number)
-            while True:
-                number += 1
-                commit(writer, number)
-                os.write(say, b"%d\\n" % number)
-    os.close(say)
-    lines = os.fdopen(said)
-    numbers = []
-    if random.random() < 0.8:  # else it may be killed while it still opens the index
-        for _ in range(random.choice((1, 1, 1, 2))):
-            start = time.perf_counter()
-            numbers.append(int(lines.readline()))
-            usual += 0.2 * (time.perf_counter() - start - usual)
-    time.sleep(random.uniform(0, 1.5 * usual))
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    with lines:
-        numbers += [int(line) for line in lines.read().split()]
-    reported = numbers[-1] if numbers else last
+    reported = victims.killed(last)
     generation = Store.open(path).read()
     generation.verify()
     found = whole(generation)
@@ -693,12 +681,7 @@ print(last)
 @POSIX
 def test_a_writer_killed_at_any_moment_leaves_the_last_commit_or_the_one_in_flight(tmp_path):
     created(tmp_path / "x")
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, str(tmp_path / "x"), "200"],
-        stdout=subprocess.PIPE, text=True, check=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])},
-    )  # fmt: skip
-    assert int(done.stdout) > 20
+    assert run_script(KILLED, tmp_path / "x", 200) > 20
     store = Store.open(tmp_path / "x")
     with store.writing() as writer:
         assert names(tmp_path / "x" / "parts") == sorted(writer.base.parts)
