@@ -10,6 +10,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 
+# Engines without wheels: they need a C++ compiler, and their tests are skipped where there is none.
+COMPILED := annoy==1.17.3 hnswlib==0.8.0
+
 # These are run a second time with the compiler off: whatever calls a kernel, and is quick.
 INTERPRETED_TESTS := $(patsubst %,tests/test_%.py,oracle kernels corpus assembly matrix measures \
 	transforms rankings search_exactness search_panels soft_neighbors cooccurrence sources_contract \
@@ -65,6 +68,8 @@ $(VENV)/.package: pyproject.toml requirements/dev.txt | $(BIN)/python
 $(VENV)/.tools: $(VENV)/.package
 	@echo "Installing what the tests need into $(VENV) (a minute the first time) ..."
 	@$(PIP) install --requirement requirements/dev.txt
+	@$(PIP) install $(COMPILED) >$(VENV)/compiled.log 2>&1 || \
+	  echo "$(COMPILED) could not be compiled ($(VENV)/compiled.log says why): their tests are skipped."
 	@touch $@
 
 $(BIN)/python:

@@ -6,7 +6,7 @@ SOFTCOSINE_DATA
     Folder of the evaluation data; ``../shared/data`` beside the clone by default.
 SOFTCOSINE_REQUIRE
     Comma-separated markers whose tests fail, instead of being skipped, where what they need is
-    missing. Known: ``data``.
+    missing. Known: ``data``, ``engines`` (the packages of vector stores).
 HYPOTHESIS_PROFILE
     ``ci`` (default): the same examples in every run. ``search``: many random ones.
 NUMBA_DISABLE_JIT
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,15 @@ def find_data() -> Path:
     if "data" in required():
         pytest.fail(f"{reason} (SOFTCOSINE_REQUIRE asks for it)", pytrace=False)
     pytest.skip(reason)
+
+
+def need_engine(package: str) -> None:
+    """Skip the test, or fail it if required, where the package of a vector store is missing."""
+    if find_spec(package) is None:
+        reason = f"needs {package}, which is not installed"
+        if "engines" in required():
+            pytest.fail(f"{reason} (SOFTCOSINE_REQUIRE asks for it)", pytrace=False)
+        pytest.skip(reason)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
