@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 import oracle
 import strategies as own
@@ -74,6 +75,43 @@ def test_cosine_only_vectors_have_length_one_and_keep_the_order(c):
     np.testing.assert_allclose(
         scores * lengths[:, None], cosines * norms[:, None], rtol=1e-9, atol=1e-9
     )
+
+
+def assert_same_order(scores, cosines):
+    """Wherever one soft cosine is clearly above another, its score is above the other's."""
+    above = cosines[:, :, None] > cosines[:, None, :] + 1e-9
+    assert np.all((scores[:, :, None] > scores[:, None, :]) | ~above)
+
+
+@given(own.collections(matrices=own.definite_matrices), st.data())
+def test_unit_documents_keep_the_order_where_entries_are_negative_too(c, data):
+    S = similarity_matrix(c.S)
+    Y = data.draw(own.coordinates(c.n_docs, c.n_terms, signed=True))
+    Q = data.draw(own.coordinates(len(c.queries), c.n_terms, signed=True))
+    scores = (expand_queries(Q, S) @ unit_documents(Y, S).T).toarray()
+    norms = oracle.soft_norm(Q, c.S)
+    assert_same_order(scores[norms > 1e-6], oracle.soft_cosine(Q, Y, c.S)[norms > 1e-6])
+
+
+@given(own.collections())
+def test_stores_with_cosine_only_keep_the_order(c):
+    S = similarity_matrix(c.S)
+    Q, Y = oracle.weighted(c.queries, c.weights), oracle.weighted(c.counts, c.weights)
+    scores = (
+        cosine_queries(c.queries, S, term_weights=c.weights)
+        @ cosine_documents(c.counts, S, term_weights=c.weights).T
+    ).toarray()
+    assert_same_order(scores, oracle.soft_cosine(Q, Y, c.S))
+
+
+@given(own.collections(matrices=own.asymmetric_matrices))
+def test_documents_of_an_asymmetric_matrix_are_refused_and_its_queries_are_not(c):
+    S = similarity_matrix(c.S)
+    expand_queries(c.queries, S)
+    if not S.symmetric:
+        for transform in (unit_documents, cosine_documents):
+            with pytest.raises(InvalidInputError, match="a document form needs a symmetric"):
+                transform(c.counts, S)
 
 
 def test_extreme_weights_give_ordinary_vectors():
