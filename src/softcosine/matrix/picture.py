@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import InvalidInputError, MissingDependencyError
-from softcosine.storage import checked_path
+from softcosine.matrix.drawing import Picture
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
 __all__ = ["Histogram", "MatrixPicture", "picture_of"]
@@ -22,7 +22,6 @@ _WIDE = 50  # times the shortest bar
 _BARS = 12
 _WIDTH = 40  # of the longest bar in a text, in characters
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-_SUFFIXES = (".png", ".svg", ".pdf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ class Histogram:
 
 
 @dataclass(frozen=True, slots=True)
-class MatrixPicture:
+class MatrixPicture(Picture):
     """Two histograms of S; printed, they are bars of text.
 
     Attributes
@@ -84,6 +83,7 @@ class MatrixPicture:
 
     neighbors: Histogram
     similarities: Histogram
+    _what: ClassVar[str] = "Drawing a matrix"
 
     def __str__(self) -> str:
         return f"{self.neighbors}\n\n{self.similarities}"
@@ -98,34 +98,11 @@ class MatrixPicture:
             )
         }
 
-    def save(self, path: str | Path) -> None:
-        """Draw both histograms into a file, by matplotlib.
+    @property
+    def _size(self) -> tuple[float, float]:
+        return 9.0, 3.5
 
-        Parameters
-        ----------
-        path : path
-            Its ending says the kind: ``.png``, ``.svg`` or ``.pdf``.
-
-        Raises
-        ------
-        InvalidInputError
-            If the ending is another.
-        MissingDependencyError
-            If matplotlib is not installed.
-        """
-        suffix = checked_path(path).suffix.lower()
-        if suffix not in _SUFFIXES:
-            raise InvalidInputError(
-                f"{path}: a picture is saved as {', '.join(_SUFFIXES)}; end its name so."
-            )
-        try:
-            from matplotlib import rc_context
-            from matplotlib.backends.backend_agg import FigureCanvasAgg
-            from matplotlib.figure import Figure
-        except ImportError as error:
-            raise MissingDependencyError("matplotlib", "plots", "Drawing a matrix") from error
-        figure = Figure(figsize=(9, 3.5), layout="constrained")
-        FigureCanvasAgg(figure)
+    def _draw(self, figure: Figure) -> None:
         for axes, histogram in zip(
             figure.subplots(1, 2), (self.neighbors, self.similarities), strict=True
         ):
@@ -137,10 +114,6 @@ class MatrixPicture:
             if max(histogram.counts) > _WIDE * min(filter(None, histogram.counts), default=1):
                 axes.set_yscale("log")  # the few would not show beside the many
             axes.spines[["top", "right"]].set_visible(False)
-        # Without date and random names, equal matrices give equal files.
-        metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
-        with rc_context({"svg.hashsalt": "softcosine"}):
-            figure.savefig(path, dpi=150, metadata=metadata)
 
 
 def picture_of(S: TermSimilarityMatrix) -> MatrixPicture:

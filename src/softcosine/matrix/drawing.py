@@ -1,0 +1,210 @@
+"""Pictures drawn by matplotlib: equal data give equal files, whatever a label holds."""
+
+from __future__ import annotations
+
+import io
+import threading
+import unicodedata
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine.storage import checked_path
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Picture", "checked_picture_path", "drawable", "label"]
+
+_SUFFIXES = (".png", ".svg", ".pdf")
+_DPI = 150
+_FONT = "DejaVu Sans"  # comes with matplotlib
+# What other scripts are drawn with, where a system has it: the first that knows a character.
+_OTHER_FONTS = (
+    "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans JP", "Noto Sans SC", "Source Han Sans",
+    "WenQuanYi Zen Hei", "WenQuanYi Micro Hei", "Droid Sans Fallback", "Hiragino Sans",
+    "Arial Unicode MS", "Microsoft YaHei", "SimHei", "Yu Gothic", "MS Gothic", "Malgun Gothic",
+    "Apple SD Gothic Neo", "Noto Sans Arabic", "Noto Sans Hebrew", "Noto Sans Devanagari",
+    "Noto Sans Bengali", "Noto Sans Tamil", "Noto Sans Thai", "Nirmala UI", "Leelawadee UI",
+    "Noto Sans Symbols", "Noto Sans Symbols2", "Noto Sans Symbols 2", "Noto Sans Math",
+    "Segoe UI Symbol", "Apple Symbols", "Symbola", "Unifont",
+)  # fmt: skip
+_UNKNOWN = "\N{REPLACEMENT CHARACTER}"
+_LOCK = threading.Lock()  # matplotlib's settings are those of the process
+
+
+class Picture(ABC):
+    """Numbers that can be drawn; in a notebook they are."""
+
+    __slots__ = ()
+    _what: ClassVar[str] = "Drawing a picture"
+
+    @property
+    @abstractmethod
+    def _size(self) -> tuple[float, float]:
+        """Width and height, in inches."""
+
+    @abstractmethod
+    def _draw(self, figure: Figure) -> None:
+        """Draw onto an empty figure of that size."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as JSON can hold them."""
+
+    def figure(self) -> Figure:
+        """Return a matplotlib figure, to change it or to put it elsewhere.
+
+        Raises
+        ------
+        MissingDependencyError
+            If matplotlib is not installed.
+        """
+        with _settings(self._what):
+            return self._drawn()
+
+    def save(self, path: str | Path) -> None:
+        """Draw into a file, whole or not at all; one of that name is replaced.
+
+        Parameters
+        ----------
+        path : path
+            Its ending says the kind: ``.png``, ``.svg`` or ``.pdf``.
+
+        Raises
+        ------
+        InvalidInputError
+            If the ending is another.
+        FileNotFoundError
+            If its folder is not there.
+        MissingDependencyError
+            If matplotlib is not installed.
+        """
+        path = checked_picture_path(path)
+        content = self._rendered(path.suffix.lower())
+        new = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.tmp")
+        try:
+            new.write_bytes(content)
+            new.replace(path)
+        finally:
+            new.unlink(missing_ok=True)
+
+    def _repr_png_(self) -> bytes | None:
+        try:
+            return self._rendered(".png")
+        except MissingDependencyError:
+            return None  # a notebook then prints it
+
+    def _drawn(self) -> Figure:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=self._size, layout="constrained")
+        FigureCanvasAgg(figure)
+        self._draw(figure)
+        return figure
+
+    def _rendered(self, suffix: str) -> bytes:
+        # Without date and random names, equal data give equal files.
+        metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
+        stream = io.BytesIO()
+        with _settings(self._what):
+            self._drawn().savefig(stream, format=suffix[1:], dpi=_DPI, metadata=metadata)
+        return stream.getvalue()
+
+
+def checked_picture_path(path: str | Path) -> Path:
+    """Return where a picture is to be saved.
+
+    Raises
+    ------
+    InvalidInputError
+        If the name tells no kind of picture.
+    FileNotFoundError
+        If its folder is not there.
+    """
+    checked = checked_path(path)
+    if checked.suffix.lower() not in _SUFFIXES:
+        raise InvalidInputError(
+            f"{path}: a picture is saved as {', '.join(_SUFFIXES)}; end its name so."
+        )
+    if not checked.absolute().parent.is_dir():
+        raise FileNotFoundError(f"the folder {checked.parent} does not exist; create it first.")
+    return checked
+
+
+def label(text: str, width: int) -> str:
+    """Return a text in one line of at most so many columns, cut in its middle.
+
+    Ids often differ in their ends, so that both stay. Wide characters take two columns.
+    """
+    line = " ".join(drawable(text).split())
+    if _columns(line) <= width:
+        return line
+    end = _within(reversed(line), (width - 1) // 3)[::-1]
+    return f"{_within(line, width - 1 - _columns(end)).rstrip()}…{end.lstrip()}"
+
+
+def drawable(text: str) -> str:
+    """Return a text without what no font at hand can draw, which would be warned of."""
+    fonts = _charmaps()
+    return "".join(_drawable(character, fonts) for character in text)
+
+
+def _drawable(character: str, fonts: Mapping[str, Callable[[], Mapping[int, int]]]) -> str:
+    if character.isspace():
+        return " "
+    if character.isprintable() and any(ord(character) in known() for known in fonts.values()):
+        return character
+    # Marks without width, such as one that asks for an emoji, are missed by nobody.
+    return "" if unicodedata.category(character) in ("Mn", "Me", "Cf") else _UNKNOWN
+
+
+def _columns(text: str) -> int:
+    return sum(map(_columns_of, text))
+
+
+def _columns_of(character: str) -> int:
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _within(characters: Iterable[str], width: int) -> str:
+    """Return the first characters that fit into a width."""
+    room = width
+
+    def fits(character: str) -> bool:
+        nonlocal room
+        room -= _columns_of(character)
+        return room >= 0
+
+    return "".join(takewhile(fits, characters))
+
+
+@contextmanager
+def _settings(what: str) -> Iterator[None]:
+    """Have matplotlib draw by its own defaults, whatever the user's are, in fonts at hand."""
+    try:
+        from matplotlib import style
+    except ImportError as error:
+        raise MissingDependencyError("matplotlib", "plots", what) from error
+    own = {"font.family": list(_charmaps()), "svg.hashsalt": "softcosine"}
+    with _LOCK, style.context(["default", own]):
+        yield
+
+
+@cache
+def _charmaps() -> dict[str, Callable[[], Mapping[int, int]]]:
+    """For each font at hand, by its family, what gives the characters that it has."""
+    from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
+
+    def reader(family: str) -> Callable[[], Mapping[int, int]]:
+        return cache(lambda: get_font(findfont(FontProperties(family=family))).get_charmap())
+
+    there = {entry.name for entry in fontManager.ttflist}
+    return {name: reader(name) for name in (_FONT, *_OTHER_FONTS) if name == _FONT or name in there}
