@@ -1,30 +1,29 @@
-"""Few dimensions whose dot products are near the soft ones (theory T11).
+"""Few dimensions of documents that come block by block (theory T11).
 
-Three ways, all of which give a matrix of shape (n_terms, k) to multiply rows by: right singular
-vectors of the documents, leading eigenvectors of S, and a random projection.
+A randomised block power method (Halko, Martinsson & Tropp 2011): each pass over the documents
+multiplies a basis of few columns. The documents need not fit in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array
+from scipy.linalg import solve_triangular
+from scipy.sparse import csr_array
 
-from softcosine.errors import InvalidInputError
-from softcosine.matrix.reading import is_number
+from softcosine.errors import IndefiniteMatrixError, InvalidInputError
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.sources.settings import is_whole
 
-__all__ = ["leading_eigenvectors", "right_singular_vectors", "sparse_projection"]
+__all__ = ["Blocks", "check_whole", "right_singular_vectors", "signed", "soft_singular_vectors"]
 
-# Up to this order, LAPACK's dense answer is as quick, and finds eigenvalues that occur twice.
-_DENSE_ORDER = 200
-
-# A block of documents: any sparse array whose rows are documents.
+# Gives the documents anew each time it is called: sparse arrays whose rows are documents.
 Blocks = Callable[[], Iterable[csr_array]]
+
+_Dense = NDArray[np.float64]
 
 
 def right_singular_vectors(
@@ -36,12 +35,9 @@ def right_singular_vectors(
     oversampling: int = 16,
     random_state: int = 0,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the first k right singular vectors V of documents that come block by block.
+    r"""Return the first k right singular vectors of documents: latent semantic analysis.
 
-    With ``Y ≈ U Σ Vᵀ``, ``Y @ V`` are the documents in k dimensions (latent semantic analysis). By
-    a randomised block power method (Halko, Martinsson & Tropp 2011): each pass over the blocks
-    multiplies a basis by YᵀY. The documents need not fit in memory; three arrays of shape
-    (n_terms, k + oversampling) do.
+    With :math:`Y \approx U_k \Sigma_k V_k^\top`, ``Y @ V`` are the documents in k dimensions.
 
     Parameters
     ----------
@@ -56,7 +52,7 @@ def right_singular_vectors(
         singular values decay slowly.
     oversampling : int
         Directions carried beyond k. Where ``k + oversampling >= n_terms`` the answer is exact, and
-        one pass suffices.
+        one pass suffices. Memory is three arrays of shape (n_terms, k + oversampling).
     random_state : int
         Seed. The same seed and the same blocks give the same vectors; how the documents are cut
         into blocks changes their rounding only.
@@ -67,13 +63,14 @@ def right_singular_vectors(
         Orthonormal columns, each with its entry of greatest size positive. Where Y has a lower
         rank than k, what is missing are columns of zeros at the end.
     sigma : ndarray of shape (k,), float64, descending
-        Singular values, which no approximation makes too large; 0 for columns of zeros.
+        Singular values, which the approximation never makes too large; 0 for columns of zeros.
 
     Raises
     ------
     InvalidInputError
-        If a block has another number of columns or holds NaN or infinity, a pass gives another
-        number of rows than the first one, or a setting is out of range.
+        If a block has another number of columns, holds NaN or infinity or values whose products
+        leave the range of float64, a pass gives another number of rows than the first one, or a
+        setting is out of range.
 
     Examples
     --------
@@ -82,152 +79,131 @@ def right_singular_vectors(
     >>> V.ravel().round(3), sigma.round(3)
     (array([0.6, 0.8]), array([5.]))
     """
-    _check_whole(k=k)
-    _check_whole(0, n_terms=n_terms, n_iterations=n_iterations, oversampling=oversampling)
+    check_whole(k=k)
+    check_whole(0, n_terms=n_terms, n_iterations=n_iterations, oversampling=oversampling)
+    return _power_method(
+        blocks, n_terms, k, n_iterations, oversampling, random_state,
+        image=lambda basis: basis, orthonormal=lambda basis: np.linalg.qr(basis)[0],
+    )  # fmt: skip
+
+
+def soft_singular_vectors(
+    blocks: Blocks,
+    S: TermSimilarityMatrix,
+    *,
+    k: int,
+    n_iterations: int = 6,
+    oversampling: int = 16,
+    random_state: int = 0,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    r"""Return P: ``X @ P`` are the documents in the k best dimensions of the soft vector space.
+
+    Dot products there are soft inner products but for what lies outside the k dimensions. With S
+    = E Eᵀ these are the first right singular vectors v of ``Y E`` (theory T7), P = E v; they are
+    found as z = E⁻ᵀ v, orthonormal in the inner product of S, P = S z, so that no factor of S is
+    needed, whose fill-in would be great. A dot product differs from the soft inner product by at
+    most :math:`\lvert x \rvert_S` times the next singular value, if one of the two documents is
+    among those given here. With S = I this is `right_singular_vectors`.
+
+    Parameters
+    ----------
+    blocks, k, n_iterations, oversampling, random_state
+        As for `right_singular_vectors`.
+    S : TermSimilarityMatrix
+        Symmetric and positive semidefinite.
+
+    Returns
+    -------
+    P : ndarray of shape (n_terms, k), float64
+        Where Y E has a lower rank than k, what is missing are columns of zeros at the end.
+    sigma : ndarray of shape (k,), float64, descending
+        Singular values of Y E.
+
+    Raises
+    ------
+    InvalidInputError
+        As `right_singular_vectors`, and if S is asymmetric.
+    IndefiniteMatrixError
+        If S proves indefinite among the documents' dimensions.
+    """
+    checked_similarity(S).require_symmetric("soft singular vectors")
+    check_whole(k=k)
+    check_whole(0, n_iterations=n_iterations, oversampling=oversampling)
+    matrix = S.to_scipy().astype(np.float64)
+    return _power_method(
+        blocks, len(S), k, n_iterations, oversampling, random_state,
+        image=lambda basis: np.asarray(matrix @ basis),
+        orthonormal=lambda basis: _orthonormal(basis, matrix),
+    )  # fmt: skip
+
+
+def _power_method(
+    blocks: Blocks,
+    n_terms: int,
+    k: int,
+    n_iterations: int,
+    oversampling: int,
+    seed: int,
+    *,
+    image: Callable[[_Dense], _Dense],
+    orthonormal: Callable[[_Dense], _Dense],
+) -> tuple[_Dense, _Dense]:
+    """Return S V and singular values, V orthonormal in the inner product of S; `image` is S."""
     width = min(k + oversampling, n_terms)
     if width == n_terms:
-        basis, n_iterations = np.eye(n_terms), 0
+        start, n_iterations = np.eye(n_terms), 0
     else:
-        generator = np.random.default_rng(random_state)
-        basis = np.linalg.qr(generator.standard_normal((n_terms, width)))[0]
+        start = np.random.default_rng(seed).standard_normal((n_terms, width))
+    basis = image(orthonormal(start))
     n_docs = None
     for _ in range(n_iterations):
-        product = np.zeros((n_terms, width))
+        product = np.zeros((n_terms, basis.shape[1]))
         n_rows = 0
         for block in _checked(blocks, n_terms):
-            product += block.T @ (block @ basis)
+            product += _in_range(block.T @ _in_range(block @ basis))
             n_rows += block.shape[0]
         n_docs = _same_rows(n_docs, n_rows)
-        basis = np.linalg.qr(product)[0]
+        basis = image(orthonormal(_in_range(product)))
     # The triangle of Y @ basis, block by block: its singular values are those of Y @ basis, and
     # unlike a matrix of products it squares none of them.
-    triangle = np.zeros((0, width))
+    triangle = np.zeros((0, basis.shape[1]))
     n_rows = 0
     for block in _checked(blocks, n_terms):
-        triangle = np.asarray(np.linalg.qr(np.vstack([triangle, block @ basis]), mode="r"))
+        projected = _in_range(block @ basis)
+        triangle = np.asarray(np.linalg.qr(np.vstack([triangle, projected]), mode="r"))
         n_rows += block.shape[0]
     _same_rows(n_docs, n_rows)
     _, found, rotation = np.linalg.svd(triangle, full_matrices=False)
     rounding = max(n_rows, n_terms) * np.finfo(np.float64).eps * found.max(initial=0.0)
     rank = min(k, int(np.count_nonzero(found > rounding)))
-    V, sigma = np.zeros((n_terms, k)), np.zeros(k)
-    V[:, :rank] = _signed(basis @ rotation[:rank].T)
+    vectors, sigma = np.zeros((n_terms, k)), np.zeros(k)
+    vectors[:, :rank] = signed(basis @ rotation[:rank].T)
     sigma[:rank] = found[:rank]
-    return V, sigma
+    return vectors, sigma
 
 
-def leading_eigenvectors(
-    S: TermSimilarityMatrix, *, k: int, dense_order: int = _DENSE_ORDER
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    r"""Return the k greatest eigenvalues of S that are positive, and their eigenvectors.
-
-    ``U * sqrt(values)`` is the truncated eigenfactor: the dot products of ``W x @ (U *
-    sqrt(values))`` differ from the soft inner products by at most :math:`\lvert W x \rvert \lvert W
-    y \rvert \lambda`, where λ is the greatest size among the eigenvalues left out (theory T11).
-
-    Groups of terms that are not connected in S are taken apart: small ones by LAPACK, large ones
-    by Lanczos.
-
-    Parameters
-    ----------
-    S : TermSimilarityMatrix
-        Symmetric; it may be indefinite, whose negative part is left out.
-    k : int
-        At least 1.
-    dense_order : int
-        Groups of at most so many terms are small.
-
-    Returns
-    -------
-    U : ndarray of shape (n_terms, k), float64
-        Orthonormal columns, each with its entry of greatest size positive. Where S has fewer
-        positive eigenvalues than k, what is missing are columns of zeros at the end.
-    values : ndarray of shape (k,), float64, descending
-        0 for columns of zeros.
-
-    Raises
-    ------
-    InvalidInputError
-        If S is asymmetric, `k` is out of range, or Lanczos does not converge.
-
-    Examples
-    --------
-    >>> import softcosine as sc
-    >>> S = sc.TermSimilarityMatrix.from_matrix([[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]])
-    >>> U, values = leading_eigenvectors(S, k=2)
-    >>> values.round(3), U.T.round(3)
-    (array([1.5, 1. ]), array([[0.707, 0.707, 0.   ],
-           [0.   , 0.   , 1.   ]]))
-    """
-    from scipy.sparse.csgraph import connected_components
-
-    checked_similarity(S).require_symmetric("an eigenfactor")
-    _check_whole(k=k)
-    matrix = S.to_scipy().astype(np.float64)
-    _, groups = connected_components(matrix, directed=False)
-    order = np.argsort(groups, kind="stable")
-    bounds = np.flatnonzero(np.diff(groups[order], prepend=-1, append=len(groups)))
-    # Terms alone have the eigenvalue 1; no more than k of them can be among the greatest.
-    alone = np.flatnonzero(np.diff(bounds) == 1)[:k]
-    found = [(1.0, order[bounds[group]][None], np.ones(1)) for group in alone]
-    for group in np.flatnonzero(np.diff(bounds) > 1):
-        terms = order[bounds[group] : bounds[group + 1]]
-        part = csr_array(matrix[terms][:, terms])
-        values, vectors = _eigen(part, min(k, len(terms)), dense_order)
-        found += [(value, terms, vector) for value, vector in zip(values, vectors.T, strict=True)]
-    found.sort(key=lambda one: (-one[0], int(one[1][0])))
-    rounding = len(S) * np.finfo(np.float32).eps
-    U, values = np.zeros((len(S), k)), np.zeros(k)
-    for column, (value, terms, vector) in enumerate(found[:k]):
-        if value <= rounding:
-            break
-        values[column] = value
-        U[terms, column] = _signed(vector[:, None])[:, 0]
-    return U, values
+def _orthonormal(basis: _Dense, S: csr_array) -> _Dense:
+    """Return a basis of the same columns whose zᵀ S z are those of the identity."""
+    # Orthonormal in the ordinary sense first, or the Gram matrix would square its condition.
+    basis = np.linalg.qr(basis)[0]
+    gram = basis.T @ (S @ basis)
+    values, vectors = np.linalg.eigh((gram + gram.T) / 2.0)
+    rounding = S.shape[0] * np.finfo(np.float32).eps * np.abs(values).max(initial=0.0)
+    if np.any(values < -rounding):
+        raise IndefiniteMatrixError(
+            f"x'Sx is {values[0]:.3g} for some x of length 1: S is not positive semidefinite. Use "
+            "S.shrunk(), or build S with balanced=True or strategy='dominant'."
+        )
+    real = values > rounding
+    basis = basis @ (vectors[:, real] / np.sqrt(values[real]))
+    if not basis.shape[1]:
+        return basis
+    # Once more, now that the Gram matrix is near the identity: rounding goes.
+    triangle = np.linalg.cholesky(basis.T @ (S @ basis))
+    return np.asarray(solve_triangular(triangle, basis.T, lower=True).T)
 
 
-def sparse_projection(
-    n_terms: int, *, k: int, density: float | None = None, random_state: int = 0
-) -> csr_array:
-    r"""Return a random matrix R whose products keep dot products: E[R Rᵀ] = I.
-
-    An entry is :math:`\pm 1/\sqrt{dk}` with probability d/2 each, else 0 (Achlioptas 2003; Li,
-    Hastie & Church 2006). The dot product of ``y' @ R`` and ``(Sᵀ W x) @ R`` is the soft inner
-    product in the mean, with variance at most :math:`(\lvert a \rvert^2 \lvert b \rvert^2 + (a
-    \cdot b)^2 + \sum_i a_i^2 b_i^2 / d) / k` for ``a = y'`` and ``b = Sᵀ W x``.
-
-    Parameters
-    ----------
-    n_terms : int
-    k : int
-        At least 1.
-    density : float, optional
-        d, in (0, 1]; ``1 / sqrt(n_terms)`` by default.
-    random_state : int
-        Seed.
-
-    Returns
-    -------
-    csr_array of shape (n_terms, k), float64
-    """
-    _check_whole(k=k)
-    _check_whole(0, n_terms=n_terms)
-    if density is None:
-        density = 1.0 / np.sqrt(max(n_terms, 1))
-    if not (is_number(density) and 0.0 < density <= 1.0):
-        raise InvalidInputError(f"density is {density!r}; needed is a number in (0, 1].")
-    generator = np.random.default_rng(random_state)
-    # So many out of all places, evenly: each place for itself with probability `density`.
-    n_places = n_terms * k
-    n_filled = int(generator.binomial(n_places, density))
-    places = np.sort(generator.choice(n_places, n_filled, replace=False, shuffle=False))
-    signs = generator.choice(np.array([-1.0, 1.0]), n_filled)
-    rows, columns = np.divmod(places, k)
-    values = signs / np.sqrt(density * k)
-    return csr_array((values, (rows, columns)), shape=(n_terms, k))
-
-
-def _checked(blocks: Blocks, n_terms: int) -> Iterable[csr_array]:
+def _checked(blocks: Blocks, n_terms: int) -> Iterator[csr_array]:
     for block in blocks():
         if block.ndim != 2 or block.shape[1] != n_terms:
             raise InvalidInputError(
@@ -242,6 +218,14 @@ def _checked(blocks: Blocks, n_terms: int) -> Iterable[csr_array]:
         yield block
 
 
+def _in_range(product: _Dense) -> _Dense:
+    if not np.all(np.isfinite(product)):
+        raise InvalidInputError(
+            "products of the documents leave the range of float64; scale the documents down."
+        )
+    return product
+
+
 def _same_rows(before: int | None, now: int) -> int:
     if before not in (None, now):
         raise InvalidInputError(
@@ -252,35 +236,7 @@ def _same_rows(before: int | None, now: int) -> int:
     return now
 
 
-def _eigen(
-    S: csr_array, k: int, dense_order: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the k greatest eigenvalues and their vectors, as columns."""
-    n = S.shape[0]
-    if n <= max(dense_order, k):
-        values, vectors = np.linalg.eigh(S.toarray())
-        return values[::-1][:k], vectors[:, ::-1][:, :k]
-    from scipy.sparse.linalg import ArpackError, eigsh
-
-    start = np.random.default_rng(0).standard_normal(n)
-    # What is similar to nothing but itself moves no eigenvector, and Lanczos converges better.
-    shifted = csr_array(S - diags_array(np.ones(n)))
-    basis = min(n, max(2 * k + 1, 20))
-    for tolerance in (0.0, 1e-6):
-        try:
-            values, vectors = eigsh(
-                shifted, k=k, which="LA", v0=start, ncv=basis, maxiter=300, tol=tolerance
-            )
-        except ArpackError:  # also where it did not converge
-            continue
-        order = np.argsort(-values, kind="stable")
-        return values[order] + 1.0, np.linalg.qr(vectors[:, order])[0]
-    raise InvalidInputError(
-        f"Lanczos did not converge on {n} terms; ask for another number of eigenvectors than {k}."
-    )
-
-
-def _signed(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+def signed(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     """Turn columns so that the first among their entries of greatest size is positive."""
     if not vectors.size:
         return vectors
@@ -291,7 +247,8 @@ def _signed(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(vectors * np.where(signs == 0, 1.0, signs) + 0.0)  # no zero is negative
 
 
-def _check_whole(least: int = 1, **settings: Any) -> None:
+def check_whole(least: int = 1, **settings: Any) -> None:
+    """Raise InvalidInputError if a setting is not a whole number, `least` or more."""
     for name, value in settings.items():
         if not is_whole(value) or value < least:
             raise InvalidInputError(f"{name} is {value!r}; needed is {least} or more, whole.")

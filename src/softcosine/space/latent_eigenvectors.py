@@ -1,0 +1,114 @@
+"""The leading eigenvectors of S: few dimensions that no document has a say in (theory T11)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, diags_array
+
+from softcosine.errors import InvalidInputError
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
+from softcosine.space.latent import check_whole, signed
+
+__all__ = ["leading_eigenvectors"]
+
+# Up to this order, LAPACK's dense answer is as quick, and finds eigenvalues that occur twice.
+_DENSE_ORDER = 200
+
+
+def leading_eigenvectors(
+    S: TermSimilarityMatrix, *, k: int, dense_order: int = _DENSE_ORDER
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    r"""Return the k greatest eigenvalues of S that are positive, and their eigenvectors.
+
+    ``U * sqrt(values)`` is the truncated eigenfactor: the dot products of ``W x @ (U *
+    sqrt(values))`` differ from the soft inner products by at most :math:`\lvert W x \rvert \lvert W
+    y \rvert \lambda`, where λ is the greatest size among the eigenvalues left out (theory T11).
+
+    Groups of terms that are not connected in S are taken apart: small ones by LAPACK, large ones
+    by Lanczos.
+
+    Parameters
+    ----------
+    S : TermSimilarityMatrix
+        Symmetric; it may be indefinite, whose negative part is left out.
+    k : int
+        At least 1.
+    dense_order : int
+        Groups of at most so many terms are small.
+
+    Returns
+    -------
+    U : ndarray of shape (n_terms, k), float64
+        Orthonormal columns, each with its entry of greatest size positive. Where S has fewer
+        positive eigenvalues than k, what is missing are columns of zeros at the end.
+    values : ndarray of shape (k,), float64, descending
+        0 for columns of zeros.
+
+    Raises
+    ------
+    InvalidInputError
+        If S is asymmetric, `k` is out of range, or Lanczos does not converge.
+
+    Examples
+    --------
+    >>> import softcosine as sc
+    >>> S = sc.TermSimilarityMatrix.from_matrix([[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]])
+    >>> U, values = leading_eigenvectors(S, k=2)
+    >>> values.round(3), U.T.round(3)
+    (array([1.5, 1. ]), array([[0.707, 0.707, 0.   ],
+           [0.   , 0.   , 1.   ]]))
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    checked_similarity(S).require_symmetric("an eigenfactor")
+    check_whole(k=k)
+    matrix = S.to_scipy().astype(np.float64)
+    _, groups = connected_components(matrix, directed=False)
+    order = np.argsort(groups, kind="stable")
+    bounds = np.flatnonzero(np.diff(groups[order], prepend=-1, append=len(groups)))
+    # Terms alone have the eigenvalue 1; no more than k of them can be among the greatest.
+    alone = np.flatnonzero(np.diff(bounds) == 1)[:k]
+    found = [(1.0, order[bounds[group]][None], np.ones(1)) for group in alone]
+    for group in np.flatnonzero(np.diff(bounds) > 1):
+        terms = order[bounds[group] : bounds[group + 1]]
+        part = csr_array(matrix[terms][:, terms])
+        values, vectors = _eigen(part, min(k, len(terms)), dense_order)
+        found += [(value, terms, vector) for value, vector in zip(values, vectors.T, strict=True)]
+    found.sort(key=lambda one: (-one[0], int(one[1][0])))
+    rounding = len(S) * np.finfo(np.float32).eps
+    U, values = np.zeros((len(S), k)), np.zeros(k)
+    for column, (value, terms, vector) in enumerate(found[:k]):
+        if value <= rounding:
+            break
+        values[column] = value
+        U[terms, column] = signed(vector[:, None])[:, 0]
+    return U, values
+
+
+def _eigen(
+    S: csr_array, k: int, dense_order: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the k greatest eigenvalues and their vectors, as columns."""
+    n = S.shape[0]
+    if n <= max(dense_order, k):
+        values, vectors = np.linalg.eigh(S.toarray())
+        return values[::-1][:k], vectors[:, ::-1][:, :k]
+    from scipy.sparse.linalg import ArpackError, eigsh
+
+    start = np.random.default_rng(0).standard_normal(n)
+    # What is similar to nothing but itself moves no eigenvector, and Lanczos converges better.
+    shifted = csr_array(S - diags_array(np.ones(n)))
+    basis = min(n, max(2 * k + 1, 20))
+    for tolerance in (0.0, 1e-6):
+        try:
+            values, vectors = eigsh(
+                shifted, k=k, which="LA", v0=start, ncv=basis, maxiter=300, tol=tolerance
+            )
+        except ArpackError:  # also where it did not converge
+            continue
+        order = np.argsort(-values, kind="stable")
+        return values[order] + 1.0, np.linalg.qr(vectors[:, order])[0]
+    raise InvalidInputError(
+        f"Lanczos did not converge on {n} terms; ask for another number of eigenvectors than {k}."
+    )
