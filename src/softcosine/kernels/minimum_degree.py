@@ -1,0 +1,266 @@
+"""The order of elimination by approximate minimum degree (theory T7)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from softcosine.kernels.jit import helper, kernel
+
+__all__ = ["minimum_degree"]
+
+# What a number stands for: a variable that is still to be eliminated, an element (the clique that
+# an eliminated one leaves behind), or neither any more.
+_VARIABLE, _ELEMENT, _GONE = np.int8(0), np.int8(1), np.int8(2)
+
+
+@kernel("void(int64[::1], int32[::1], int32[::1])")
+def minimum_degree(indptr, indices, order):  # type: ignore[no-untyped-def]
+    """Take, again and again, a variable that the fewest others are linked to.
+
+    The graph of what remains is never formed. An eliminated variable becomes an *element*, the
+    list of the variables that it linked to each other, and takes in the elements it was itself
+    in. Degrees are the upper bounds of Amestoy, Davis and Duff (An approximate minimum degree
+    ordering algorithm, SIAM J. Matrix Anal. Appl. 17(4), 1996): as if elements overlapped in
+    the latest one only. Variables with the same links are eliminated as one, and those that a
+    pivot leaves without other links follow it at once.
+
+    `indptr` (n + 1,), `indices` read: a symmetric structure, columns in any order, each once, the
+    diagonal allowed; `order` (n,) out. Equal degrees: the one that came to it last. O(entries
+    times n) at worst, in practice some passes over the entries.
+    """
+    n = order.shape[0]
+    n_entries = indptr[n]
+    # Lists of all: a variable's elements, then the variables it is linked to directly; an
+    # element's variables. They never take more room together than at the start, so twice that,
+    # with what one pivot adds, is compacted seldom.
+    lists = np.empty(2 * n_entries + n + 1, np.int32)
+    begins = np.empty(n, np.int64)
+    lengths = np.empty(n, np.int64)
+    n_elements = np.zeros(n, np.int64)
+    kinds = np.full(n, _VARIABLE, np.int8)
+    # How many variables one stands for; negative while it is among those of the present pivot.
+    weights = np.ones(n, np.int64)
+    degrees = np.empty(n, np.int64)
+    sizes = np.zeros(n, np.int64)  # of elements: variables, by weight
+    outside = np.zeros(n, np.int64)  # of elements: `tick` + variables that are not the pivot's
+    tick = np.int64(1)
+    # Variables by degree, doubly linked.
+    heads = np.full(n + 1, -1, np.int32)
+    following = np.full(n, -1, np.int32)
+    preceding = np.full(n, -1, np.int32)
+    # Variables that one stands for.
+    members = np.full(n, -1, np.int32)
+    last_members = np.arange(n).astype(np.int32)
+    # Variables of the present pivot by a hash of their links, and marks to compare links by.
+    buckets = np.full(n, -1, np.int32)
+    beside = np.full(n, -1, np.int32)
+    hashes = np.zeros(n, np.int64)
+    marks = np.zeros(n, np.int64)
+    mark = np.int64(0)
+
+    free = np.int64(0)
+    for i in range(n):
+        begins[i] = free
+        for p in range(indptr[i], indptr[i + 1]):
+            if indices[p] != i:
+                lists[free] = indices[p]
+                free += 1
+        lengths[i] = free - begins[i]
+    for i in range(n - 1, -1, -1):  # so that the first of a degree stands first
+        degrees[i] = lengths[i]
+        _link(i, degrees[i], heads, following, preceding)
+
+    placed = 0
+    done = np.int64(0)
+    least = np.int64(0)
+    while placed < n:
+        while heads[least] < 0:
+            least += 1
+        pivot = heads[least]
+        if free + n - done > lists.shape[0]:
+            lists, free = _compacted(lists, begins, lengths, kinds)
+        _unlink(pivot, degrees[pivot], heads, following, preceding)
+
+        # The new element: all that the pivot is linked to, directly or by its elements.
+        weight = weights[pivot]
+        weights[pivot] = 0
+        done += weight
+        start = free
+        size = np.int64(0)
+        begin = begins[pivot]
+        split = begin + n_elements[pivot]
+        for p in range(begin, split + 1):
+            if p < split:
+                element = lists[p]
+                kinds[element] = _GONE
+                first, end = begins[element], begins[element] + lengths[element]
+            else:
+                first, end = split, begin + lengths[pivot]
+            for q in range(first, end):
+                i = lists[q]
+                if weights[i] > 0:
+                    size += weights[i]
+                    weights[i] = -weights[i]
+                    _unlink(i, degrees[i], heads, following, preceding)
+                    lists[free] = i
+                    free += 1
+        kinds[pivot] = _ELEMENT
+        begins[pivot] = start
+
+        # How much of every other element lies outside the new one.
+        for p in range(start, free):
+            i = lists[p]
+            for q in range(begins[i], begins[i] + n_elements[i]):
+                element = lists[q]
+                if kinds[element] == _ELEMENT:
+                    if outside[element] < tick:
+                        outside[element] = tick + sizes[element]
+                    outside[element] += weights[i]  # which is negative
+
+        # New lists and degrees of its variables.
+        for p in range(start, free):
+            i = lists[p]
+            begin = begins[i]
+            split = begin + n_elements[i]
+            end = begin + lengths[i]
+            place = begin
+            degree = np.int64(0)
+            sum_ = np.int64(0)
+            for q in range(begin, split):
+                element = lists[q]
+                if kinds[element] == _ELEMENT:
+                    rest = outside[element] - tick
+                    if rest > 0:
+                        degree += rest
+                        sum_ += element
+                        lists[place] = element
+                        place += 1
+                    else:
+                        kinds[element] = _GONE  # all of it is in the new one
+            kept = place - begin
+            for q in range(split, end):
+                j = lists[q]
+                if weights[j] > 0:
+                    degree += weights[j]
+                    sum_ += j
+                    lists[place] = j
+                    place += 1
+            if place == begin:
+                # Nothing but the pivot links it: no degree can be less.
+                done -= weights[i]
+                size += weights[i]
+                weights[i] = 0
+                kinds[i] = _GONE
+                _join(i, pivot, members, last_members)
+                continue
+            degrees[i] = min(degrees[i], degree)
+            # Something has left the list, the pivot or an element of it, so there is room.
+            lists[place] = lists[begin + kept]
+            lists[begin + kept] = pivot
+            n_elements[i] = kept + 1
+            lengths[i] = place + 1 - begin
+            hashes[i] = sum_ % n
+            beside[i] = buckets[hashes[i]]
+            buckets[hashes[i]] = i
+        tick += n + 1
+
+        # Variables with the same links become one.
+        for p in range(start, free):
+            i = lists[p]
+            if weights[i] == 0:
+                continue
+            one = buckets[hashes[i]]
+            buckets[hashes[i]] = -1
+            while one >= 0:
+                before = one
+                other = beside[one]
+                if other >= 0:
+                    mark += 1
+                    for q in range(begins[one], begins[one] + lengths[one]):
+                        marks[lists[q]] = mark
+                while other >= 0:
+                    same = lengths[other] == lengths[one] and n_elements[other] == n_elements[one]
+                    q = begins[other]
+                    while same and q < begins[other] + lengths[other]:
+                        same = marks[lists[q]] == mark
+                        q += 1
+                    if same:
+                        weights[one] += weights[other]
+                        weights[other] = 0
+                        kinds[other] = _GONE
+                        _join(other, one, members, last_members)
+                        beside[before] = beside[other]
+                    else:
+                        before = other
+                    other = beside[other]
+                one = beside[one]
+
+        # Back into the lists by degree.
+        place = start
+        for p in range(start, free):
+            i = lists[p]
+            if weights[i] == 0:
+                continue
+            weights[i] = -weights[i]
+            others = size - weights[i]
+            degrees[i] = min(degrees[i] + others, n - done - weights[i])
+            _link(i, degrees[i], heads, following, preceding)
+            least = min(least, degrees[i])
+            lists[place] = i
+            place += 1
+        free = place
+        lengths[pivot] = free - start
+        sizes[pivot] = size
+        if size == 0:
+            kinds[pivot] = _GONE
+
+        member = pivot
+        while member >= 0:
+            order[placed] = member
+            placed += 1
+            member = members[member]
+
+
+@helper
+def _link(i, degree, heads, following, preceding):  # type: ignore[no-untyped-def]
+    """Put a variable in front of those of its degree."""
+    after = heads[degree]
+    following[i] = after
+    preceding[i] = -1
+    if after >= 0:
+        preceding[after] = i
+    heads[degree] = i
+
+
+@helper
+def _unlink(i, degree, heads, following, preceding):  # type: ignore[no-untyped-def]
+    """Take a variable out of those of its degree."""
+    before, after = preceding[i], following[i]
+    if before >= 0:
+        following[before] = after
+    else:
+        heads[degree] = after
+    if after >= 0:
+        preceding[after] = before
+
+
+@helper
+def _join(i, to, members, last_members):  # type: ignore[no-untyped-def]
+    """Let one variable stand for another and its members too."""
+    members[last_members[to]] = i
+    last_members[to] = last_members[i]
+
+
+@helper
+def _compacted(lists, begins, lengths, kinds):  # type: ignore[no-untyped-def]
+    """Copy the lists that are still in use next to each other; where the free room begins."""
+    copy = np.empty_like(lists)
+    free = np.int64(0)
+    for i in range(begins.shape[0]):
+        if kinds[i] != _GONE:
+            begin = begins[i]
+            begins[i] = free
+            for p in range(lengths[i]):
+                copy[free] = lists[begin + p]
+                free += 1
+    return copy, free

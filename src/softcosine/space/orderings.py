@@ -1,0 +1,75 @@
+"""Orders in which the terms of S are eliminated, so that its Cholesky factor stays sparse (T7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+from softcosine.errors import InvalidInputError
+from softcosine.kernels.minimum_degree import minimum_degree
+from softcosine.matrix.entries import Arrays
+
+__all__ = ["EliminationOrder", "checked_order", "elimination_order"]
+
+EliminationOrder = Literal["minimum_degree", "reverse_cuthill_mckee", "natural"]
+
+_Order = NDArray[np.int32]
+
+
+def elimination_order(S: Arrays, order: EliminationOrder) -> _Order:
+    """Return the terms in the order of their elimination.
+
+    Parameters
+    ----------
+    S : tuple of arrays
+        Row pointers, column indices and values of a symmetric matrix; see `Entries.arrays`.
+    order : {"minimum_degree", "reverse_cuthill_mckee", "natural"}
+        Approximate minimum degree; breadth first from the rim, reversed, which keeps entries near
+        the diagonal; or as the vocabulary has them.
+
+    Returns
+    -------
+    ndarray of shape (n_terms,), int32
+    """
+    return _ORDERS[checked_order(order)](S)
+
+
+def checked_order(order: object) -> EliminationOrder:
+    """Return the order; InvalidInputError names those that there are."""
+    if order not in get_args(EliminationOrder):
+        raise InvalidInputError(
+            f"order is {order!r}; choose one of {', '.join(get_args(EliminationOrder))}."
+        )
+    return order  # type: ignore[return-value]
+
+
+def _minimum_degree(S: Arrays) -> _Order:
+    indptr, indices, _ = S
+    order = np.empty(len(indptr) - 1, np.int32)
+    minimum_degree(indptr, indices, order)
+    return order
+
+
+def _reverse_cuthill_mckee(S: Arrays) -> _Order:
+    indptr, indices, data = S
+    n = len(indptr) - 1
+    if not n:
+        return np.empty(0, np.int32)
+    matrix = csr_array((data, indices, indptr.astype(np.int32)), shape=(n, n))
+    return np.ascontiguousarray(reverse_cuthill_mckee(matrix, symmetric_mode=True), np.int32)
+
+
+def _natural(S: Arrays) -> _Order:
+    return np.arange(len(S[0]) - 1, dtype=np.int32)
+
+
+_ORDERS: dict[EliminationOrder, Callable[[Arrays], _Order]] = {
+    "minimum_degree": _minimum_degree,
+    "reverse_cuthill_mckee": _reverse_cuthill_mckee,
+    "natural": _natural,
+}
