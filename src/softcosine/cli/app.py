@@ -113,6 +113,7 @@ _COMMANDS: _Table = (
     ("refresh", changing.refresh, "Count an index's words anew, for their weights."),
     ("info", inspecting.info, "Tell what an index holds."),
     ("verify", inspecting.verify, "Check that an index is whole."),
+    ("rescue", inspecting.rescue, "Save what can be read of a damaged index."),
     ("demo", demo.demo, "Search Unicode's symbols by meaning; needs no files."),
 )
 _OF_MATRICES: _Table = (

@@ -1,4 +1,4 @@
-"""``softcosine info`` and ``verify``: what an index is, and whether it is whole."""
+"""``softcosine info``, ``verify`` and ``rescue``: what an index is, and whether it is whole."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from softcosine.index.generation import Generation
     from softcosine.index.soft_index import SoftIndex
 
-__all__ = ["bytes_of", "files_of", "info", "verify"]
+__all__ = ["bytes_of", "files_of", "info", "rescue", "verify"]
 
 
 def info(
@@ -96,6 +96,49 @@ def verify(index: Index, as_json: Json = False) -> None:
         console().print(
             f"{index} is whole: {n_files} files, {size(n_bytes)}, read in {duration(seconds)}."
         )
+
+
+def rescue(
+    index: Index,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder of the new index; needed.")
+    ],
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an index of that name.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Save what can be read of a damaged index as a new one; the old one stays as it is.
+
+      softcosine rescue faq.index -o rescued.index
+
+    For when 'verify' names a file that has changed, and there is no copy to restore it from. Every
+    file is read; a segment with a file that is missing or altered is left out whole. Add the
+    documents that are lost anew. Without its manifest or its vocabulary, nothing can be read.
+
+    JSON: index, documents, lost (documents of the segments left out), damage (a list of messages).
+    """
+    from softcosine.cli.showing import console, print_json
+    from softcosine.index.soft_index import SoftIndex
+
+    report = SoftIndex.rescue(index, output, overwrite=overwrite)
+    if as_json:
+        print_json(
+            {
+                "index": str(output),
+                "documents": report.n_docs,
+                "lost": report.n_lost,
+                "damage": list(report.damage),
+            }
+        )
+        return
+    for message in report.damage:
+        console().print(message, soft_wrap=True)  # a path is copied in one piece
+    told = counted(report.n_docs, "document")
+    if report.n_lost:
+        console().print(f"{output} has {told}; up to {report.n_lost:,} are lost.")
+    else:
+        console().print(f"{output} has all {told}.")
 
 
 def files_of(generation: Generation) -> int:

@@ -22,6 +22,8 @@ __all__ = [
     "Generation",
     "current_manifest",
     "open_generation",
+    "open_part",
+    "part_facts",
     "patiently",
 ]
 
@@ -79,7 +81,7 @@ class Generation:
         for done, (name, part) in enumerate(self.parts.items()):
             if progress is not None:
                 progress("comparing checksums", done, len(self.parts))
-            _open_part(self.path, name, self._kinds[name], part.checksum).verify()
+            open_part(self.path, name, self._kinds[name], part.checksum).verify()
 
 
 def open_generation(
@@ -92,27 +94,42 @@ def open_generation(
     CorruptIndexError
         If one is missing or altered; names the file.
     """
-    try:
-        facts = {
-            name: (str(part["kind"]), str(part["checksum"]))
-            for name, part in manifest["parts"].items()
-        }
-        number, settings = int(manifest["generation"]), dict(manifest["settings"])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CorruptIndexError(
-            f"{path / MANIFEST} lacks a part of an index: {error!r}; rebuild the index."
-        ) from error
+    facts = part_facts(path, manifest)
     parts = {}
     for name, (kind, checksum) in facts.items():
         part = known.get(name)
         if part is None or part.checksum != checksum:
-            part = _open_part(path, name, kind, checksum)
+            part = open_part(path, name, kind, checksum)
         parts[name] = part
     kinds = {name: kind for name, (kind, _) in facts.items()}
-    return Generation(path, number, settings, MappingProxyType(parts), manifest["checksum"], kinds)
+    return Generation(
+        path, int(manifest["generation"]), dict(manifest["settings"]), MappingProxyType(parts),
+        manifest["checksum"], kinds,
+    )  # fmt: skip
 
 
-def _open_part(path: Path, name: str, kind: str, checksum: str) -> Folder:
+def part_facts(path: Path, manifest: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Return kind and checksum of every part that a manifest names.
+
+    Raises
+    ------
+    CorruptIndexError
+        If it is no manifest of an index.
+    """
+    try:
+        int(manifest["generation"]), dict(manifest["settings"])
+        return {
+            name: (str(part["kind"]), str(part["checksum"]))
+            for name, part in manifest["parts"].items()
+        }
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CorruptIndexError(
+            f"{path / MANIFEST} lacks a part of an index: {error!r}; rebuild the index."
+        ) from error
+
+
+def open_part(path: Path, name: str, kind: str, checksum: str) -> Folder:
+    """Open a part; CorruptIndexError if it is missing or another than that of the commit."""
     if not PART_NAME.fullmatch(name):
         raise CorruptIndexError(f"{path / MANIFEST} names a part {name!r}, which is no name.")
     folder = path / PARTS / name

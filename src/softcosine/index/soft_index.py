@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from softcosine.index.build import Progress
     from softcosine.index.merging import MergePolicy
     from softcosine.index.on_disk import OnDisk
+    from softcosine.index.rescue import Rescued
     from softcosine.index.writer import IndexWriter
 
 __all__ = ["SoftIndex"]
@@ -251,6 +252,36 @@ class SoftIndex(Answering):
         index = cls(snapshot)
         index._on_disk = on_disk
         return index
+
+    @staticmethod
+    def rescue(path: str | Path, to: str | Path, *, overwrite: bool = False) -> Rescued:
+        """Save what can be read of a damaged index as a new one.
+
+        Every file is read. A segment with a file that is missing or was altered is left out whole;
+        the documents of the others keep their scores.
+
+        Parameters
+        ----------
+        path : path of the damaged index
+            It stays as it is.
+        to : path of the new one
+        overwrite : bool
+            Whether an index at `to` may be replaced.
+
+        Returns
+        -------
+        Rescued
+            How many documents are left and lost, and what is damaged.
+
+        Raises
+        ------
+        CorruptIndexError
+            If nothing can be read, since the manifest or the vocabulary is damaged.
+        FileNotFoundError, IndexFormatError, AlreadyExistsError
+        """
+        from softcosine.index.rescue import rescue
+
+        return rescue(path, to, overwrite=overwrite)
 
     def refresh(self) -> bool:
         """See what was committed since the index was opened; whether there was anything.

@@ -1,0 +1,128 @@
+"""What is left of an index whose files were altered, cut short or lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from softcosine.errors import CorruptIndexError, InvalidInputError
+from softcosine.index.generation import (
+    KIND,
+    Generation,
+    current_manifest,
+    open_part,
+    part_facts,
+)
+from softcosine.index.on_disk import save
+from softcosine.index.snapshot import Snapshot
+from softcosine.index.statistics import FieldStatistics
+from softcosine.index.stored import IndexSettings, SegmentSettings, read_segment, read_snapshot
+from softcosine.storage import Folder, check_target, checked_path
+
+__all__ = ["Rescued", "rescue"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rescued:
+    """What could be read of a damaged index, and what could not.
+
+    Attributes
+    ----------
+    n_docs : int
+        Documents that are left.
+    n_lost : int
+        Documents of the segments that are not; some of them may have been deleted before.
+    damage : tuple of str
+        What is wrong with each part, the file named.
+    """
+
+    n_docs: int
+    n_lost: int
+    damage: tuple[str, ...]
+
+
+def rescue(path: str | Path, to: str | Path, *, overwrite: bool) -> Rescued:
+    """Save all segments of which every byte is as it was written; see `SoftIndex.rescue`.
+
+    Norms and statistics that are damaged are computed anew. A segment is left out whole, since a
+    document without its id, or of which nobody knows whether it was deleted, is no answer.
+    """
+    target = checked_path(to)
+    check_target(target, KIND, overwrite=overwrite)
+    if target.absolute() == checked_path(path).absolute():
+        raise InvalidInputError(f"{to} is the damaged index itself; save what is left elsewhere.")
+    snapshot, report = _read(checked_path(path))
+    save(snapshot, target, overwrite=overwrite)
+    return report
+
+
+def _read(path: Path) -> tuple[Snapshot, Rescued]:
+    manifest = current_manifest(path)
+    parts, damage = _whole_parts(path, manifest)
+    settings = IndexSettings.from_dict(manifest["settings"])
+    if settings.space is not None and settings.space not in parts:
+        raise CorruptIndexError(
+            f"nothing can be rescued of {path} without its vocabulary: {damage[settings.space]}"
+        )
+    whole = [
+        replace(segment, norms=segment.norms if segment.norms in parts else None)
+        for segment in settings.segments
+        if _is_whole(segment, parts, damage)
+    ]
+    lost = {one.part: one.n_docs for one in settings.segments}
+    for one in whole:
+        del lost[one.part]
+    counted = settings.statistics in parts
+    left = replace(
+        settings, segments=tuple(whole), statistics=settings.statistics if counted else None
+    )
+    facts = part_facts(path, manifest)
+    generation = Generation(
+        path, int(manifest["generation"]), left.to_dict(), MappingProxyType(parts),
+        manifest["checksum"], {name: kind for name, (kind, _) in facts.items()},
+    )  # fmt: skip
+    snapshot = read_snapshot(generation)
+    if not counted:
+        snapshot = _counted(snapshot)
+    report = Rescued(snapshot.n_docs, sum(lost.values()), tuple(damage.values()))
+    return snapshot, report
+
+
+def _whole_parts(path: Path, manifest: dict[str, Any]) -> tuple[dict[str, Folder], dict[str, str]]:
+    """Return the parts of which every checksum is right, and what is wrong with the others."""
+    parts, damage = {}, {}
+    for name, (kind, checksum) in part_facts(path, manifest).items():
+        try:
+            part = open_part(path, name, kind, checksum)
+            part.verify()
+            parts[name] = part
+        except OSError as error:  # also our own of files, and those of a disk that fails
+            damage[name] = str(error)
+    return parts, damage
+
+
+def _is_whole(segment: SegmentSettings, parts: dict[str, Folder], damage: dict[str, str]) -> bool:
+    if segment.part not in parts or not (segment.deleted is None or segment.deleted in parts):
+        return False
+    try:
+        read_segment(parts[segment.part], part=segment.part)
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        damage[segment.part] = str(error)
+        return False
+    return True
+
+
+def _counted(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot with its statistics counted anew."""
+    live = [segment.live for segment in snapshot.segments]
+    return snapshot.changed(
+        statistics=tuple(
+            FieldStatistics.of(
+                [segment.fields[number] for segment in snapshot.segments], len(snapshot.S),
+                live=live,
+            )
+            for number in range(len(snapshot.fields))
+        )
+    )  # fmt: skip

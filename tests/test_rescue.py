@@ -1,0 +1,154 @@
+"""What is left of a damaged index."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from softcosine import MergePolicy, SoftIndex
+from softcosine.errors import (
+    AlreadyExistsError,
+    CorruptIndexError,
+    InvalidInputError,
+)
+from softcosine.index.store import Store
+from softcosine.index.verification import verify_index
+from toys import ToySource
+
+TEXTS = ["a flat tyre on my bike", "tea and coffee", "the tire of a bike", "green tea", "old bike"]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Three segments: 0 and 1 (1 deleted), 2 and 3, 4."""
+    path = tmp_path_factory.mktemp("rescue") / "x"
+    SoftIndex.create(path, source=ToySource({("tyre", "tire"): 0.8}), ranking="soft_cosine")
+    for first in (0, 2, 4):
+        with SoftIndex.open(path).writer(merge=None) as writer:
+            for number in range(first, min(first + 2, len(TEXTS))):
+                writer.add(str(number), TEXTS[number], {"n": number})
+    with SoftIndex.open(path).writer(merge=None) as writer:
+        writer.delete("1")
+    return path
+
+
+@pytest.fixture
+def copied(written, tmp_path):
+    return shutil.copytree(written, tmp_path / "x")
+
+
+def spoil(path, kind, name, *, number=0):
+    """Alter the last byte of a file of the segment `number`, or of the only part of a kind."""
+    settings = Store.open(path).read().settings
+    segments = settings["segments"]
+    part = settings[kind] if kind in settings else segments[number][kind]
+    file = path / "parts" / part / name
+    content = file.read_bytes()
+    file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    return file
+
+
+def ids_of(index):
+    return sorted(hit.id for hit in index.search("bike tea tyre coffee old", k=10))
+
+
+def scores_of(index):
+    return {hit.id: hit.score for hit in index.search("tyre tea bike old", k=10)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "number", "left", "lost"),
+    [
+        ("part", "documents.sqlite", 0, ["2", "3", "4"], 2),
+        ("part", "0/entries.npy", 1, ["0", "4"], 2),
+        ("part", "manifest.json", 2, ["0", "2", "3"], 1),
+        ("deleted", "deleted.npy", 0, ["2", "3", "4"], 2),
+    ],
+)
+def test_a_damaged_segment_is_left_out_and_the_others_keep_their_scores(
+    copied, tmp_path, kind, name, number, left, lost
+):
+    before = scores_of(SoftIndex.open(copied))
+    file = spoil(copied, kind, name, number=number)
+    report = SoftIndex.rescue(copied, tmp_path / "y")
+    assert (report.n_docs, report.n_lost) == (len(left), lost)
+    assert len(report.damage) == 1
+    assert str(file.parent if name == "manifest.json" else file.name) in report.damage[0]
+    index = SoftIndex.open(tmp_path / "y", verify=True)
+    assert ids_of(index) == left
+    assert scores_of(index) == {id: before[id] for id in left}
+    assert [index.documents.metadata(index.documents.number(id))["n"] for id in left] == [
+        int(id) for id in left
+    ]
+    verify_index(Store.open(tmp_path / "y"))
+    with index.writer(merge=MergePolicy(2)) as writer:  # what was lost is added anew
+        for number in range(len(TEXTS)):
+            if str(number) not in left:
+                writer.add(str(number), TEXTS[number])
+    assert ids_of(index) == ["0", "1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize(("kind", "name"), [("norms", "0.npy"), ("statistics", "manifest.json")])
+def test_norms_and_statistics_are_computed_anew(copied, tmp_path, kind, name):
+    before = scores_of(SoftIndex.open(copied))
+    spoil(copied, kind, name)
+    report = SoftIndex.rescue(copied, tmp_path / "y")
+    assert (report.n_docs, report.n_lost, len(report.damage)) == (4, 0, 1)
+    found = scores_of(SoftIndex.open(tmp_path / "y"))
+    if kind == "norms":
+        assert found == before
+    assert set(found) == set(before)
+
+
+def test_a_missing_part_and_two_damaged_ones_leave_what_is_whole(copied, tmp_path):
+    spoil(copied, "part", "0/pointers.npy", number=1)
+    settings = Store.open(copied).read().settings
+    shutil.rmtree(copied / "parts" / settings["segments"][0]["part"])
+    report = SoftIndex.rescue(copied, tmp_path / "y")
+    assert (report.n_docs, report.n_lost, len(report.damage)) == (1, 4, 2)
+    assert ids_of(SoftIndex.open(tmp_path / "y")) == ["4"]
+
+
+def test_all_segments_lost_leave_an_empty_index(copied, tmp_path):
+    for number in range(3):
+        spoil(copied, "part", "documents.sqlite", number=number)
+    report = SoftIndex.rescue(copied, tmp_path / "y")
+    assert (report.n_docs, report.n_lost, len(report.damage)) == (0, 5, 3)
+    assert ids_of(SoftIndex.open(tmp_path / "y")) == []
+
+
+def test_a_whole_index_is_rescued_whole(written, tmp_path):
+    report = SoftIndex.rescue(written, tmp_path / "y")
+    assert (report.n_docs, report.n_lost, report.damage) == (4, 0, ())
+    assert scores_of(SoftIndex.open(tmp_path / "y")) == scores_of(SoftIndex.open(written))
+
+
+def test_what_cannot_be_rescued_says_why_and_writes_nothing(copied, tmp_path):
+    with pytest.raises(InvalidInputError, match="is the damaged index itself"):
+        SoftIndex.rescue(copied, copied, overwrite=True)
+    (tmp_path / "y").mkdir()
+    with pytest.raises(AlreadyExistsError, match="exists already"):
+        SoftIndex.rescue(copied, tmp_path / "y")
+    with pytest.raises(FileNotFoundError):
+        SoftIndex.rescue(tmp_path / "nothing", tmp_path / "z")
+    spoil(copied, "space", "matrix/data.npy")
+    with pytest.raises(CorruptIndexError, match=r"without its vocabulary: .*data\.npy"):
+        SoftIndex.rescue(copied, tmp_path / "z")
+    (copied / "manifest.json").write_text("{}")
+    with pytest.raises(OSError, match="manifest"):
+        SoftIndex.rescue(copied, tmp_path / "z")
+    assert not (tmp_path / "z").exists()
+
+
+def test_the_command_tells_what_is_left(run, copied, tmp_path):
+    spoil(copied, "part", "documents.sqlite", number=1)
+    told = run("rescue", copied, "-o", tmp_path / "y")
+    assert "documents.sqlite" in told
+    assert "has 2 documents; up to 2 are lost." in " ".join(told.split())
+    facts = json.loads(run("rescue", copied, "-o", tmp_path / "y", "--overwrite", "--json"))
+    assert (facts["documents"], facts["lost"], len(facts["damage"])) == (2, 2, 1)
+    assert "exists already" in run("rescue", copied, "-o", tmp_path / "y", code=1)
+    told = run("rescue", tmp_path / "y", "-o", tmp_path / "z")
+    assert "has all 2 documents." in " ".join(told.split())
