@@ -1,0 +1,79 @@
+"""Documents of an index as they are compared with each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.index.answering import Answering
+from softcosine.index.fields import FieldsSearcher
+from softcosine.index.query import ParsedQuery, query_vector
+from softcosine.index.rankings import TITLES
+from softcosine.index.snapshot import Snapshot
+from softcosine.index.values import QueryVector
+
+__all__ = ["compared_searcher", "document_vectors", "live_numbers", "snapshot_of", "unit_of"]
+
+# As for pairs: of these, it does not matter which of two documents is the query.
+_SYMMETRIC = ("soft_cosine", "inner_product")
+
+
+def snapshot_of(index: Answering) -> Snapshot:
+    """Return the state of an index; InvalidInputError for what is none."""
+    if not isinstance(index, Answering):
+        raise InvalidInputError(
+            f"the index is of type {type(index).__name__}; pass a SoftIndex, as "
+            "SoftIndex.from_texts(texts) or SoftIndex.open(path) gives it."
+        )
+    return index.snapshot
+
+
+def compared_searcher(snapshot: Snapshot, ranking: str) -> FieldsSearcher:
+    """Return what compares documents, if it does so alike in both directions.
+
+    Raises
+    ------
+    InvalidInputError
+        If the ranking or S does not.
+    """
+    searcher = snapshot.searcher(ranking)
+    if ranking not in _SYMMETRIC:
+        raise InvalidInputError(
+            f"documents are compared by {' or '.join(_SYMMETRIC)}; {ranking!r} tells a query from "
+            "a document."
+        )
+    snapshot.S.require_symmetric("comparing documents")
+    return searcher
+
+
+def document_vectors(
+    snapshot: Snapshot, searcher: FieldsSearcher, number: int
+) -> tuple[QueryVector, ...]:
+    """Return a document as a query, a vector for each field."""
+    return tuple(
+        query_vector(ParsedQuery(terms, frequencies, ()), one.ranking, snapshot.S, snapshot.source)
+        for (terms, frequencies), one in zip(snapshot.rows(number), searcher.searchers, strict=True)
+    )
+
+
+def live_numbers(snapshot: Snapshot) -> NDArray[np.int64]:
+    """Return the numbers of all documents but deleted ones, ascending."""
+    found: Iterable[NDArray[np.int64]] = (
+        first + (np.arange(one.n_docs) if one.live is None else np.flatnonzero(one.live))
+        for one, first in zip(snapshot.segments, snapshot.documents.firsts, strict=True)
+    )
+    return np.concatenate([np.empty(0, np.int64), *found])
+
+
+def unit_of(snapshot: Snapshot, ranking: str) -> str:
+    """Return what a similarity is: of several fields, the sum."""
+    if len(snapshot.fields) == 1:
+        return TITLES[ranking]
+    summed = " + ".join(
+        field.name if field.weight == 1 else f"{field.weight:g} {field.name}"
+        for field in snapshot.fields
+    )
+    return f"{TITLES[ranking]}: {summed}"
