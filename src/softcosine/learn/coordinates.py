@@ -1,0 +1,152 @@
+"""Documents to coordinates in which plain dot product and cosine are the soft ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from softcosine.errors import InvalidInputError
+from softcosine.learn.estimator import BlockwiseTransformer, Vectors
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.source import TermSimilaritySource
+from softcosine.space.latent import Blocks, check_whole, soft_singular_vectors
+from softcosine.space.norms import reciprocal
+from softcosine.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from softcosine.space.basis import OrthonormalBasis
+
+__all__ = ["SoftCosineTransformer"]
+
+
+class SoftCosineTransformer(BlockwiseTransformer):
+    r"""Change documents to coordinates in an orthonormal basis of the soft space (theory T7).
+
+    Whatever works with dot products, cosines or Euclidean distances then works with the soft ones:
+    linear models, k-means, nearest neighbours. The coordinates are :math:`E^\top x` with :math:`S =
+    E E^\top`; or, with `n_components`, the best so many dimensions of them for the documents
+    that were fitted, which need no factor of S and suit any number of terms.
+
+    Parameters
+    ----------
+    S : TermSimilarityMatrix, optional
+        Symmetric and positive definite. By default it is built in `fit`, from `source` or from the
+        documents.
+    source : TermSimilaritySource, optional
+        What says which terms are similar; needs `vocabulary`. By default the documents say so:
+        terms are similar whose vectors, the truncated SVD of the documents, point the same way.
+    vocabulary : Vocabulary or sequence of str, optional
+        The term of every column. By default a DataFrame's column names.
+    min_similarity : float, optional
+        Similarities below it count as 0. By default 0 for a source, whose own threshold holds, and
+        0.3 where S is learned from the documents.
+    exponent : float, optional
+        Similarities are raised to it. By default 1 for a source, 2 where S is learned.
+    max_neighbors : int, optional
+        How many neighbours a term has at most; 100 by default, or what the source advises.
+    term_dimensions : int
+        Of the terms' vectors, where S is learned.
+    n_components : int, optional
+        Dimensions; by default all, exactly.
+    sparse_output : bool
+        Whether exact coordinates are a csr_array; else they are an ndarray, as they always are
+        with `n_components`.
+    random_state : int, RandomState or None
+        Seed of what is approximate.
+
+    Attributes
+    ----------
+    S_ : TermSimilarityMatrix
+    basis_ : OrthonormalBasis
+        Where `n_components` is not given.
+    components_ : ndarray of shape (n_terms, n_components)
+        Where it is: coordinates are ``X @ components_``. Columns of zeros stand last where the
+        documents have fewer dimensions.
+    singular_values_ : ndarray of shape (n_components,)
+        Likewise; see `softcosine.space.latent.soft_singular_vectors`.
+
+    Examples
+    --------
+    >>> import softcosine as sc
+    >>> S = sc.TermSimilarityMatrix.from_matrix([[1, 0, 0], [0, 1, 0.5], [0, 0.5, 1]])
+    >>> Z = SoftCosineTransformer(S, sparse_output=False).fit_transform([[1, 1, 0], [1, 0, 1]])
+    >>> (Z @ Z.T).round(3)
+    array([[2. , 1.5],
+           [1.5, 2. ]])
+    """
+
+    basis_: OrthonormalBasis
+    components_: NDArray[np.float64]
+    singular_values_: NDArray[np.float64]
+
+    def __init__(
+        self,
+        S: TermSimilarityMatrix | None = None,
+        *,
+        source: TermSimilaritySource | None = None,
+        vocabulary: Vocabulary | ArrayLike | None = None,
+        min_similarity: float | None = None,
+        exponent: float | None = None,
+        max_neighbors: int | None = None,
+        term_dimensions: int = 100,
+        n_components: int | None = None,
+        sparse_output: bool = True,
+        random_state: Any = 0,
+    ) -> None:
+        super().__init__(
+            S, source, vocabulary, min_similarity, exponent, max_neighbors, term_dimensions,
+            random_state,
+        )  # fmt: skip
+        self.n_components = n_components
+        self.sparse_output = sparse_output
+
+    def transform(self, X: Vectors) -> csr_array | NDArray[np.float64]:
+        """Return coordinates.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_docs, n_terms)
+
+        Returns
+        -------
+        csr_array or ndarray of shape (n_docs, n_terms or n_components), float64
+        """
+        documents = self._documents(X)
+        if hasattr(self, "components_"):
+            return np.asarray(documents @ self.components_)
+        coordinates = self.basis_.coordinates(documents)
+        return coordinates if self.sparse_output else coordinates.toarray()
+
+    def _fit(self, blocks: Blocks) -> None:
+        for name in ("basis_", "components_", "singular_values_"):
+            self.__dict__.pop(name, None)
+        if not isinstance(self.sparse_output, bool | np.bool_):
+            raise InvalidInputError(
+                f"sparse_output is {self.sparse_output!r}; needed is True or False."
+            )
+        if self.n_components is None:
+            from softcosine.space.basis import orthonormal_basis
+
+            self.basis_ = orthonormal_basis(self.S_)
+            self._n_features_out = len(self.S_)
+            return
+        check_whole(n_components=self.n_components)
+        self.components_, self.singular_values_ = soft_singular_vectors(
+            blocks, self.S_, k=self.n_components, random_state=self._seed
+        )
+        self._n_features_out = self.n_components
+
+    def _estimates(self, queries: csr_array, documents: csr_array) -> NDArray[np.float64]:
+        left, right = self.transform(queries), self.transform(documents)
+        products = left @ right.T
+        products = products.toarray() if isinstance(products, csr_array) else products
+        return np.asarray(
+            products * reciprocal(_lengths(left))[:, None] * reciprocal(_lengths(right))
+        )
+
+
+def _lengths(rows: csr_array | NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.sqrt(np.asarray((rows * rows).sum(axis=1), np.float64).ravel())

@@ -1,0 +1,198 @@
+"""What every transformer here shares: scikit-learn's base classes, S, and fitting by blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, issparse
+
+from softcosine import errors
+from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine.learn.kept import KeptSimilarity, kept_similarity
+from softcosine.learn.similarity import SimilaritySettings, built_similarity
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.source import TermSimilaritySource
+from softcosine.space.latent import Blocks
+from softcosine.space.norms import checked_matrix
+from softcosine.text.vocabulary import Vocabulary
+
+try:
+    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+    from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+    from sklearn.utils import check_random_state
+    from sklearn.utils.validation import validate_data
+except ImportError as error:  # older versions lack the last
+    raise MissingDependencyError(
+        "scikit-learn (1.6 or later)", "sklearn", "softcosine.learn"
+    ) from error
+
+__all__ = ["BlockwiseTransformer", "NotFittedError", "SoftTransformer", "Vectors"]
+
+Vectors: TypeAlias = ArrayLike | csr_array
+
+
+class NotFittedError(errors.NotFittedError, SklearnNotFittedError):  # type: ignore[misc]
+    """A transformer was used before ``fit``; scikit-learn's error of this name too."""
+
+
+class SoftTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the transformers: takes S, or builds it in `fit`.
+
+    Parameters are those of `softcosine.learn.similarity.SimilaritySettings`, and `random_state`.
+    """
+
+    S_: TermSimilarityMatrix
+    n_features_in_: int
+
+    def __init__(
+        self,
+        S: TermSimilarityMatrix | None,
+        source: TermSimilaritySource | None,
+        vocabulary: Vocabulary | ArrayLike | None,
+        min_similarity: float | None,
+        exponent: float | None,
+        max_neighbors: int | None,
+        term_dimensions: int,
+        random_state: Any,
+    ) -> None:
+        self.S = S
+        self.source = source
+        self.vocabulary = vocabulary
+        self.min_similarity = min_similarity
+        self.exponent = exponent
+        self.max_neighbors = max_neighbors
+        self.term_dimensions = term_dimensions
+        self.random_state = random_state
+
+    def fit(self, X: Vectors, y: object = None) -> Self:
+        """Build S if it is not given, and what else is needed.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_docs, n_terms)
+            Weights of terms, such as those of TfidfVectorizer.
+        y : ignored
+
+        Raises
+        ------
+        InvalidInputError, VocabularyMismatchError, IndefiniteMatrixError
+        """
+        X = self._documents(X, reset=True)
+        self._fit_similarity(lambda: [X])
+        self._fit(lambda: [X])
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether `fit` was called."""
+        return hasattr(self, "_n_features_out")
+
+    def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn asks of an estimator."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _fit(self, blocks: Blocks) -> None:
+        """Learn from documents, of which there may be several blocks."""
+        raise NotImplementedError
+
+    def _fit_similarity(self, blocks: Blocks) -> None:
+        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        names = getattr(self, "feature_names_in_", None)
+        settings = SimilaritySettings(
+            self.S, self.source, self.vocabulary, self.min_similarity, self.exponent,
+            self.max_neighbors, self.term_dimensions,
+        )  # fmt: skip
+        self.S_ = built_similarity(
+            settings, blocks, self.n_features_in_, names=names, seed=self._seed
+        )
+
+    def _documents(self, X: Vectors, *, reset: bool = False) -> csr_array:
+        """Return documents as scikit-learn checks them, float64."""
+        if not reset:
+            self._require_fitted()
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset)
+        return checked_matrix(X, X.shape[1], "X")
+
+    def _require_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                f"this {type(self).__name__} is not fitted yet; call fit(X) first."
+            )
+
+
+class BlockwiseTransformer(SoftTransformer):
+    """Base of the transformers that need not see all documents at once."""
+
+    def fit_blocks(self, blocks: Blocks) -> Self:
+        """Fit to documents that come block by block, and need not fit in memory.
+
+        Parameters
+        ----------
+        blocks : callable
+            Called once a pass; gives the documents anew, arrays or sparse arrays of shape (any,
+            n_terms), the same each time.
+
+        Raises
+        ------
+        InvalidInputError
+            If there are no documents, or a pass gives others than the first; else as `fit`.
+        """
+        n_terms = next((np.shape(block)[1] for block in _given(blocks)), None)
+        if n_terms is None:
+            raise InvalidInputError("blocks() gave no documents; at least one block is needed.")
+
+        def checked() -> Iterator[csr_array]:
+            return (checked_matrix(block, n_terms, "a block") for block in _given(blocks))
+
+        self.n_features_in_ = int(n_terms)
+        self.__dict__.pop("feature_names_in_", None)
+        self._fit_similarity(checked)
+        self._fit(checked)
+        return self
+
+    def kept_similarity(
+        self, X: Vectors, *, Q: Vectors | None = None, n_queries: int = 100, k: int = 10
+    ) -> KeptSimilarity:
+        """Measure estimated soft cosines against exact ones, on the documents of X.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_docs, n_terms)
+        Q : array or sparse array of shape (any, n_terms), optional
+            By default rows of X are the queries, each compared with the other rows only.
+        n_queries : int
+            So many rows are drawn where there are more.
+        k : int
+            For the recall of the k nearest.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no pair to compare.
+        """
+        documents = self._documents(X)
+        return kept_similarity(
+            documents, None if Q is None else self._documents(Q), self.S_, self._estimates,
+            n_queries=n_queries, k=k, seed=self._seed,
+        )  # fmt: skip
+
+    def _estimates(self, queries: csr_array, documents: csr_array) -> NDArray[np.float64]:
+        """Return estimated soft cosines of queries with documents, (n_queries, n_docs)."""
+        raise NotImplementedError
+
+
+def _given(blocks: Blocks) -> Iterator[Any]:
+    if not callable(blocks):
+        raise InvalidInputError(
+            f"blocks is of type {type(blocks).__name__}; needed is a function that gives the "
+            "blocks anew for every pass, such as lambda: parts."
+        )
+    for block in blocks():
+        array: NDArray[Any] | csr_array = block if issparse(block) else np.asarray(block)
+        if array.ndim != 2:
+            raise InvalidInputError(f"a block has {array.ndim} dimension(s); a matrix has two.")
+        yield array

@@ -1,0 +1,122 @@
+"""Latent semantic analysis whose queries know which terms mean alike (theory T11)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from softcosine.learn.estimator import Vectors
+from softcosine.learn.few_dimensions import FewDimensions
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.source import TermSimilaritySource
+from softcosine.space.latent import Blocks, check_whole, right_singular_vectors
+from softcosine.space.norms import row_sums
+from softcosine.space.transforms import unit_documents
+from softcosine.text.vocabulary import Vocabulary
+
+__all__ = ["SoftLSA"]
+
+
+class SoftLSA(FewDimensions):
+    r"""Latent semantic analysis for the soft cosine (theory T11).
+
+    With the truncated singular value decomposition of the documents :math:`y' = y / \lvert y
+    \rvert_S`, `transform` gives :math:`V_k^\top y'` and `transform_queries` :math:`V_k^\top S^\top
+    x / \lvert x \rvert_S`, whose dot products are near the soft cosines. For a dot product among
+    documents alike, as in clustering, use `SoftCosineTransformer` with `n_components`.
+
+    Parameters
+    ----------
+    S : TermSimilarityMatrix, optional
+        Symmetric. By default it is built in `fit`, from `source` or from the documents.
+    source, vocabulary, min_similarity, exponent, max_neighbors, term_dimensions
+        What S is built from; see `softcosine.learn.coordinates.SoftCosineTransformer`.
+    n_components : int
+        Dimensions, k.
+    n_iterations : int
+        Passes over the documents; the more, the nearer to the exact decomposition.
+    random_state : int, RandomState or None
+        Seed of the randomised decomposition.
+
+    Attributes
+    ----------
+    S_ : TermSimilarityMatrix
+    components_ : ndarray of shape (n_terms, n_components)
+        V_k. Columns of zeros stand last where the documents have a lower rank.
+    singular_values_ : ndarray of shape (n_components,)
+    residual_ : float
+        The greatest :math:`\lvert y' - V_k V_k^\top y' \rvert` of the fitted documents: at most the
+        next singular value if the decomposition is exact.
+
+    Examples
+    --------
+    >>> import softcosine as sc
+    >>> S = sc.TermSimilarityMatrix.from_matrix([[1, 0, 0], [0, 1, 0.5], [0, 0.5, 1]])
+    >>> lsa = SoftLSA(S, n_components=2).fit([[1, 1, 0], [1, 0, 1], [0, 1, 1]])
+    >>> lsa.transform_queries([[0, 0, 1]]) @ lsa.transform([[1, 1, 0], [0, 1, 1]]).T
+    array([[...]])
+    """
+
+    components_: NDArray[np.float64]
+    singular_values_: NDArray[np.float64]
+    residual_: float
+
+    def __init__(
+        self,
+        S: TermSimilarityMatrix | None = None,
+        *,
+        source: TermSimilaritySource | None = None,
+        vocabulary: Vocabulary | ArrayLike | None = None,
+        min_similarity: float | None = None,
+        exponent: float | None = None,
+        max_neighbors: int | None = None,
+        term_dimensions: int = 100,
+        n_components: int = 100,
+        n_iterations: int = 6,
+        random_state: Any = 0,
+    ) -> None:
+        super().__init__(
+            S, source, vocabulary, min_similarity, exponent, max_neighbors, term_dimensions,
+            random_state,
+        )  # fmt: skip
+        self.n_components = n_components
+        self.n_iterations = n_iterations
+
+    def error_bounds(self, Q: Vectors) -> NDArray[np.float64]:
+        r"""Return how far a query's product with a fitted document can be from the soft cosine.
+
+        .. math:: \frac{\lvert S^\top x \rvert}{\lvert x \rvert_S} \max_y \lvert y' - V_k V_k^\top
+            y' \rvert
+
+        Parameters
+        ----------
+        Q : array or sparse array of shape (n_queries, n_terms)
+
+        Returns
+        -------
+        ndarray of shape (n_queries,), float64
+        """
+        expanded = self._expanded(self._documents(Q))
+        return np.asarray(np.sqrt(row_sums(expanded * expanded)) * self.residual_)
+
+    def _fit(self, blocks: Blocks) -> None:
+        check_whole(n_components=self.n_components)
+
+        def unit() -> Iterator[csr_array]:
+            return (unit_documents(block, self.S_) for block in blocks())
+
+        self.components_, self.singular_values_ = right_singular_vectors(
+            unit, len(self.S_), k=self.n_components, n_iterations=self.n_iterations,
+            random_state=self._seed,
+        )  # fmt: skip
+        self.residual_ = max((self._residual(block) for block in unit()), default=0.0)
+        self._n_features_out = self.n_components
+
+    def _residual(self, block: csr_array) -> float:
+        kept = block @ self.components_
+        squares = row_sums(block * block) - np.sum(kept * kept, axis=1)
+        return float(np.sqrt(max(squares.max(initial=0.0), 0.0)))

@@ -1,0 +1,173 @@
+"""The graph of nearest neighbours by soft cosine, for estimators of precomputed distances."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+
+from softcosine.errors import InvalidInputError
+from softcosine.index.soft_neighbors import SoftNeighbors
+from softcosine.learn.estimator import SoftTransformer, Vectors
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.source import TermSimilaritySource
+from softcosine.space.latent import Blocks, check_whole
+from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.weighting import Weighting
+
+__all__ = ["SoftNeighborsTransformer"]
+
+_MODES = ("distance", "connectivity")
+
+
+class SoftNeighborsTransformer(SoftTransformer):
+    """Change documents to the graph of their nearest neighbours among those fitted.
+
+    For estimators that take ``metric="precomputed"``, such as KNeighborsClassifier and DBSCAN, and
+    graph algorithms. Neighbours are exact, from an inverted index, and S may be large. As
+    scikit-learn's KNeighborsTransformer; the distance is 1 - soft cosine, never below 0.
+
+    Parameters
+    ----------
+    S : TermSimilarityMatrix, optional
+        Symmetric. By default it is built in `fit`, from `source` or from the documents.
+    source, vocabulary, min_similarity, exponent, max_neighbors, term_dimensions
+        What S is built from; see `softcosine.learn.coordinates.SoftCosineTransformer`.
+    n_neighbors : int
+        How many neighbours each document gets; one more with distances, as each fitted document is
+        its own neighbour, so that an estimator can leave it out.
+    mode : {"distance", "connectivity"}
+        Whether entries are distances, or ones.
+    weighting : Weighting, optional
+        How counts become coordinates. By default values are coordinates already, such as tf-idf.
+    n_jobs : int, optional
+        Threads; all processors by default. Does not change results.
+    random_state : int, RandomState or None
+        Seed; matters where S is learned.
+
+    Attributes
+    ----------
+    S_ : TermSimilarityMatrix
+    neighbors_ : SoftNeighbors
+    n_samples_fit_ : int
+
+    Examples
+    --------
+    >>> import softcosine as sc
+    >>> S = sc.TermSimilarityMatrix.from_matrix([[1, 0, 0], [0, 1, 0.5], [0, 0.5, 1]])
+    >>> graph = SoftNeighborsTransformer(S, n_neighbors=1).fit_transform(
+    ...     [[1, 0, 0], [0, 1, 0], [0, 0, 2], [1, 0, 1]]
+    ... )
+    >>> graph[1].toarray()
+    array([[0. , 0. , 0.5, 0. ]])
+    """
+
+    neighbors_: SoftNeighbors
+    n_samples_fit_: int
+
+    def __init__(
+        self,
+        S: TermSimilarityMatrix | None = None,
+        *,
+        source: TermSimilaritySource | None = None,
+        vocabulary: Vocabulary | ArrayLike | None = None,
+        min_similarity: float | None = None,
+        exponent: float | None = None,
+        max_neighbors: int | None = None,
+        term_dimensions: int = 100,
+        n_neighbors: int = 5,
+        mode: str = "distance",
+        weighting: Weighting | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        super().__init__(
+            S, source, vocabulary, min_similarity, exponent, max_neighbors, term_dimensions,
+            random_state,
+        )  # fmt: skip
+        self.n_neighbors = n_neighbors
+        self.mode = mode
+        self.weighting = weighting
+        self.n_jobs = n_jobs
+
+    def transform(self, X: Vectors) -> csr_array:
+        """Return the graph from the rows of X to their neighbours.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_docs, n_terms)
+            Not negative.
+
+        Returns
+        -------
+        csr_array of shape (n_docs, n_samples_fit_), float64
+            In each row by distance, equal ones by the neighbour's number; distances of 0 are
+            stored.
+
+        Raises
+        ------
+        InvalidInputError
+            If a weight is negative.
+        """
+        documents = self._documents(X)
+        matches = self.neighbors_.search(documents, k=self._n_found)
+        distances = np.maximum(1.0 - matches.scores, 0.0)
+        entries = distances if self.mode == "distance" else np.ones_like(distances)
+        n_docs, width = matches.ids.shape
+        pointers = np.arange(n_docs + 1, dtype=np.int32) * np.int32(width)
+        columns = matches.ids.ravel().astype(np.int32)
+        shape = (n_docs, self.n_samples_fit_)
+        return csr_array((entries.ravel(), columns, pointers), shape=shape)
+
+    def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn asks of an estimator."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled."""
+        state = dict(super().__getstate__())
+        if "neighbors_" in state:
+            # As bytes: joblib, which opens arrays of other processes read-only, would open those
+            # of the index too, and the kernels take theirs as arrays that can be written to.
+            state["neighbors_"] = pickle.dumps(state["neighbors_"])
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what was pickled."""
+        if "neighbors_" in state:
+            state = {**state, "neighbors_": pickle.loads(state["neighbors_"])}
+        super().__setstate__(state)
+
+    @property
+    def _n_found(self) -> int:
+        return int(self.n_neighbors) + (self.mode == "distance")
+
+    def _documents(self, X: Vectors, *, reset: bool = False) -> csr_array:
+        documents = super()._documents(X, reset=reset)
+        if documents.nnz and documents.data.min() < 0:
+            raise InvalidInputError(
+                "Negative values in data passed to SoftNeighborsTransformer; weights must be 0 or "
+                "more. For others, put SoftCosineTransformer before KNeighborsTransformer."
+            )
+        return documents
+
+    def _fit(self, blocks: Blocks) -> None:
+        check_whole(n_neighbors=self.n_neighbors)
+        if self.mode not in _MODES:
+            raise InvalidInputError(f"mode is {self.mode!r}; needed is one of {', '.join(_MODES)}.")
+        (X,) = blocks()
+        if self._n_found > X.shape[0]:
+            raise InvalidInputError(
+                f"{self._n_found} neighbours are needed, and n_samples = {X.shape[0]}; ask for at "
+                f"most n_neighbors={X.shape[0] - (self.mode == 'distance')}."
+            )
+        self.neighbors_ = SoftNeighbors(
+            self.S_, weighting=self.weighting, n_neighbors=self._n_found, n_jobs=self.n_jobs
+        ).fit(X)
+        self.n_samples_fit_ = X.shape[0]
+        self._n_features_out = X.shape[0]
