@@ -72,6 +72,8 @@ class Elimination:
     ----------
     pivots : ndarray of shape (n_terms,), int32
         The terms in the order of their elimination.
+    parents : ndarray of shape (n_terms,), int32
+        The elimination tree, by that order; -1 for roots.
     counts : ndarray of shape (n_terms,), int64
         Entries of the factor's columns, by that order.
     components : ndarray of shape (n_terms,), int32
@@ -80,6 +82,7 @@ class Elimination:
     """
 
     pivots: NDArray[np.int32]
+    parents: NDArray[np.int32]
     counts: NDArray[np.int64]
     components: NDArray[np.int32]
     fill_in: FillIn
@@ -142,9 +145,6 @@ def planned(S: TermSimilarityMatrix, order: EliminationOrder) -> Elimination:
     column_counts(indptr, indices, pivots, ranks, parents, sequence, counts)
     n_components, components = connected_components(S.to_scipy(), directed=False)
     terms = np.bincount(components, minlength=1)
-    if order != "natural":  # which is to stay as it is
-        # What is alike stands together so, and the entries stay the same.
-        pivots, counts = pivots[sequence], counts[sequence]
     fill_in = FillIn(
         order=order,
         n_terms=n,
@@ -154,4 +154,4 @@ def planned(S: TermSimilarityMatrix, order: EliminationOrder) -> Elimination:
         n_components=int(n_components),
         largest_component=int(terms.max()),
     )
-    return Elimination(pivots, counts, np.asarray(components, np.int32), fill_in)
+    return Elimination(pivots, parents, counts, np.asarray(components, np.int32), fill_in)

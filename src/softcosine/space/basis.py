@@ -1,0 +1,372 @@
+"""An orthonormal basis of the soft vector space: coordinates for what knows no S (theory T7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from softcosine.errors import (
+    CorruptIndexError,
+    IndefiniteMatrixError,
+    InvalidInputError,
+)
+from softcosine.kernels.cholesky import solve_rows
+from softcosine.matrix.definiteness import ROUNDING
+from softcosine.matrix.ranges import check_array, check_numbers, check_starts, check_values
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
+from softcosine.space.cholesky import (
+    FactorMethod,
+    NotDefiniteError,
+    checked_method,
+    factored,
+    find_cores,
+)
+from softcosine.space.fill_in import Elimination, planned
+from softcosine.space.memory import available_memory
+from softcosine.space.norms import checked_matrix
+from softcosine.space.orderings import EliminationOrder, checked_order
+from softcosine.space.term_weights import checked_weights
+
+__all__ = ["OrthonormalBasis", "orthonormal_basis"]
+
+# The part of the memory at hand that a factor may take unless told otherwise.
+_SHARE = 0.5
+# Rows whose equations are solved at once.
+_BLOCK = 256
+
+
+class OrthonormalBasis:
+    r"""Coordinates whose ordinary dot product is the soft inner product (theory T7).
+
+    .. math:: S = E E^\top, \quad \langle x, y \rangle = (E^\top W x)^\top (E^\top W y)
+
+    Made by `orthonormal_basis`. One axis a term, in the order of elimination: the axis of a term is
+    what those before it do not explain of it.
+
+    Parameters
+    ----------
+    S : TermSimilarityMatrix
+    E : csr_array of shape (n_terms, n_terms), float64
+        Column indices ascending.
+    pivots : ndarray of shape (n_terms,), int32
+        The term of each column. No term has entries in later columns than its own.
+    method, order : str
+        How it was made.
+    """
+
+    def __init__(
+        self,
+        S: TermSimilarityMatrix,
+        E: csr_array,
+        pivots: NDArray[np.int32],
+        *,
+        method: FactorMethod,
+        order: EliminationOrder,
+    ) -> None:
+        self.S, self.E, self.pivots = S, E, pivots
+        self.method, self.order = method, order
+
+    def __repr__(self) -> str:
+        return (
+            f"OrthonormalBasis({self.n_terms} terms, {self.n_entries} entries, "
+            f"order={self.order!r}, method={self.method!r})"
+        )
+
+    @property
+    def n_terms(self) -> int:
+        """Terms, and axes."""
+        return len(self.pivots)
+
+    @property
+    def n_entries(self) -> int:
+        """Entries of E, what filled in included."""
+        return int(self.E.nnz)
+
+    def coordinates(
+        self, X: ArrayLike | csr_array, *, term_weights: ArrayLike | None = None
+    ) -> csr_array:
+        r"""Coordinates of documents or queries: the rows :math:`E^\top W x`.
+
+        Their dot products are soft inner products, their cosines soft cosines.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_docs, n_terms)
+        term_weights : array of shape (n_terms,), optional
+            The diagonal of W; ones by default.
+
+        Returns
+        -------
+        csr_array of shape (n_docs, n_terms), float64
+            Column indices ascending.
+
+        Raises
+        ------
+        InvalidInputError, VocabularyMismatchError
+        """
+        X = checked_matrix(X, self.n_terms, "X")
+        weights = checked_weights(term_weights, self.n_terms)
+        with np.errstate(over="ignore", invalid="ignore"):
+            made = csr_array((X * weights[None, :]) @ self.E)
+        if not np.all(np.isfinite(made.data)):
+            raise InvalidInputError("a coordinate leaves the range of float64; scale X down.")
+        made.sort_indices()
+        return made
+
+    def solved(self, Z: ArrayLike | csr_array) -> csr_array:
+        r"""Coordinates of what is given by its inner products: the rows :math:`E^{-1} z`.
+
+        An expanded query :math:`z = S W x` (theory T8) gives what `coordinates` gives for x. What
+        words outside the vocabulary add to an expanded query, which is no :math:`S W x`, has
+        coordinates too: the dot product of :math:`E^{-1} z` with those of a document y is
+        :math:`z^\top W y`.
+
+        Parameters
+        ----------
+        Z : array or sparse array of shape (n_rows, n_terms)
+
+        Returns
+        -------
+        csr_array of shape (n_rows, n_terms), float64
+            Column indices ascending.
+
+        Raises
+        ------
+        InvalidInputError, VocabularyMismatchError
+
+        Notes
+        -----
+        O(n_rows times `n_entries`). The smaller the least eigenvalue of S, the more digits it
+        loses; `coordinates` loses none.
+        """
+        Z = checked_matrix(Z, self.n_terms, "Z")
+        E = self.E
+        blocks = [csr_array((0, self.n_terms))]
+        for start in range(0, Z.shape[0], _BLOCK):
+            given = np.ascontiguousarray(Z[start : start + _BLOCK].toarray())
+            found = np.empty_like(given)
+            solve_rows(
+                E.indptr.astype(np.int64), E.indices.astype(np.int32), E.data, self.pivots, given,
+                found,
+            )  # fmt: skip
+            if not np.all(np.isfinite(found)):
+                raise InvalidInputError("a coordinate leaves the range of float64; scale Z down.")
+            blocks.append(csr_array(found))
+        return _stacked(blocks)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what `from_arrays` makes the basis again from, S aside."""
+        return {
+            "indptr": self.E.indptr.astype(np.int64),
+            "indices": self.E.indices.astype(np.int32),
+            "data": self.E.data,
+            "pivots": self.pivots,
+            "method": _written(self.method),
+            "order": _written(self.order),
+        }
+
+    @classmethod
+    def from_arrays(cls, S: TermSimilarityMatrix, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Make a basis of S from what `arrays` gave.
+
+        Raises
+        ------
+        CorruptIndexError
+            If the arrays are no basis.
+        InvalidInputError
+            If they are one of another S: it has changed since.
+        """
+        n = len(checked_similarity(S))
+        try:
+            indptr, indices, data = arrays["indptr"], arrays["indices"], arrays["data"]
+            pivots = arrays["pivots"]
+            method = checked_method(_read(arrays["method"]))
+            order = checked_order(_read(arrays["order"]))
+        except (KeyError, InvalidInputError) as error:
+            raise CorruptIndexError(f"these arrays are no basis: {error}") from error
+        check_array("pivots", pivots, ("int32",))
+        if len(pivots) != n:
+            raise _of_another(f"it has {len(pivots)} terms and S has {n}")
+        check_array("indptr", indptr, ("int64",), n + 1)
+        check_array("indices", indices, ("int32",))
+        check_array("data", data, ("float64",), len(indices))
+        check_starts("indptr", indptr, len(indices))
+        check_numbers("indices", indices, n)
+        check_values("data", data)
+        if not np.array_equal(np.sort(pivots), np.arange(n)):
+            raise CorruptIndexError("the pivots of a basis are not all of its terms.")
+        basis = cls(S, _square(indptr, indices, data), pivots, method=method, order=order)
+        if not _is_triangular(basis.E, pivots):
+            raise CorruptIndexError("the rows of a basis do not end with their own axes.")
+        if not _multiplies_to(basis.E, S):
+            raise _of_another("E times its transpose is not S")
+        return basis
+
+
+def orthonormal_basis(
+    S: TermSimilarityMatrix,
+    *,
+    method: FactorMethod = "auto",
+    order: EliminationOrder = "minimum_degree",
+    max_memory: int | None = None,
+) -> OrthonormalBasis:
+    r"""Factor S into E Eᵀ: coordinates whose ordinary dot product is the soft one (theory T7).
+
+    .. math:: P^\top S P = F F^\top, \quad E = P F
+
+    Parameters
+    ----------
+    S : TermSimilarityMatrix
+        Symmetric and positive definite.
+    method : {"auto", "dense", "sparse", "cholmod"}
+        "sparse" computes column after column of the sparse factor, "dense" leaves every connected
+        component to LAPACK as a full matrix, "cholmod" all to CHOLMOD by way of scikit-sparse.
+        "auto" takes columns one by one while they have few entries and leaves the rest to LAPACK.
+    order : {"minimum_degree", "reverse_cuthill_mckee", "natural"}
+        In which the terms are eliminated. It decides how much fills in and changes no product;
+        with "natural", E is lower triangular.
+    max_memory : int, optional
+        Bytes that may be needed at the peak; half of what the machine has left by default.
+
+    Returns
+    -------
+    OrthonormalBasis
+
+    Raises
+    ------
+    InvalidInputError
+        If S is asymmetric, a setting is unknown, or the factor would not fit; the message has the
+        estimate of `softcosine.estimate_fill_in`.
+    IndefiniteMatrixError
+        If S is indefinite or singular; the message names the term whose pivot shows it.
+    MissingDependencyError
+        If "cholmod" is asked for and scikit-sparse is not installed.
+
+    Notes
+    -----
+    Connected components of S never meet in the factor, so each costs what it would cost alone.
+    Everything is float64. The result is checked: S r and E Eᵀ r agree for random r.
+
+    Examples
+    --------
+    >>> import numpy as np, softcosine as sc
+    >>> S = sc.TermSimilarityMatrix.from_matrix([[1, 0.5], [0.5, 1]])
+    >>> basis = sc.orthonormal_basis(S)
+    >>> a, b = basis.coordinates([[1, 0], [0, 1]]).toarray()
+    >>> print(round(a @ b, 3), round(a @ a, 3))
+    0.5 1.0
+    """
+    method = checked_method(method)
+    limit = _checked_limit(max_memory)
+    plan = planned(S, order)
+    least = 8 * np.finfo(np.float64).eps * max(plan.fill_in.largest_component, 1)
+    try:
+        E = _by_elimination(S, plan, method, limit, least)
+    except NotDefiniteError as error:
+        raise _indefinite(S, error, least) from error
+    if not _multiplies_to(E, S):
+        raise IndefiniteMatrixError(
+            "the factor of S does not multiply to S: S is too near to a singular matrix. Use "
+            "S.shrunk(), which keeps every neighbour."
+        )
+    return OrthonormalBasis(S, E, plan.pivots, method=method, order=plan.fill_in.order)
+
+
+def _by_elimination(
+    S: TermSimilarityMatrix,
+    plan: Elimination,
+    method: FactorMethod,
+    limit: int | None,
+    least: float,
+) -> csr_array:
+    cores = find_cores(plan, method)
+    _require_memory(cores.memory(plan), plan, limit)
+    return factored(S.arrays, plan, cores, least=least)
+
+
+def _checked_limit(max_memory: int | None) -> int | None:
+    if max_memory is None:
+        available = available_memory()
+        return None if available is None else int(available * _SHARE)
+    if isinstance(max_memory, bool) or not isinstance(max_memory, int | np.integer):
+        raise InvalidInputError(f"max_memory is {max_memory!r}; it must be a number of bytes.")
+    return int(max_memory)
+
+
+def _require_memory(needed: int, plan: Elimination, limit: int | None) -> None:
+    if limit is not None and needed > limit:
+        raise InvalidInputError(
+            f"a change of basis needs {needed / 2**20:,.0f} MiB, and {limit / 2**20:,.0f} MiB are "
+            f"allowed. {plan.fill_in}. Build S with fewer neighbours or strategy='dominant', "
+            "raise max_memory, or do without a factor: expand_queries and unit_documents serve "
+            "the same ranking by dot product, SoftLSA in few dimensions."
+        )
+
+
+def _indefinite(
+    S: TermSimilarityMatrix, found: NotDefiniteError, least: float
+) -> IndefiniteMatrixError:
+    kind = "not positive semidefinite" if found.pivot < -ROUNDING else "singular"
+    return IndefiniteMatrixError(
+        f"S is {kind}: when the terms before it are eliminated, {S.vocabulary.term(found.term)!r} "
+        f"is left with the pivot {found.pivot:.3g}, and a change of basis needs one above "
+        f"{least:.1g}. Use S.shrunk(), which keeps every neighbour, or build S with "
+        "strategy='dominant'."
+    )
+
+
+def _multiplies_to(E: csr_array, S: TermSimilarityMatrix) -> bool:
+    """Whether E Eᵀ r equals S r for some random r, but for rounding."""
+    r = np.random.default_rng(0).choice([-1.0, 1.0], (E.shape[0], 3))
+    with np.errstate(over="ignore", invalid="ignore"):
+        difference = np.abs(E @ (E.T @ r) - S.to_scipy().astype(np.float64) @ r)
+    # Every row of S sums up to so much at most.
+    sizes = abs(S.to_scipy()).sum(axis=1, dtype=np.float64).max(initial=1.0)
+    return bool(np.all(difference <= 1e-9 * sizes))
+
+
+def _is_triangular(E: csr_array, pivots: NDArray[np.int32]) -> bool:
+    """Whether every row's columns rise to that of its own term, positive there."""
+    ranks = np.empty(len(pivots), np.int64)
+    ranks[pivots] = np.arange(len(pivots))
+    if np.any(np.diff(E.indptr) < 1):
+        return False
+    lasts = E.indptr[1:] - 1
+    rising = np.diff(E.indices) > 0
+    rising[lasts[:-1]] = True  # from one row to the next
+    return bool(
+        rising.all() and np.array_equal(E.indices[lasts], ranks) and (E.data[lasts] > 0).all()
+    )
+
+
+def _square(
+    indptr: NDArray[np.int64], indices: NDArray[np.int32], data: NDArray[np.float64]
+) -> csr_array:
+    if len(indices) <= np.iinfo(np.int32).max:  # of two types, SciPy takes the wider for both
+        indptr = indptr.astype(np.int32)
+    return csr_array((data, indices, indptr), shape=(len(indptr) - 1,) * 2)
+
+
+def _stacked(blocks: list[csr_array]) -> csr_array:
+    from scipy.sparse import vstack
+
+    return csr_array(vstack(blocks, format="csr"))
+
+
+def _of_another(why: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"this basis is one of another S: {why}. S has changed since; make the basis anew by "
+        "orthonormal_basis(S)."
+    )
+
+
+def _written(word: str) -> NDArray[np.uint8]:
+    return np.frombuffer(word.encode("ascii"), np.uint8)
+
+
+def _read(letters: NDArray[Any]) -> str:
+    return np.asarray(letters, np.uint8).tobytes().decode("ascii", "replace")

@@ -1,0 +1,208 @@
+"""S = E Eᵀ: columns with few entries one by one, what is left nearly full by LAPACK (theory T7).
+
+Eliminating a term links those that it was similar to. In the graph of a real S so much is linked
+after some while that the rest, the core, is all but full; there LAPACK is many times faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf
+from scipy.sparse import csr_array
+
+from softcosine.errors import InvalidInputError
+from softcosine.kernels.cholesky import (
+    count_in_core,
+    count_outside_core,
+    factor_outside_core,
+    lay_out_core,
+    lay_out_outside_core,
+    subtract_from_core,
+)
+from softcosine.matrix.entries import Arrays
+from softcosine.space.fill_in import BYTES_AN_ENTRY, Elimination
+
+__all__ = ["Cores", "FactorMethod", "NotDefiniteError", "checked_method", "factored", "find_cores"]
+
+FactorMethod = Literal["auto", "dense", "sparse", "cholmod"]
+
+# A multiplication and addition in LAPACK takes this part of one among sparse columns, and an
+# entry of the core, which is set up and laid out, the time of so many of the latter.
+_LAPACK = 1 / 25
+_AN_ENTRY = 2.0
+_LEAST_CORE = 32
+
+
+class NotDefiniteError(Exception):
+    """A pivot is not above zero beyond rounding.
+
+    Attributes
+    ----------
+    term : int
+    pivot : float
+    """
+
+    def __init__(self, term: int, pivot: float) -> None:
+        super().__init__(term, pivot)
+        self.term, self.pivot = term, pivot
+
+
+@dataclass(frozen=True, slots=True)
+class Cores:
+    """The ends of the order that are factored as full matrices, one of a component at most.
+
+    Attributes
+    ----------
+    members : tuple of ndarray, int32
+        Of each, the places in the order, ascending.
+    columns : tuple of ndarray, int32
+        Of each, the places of its component's other terms, ascending.
+    """
+
+    members: tuple[NDArray[np.int32], ...]
+    columns: tuple[NDArray[np.int32], ...]
+
+    @property
+    def n_terms(self) -> int:
+        """How many terms are in them."""
+        return sum(len(members) for members in self.members)
+
+    def memory(self, elimination: Elimination) -> int:
+        """Bytes that factoring takes at its peak, the factor included."""
+        outside = np.ones(len(elimination.pivots), np.bool_)
+        for members in self.members:
+            outside[members] = False
+        squares = sum(8 * len(members) ** 2 for members in self.members)
+        columns = int(elimination.counts[outside].sum())
+        return squares + BYTES_AN_ENTRY * columns + elimination.fill_in.memory
+
+
+def checked_method(method: object) -> FactorMethod:
+    """Return the method; InvalidInputError names those that there are."""
+    if method not in get_args(FactorMethod):
+        raise InvalidInputError(
+            f"method is {method!r}; choose one of {', '.join(get_args(FactorMethod))}."
+        )
+    return method  # type: ignore[return-value]
+
+
+def find_cores(elimination: Elimination, method: FactorMethod) -> Cores:
+    """Choose, by the entries of the columns, what is to be factored as full matrices.
+
+    Parameters
+    ----------
+    elimination : Elimination
+    method : {"auto", "dense", "sparse"}
+        What takes the least time; all of every component; nothing.
+    """
+    components = elimination.components[elimination.pivots]
+    places = np.argsort(components, kind="stable").astype(np.int32)
+    sizes = np.bincount(components, minlength=1)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    n_last = _LAST[method]
+    members, columns = [], []
+    for component in np.flatnonzero(sizes > 1).tolist():
+        own = places[starts[component] : starts[component + 1]]
+        n = len(own) - n_last(elimination.counts[own])
+        if n < len(own):
+            members.append(own[n:])
+            columns.append(own[:n])
+    return Cores(tuple(members), tuple(columns))
+
+
+def _quickest(counts: NDArray[np.int64]) -> int:
+    """Return how many of the last columns LAPACK had better take."""
+    if len(counts) < _LEAST_CORE:
+        return 0
+    sparse = np.concatenate([[0.0], np.cumsum(counts * (counts + 1.0) / 2.0)])
+    entries = np.concatenate([np.cumsum(counts[::-1])[::-1], [0]])
+    n = np.arange(len(counts), -1, -1, dtype=np.float64)
+    times = sparse + _LAPACK * n**3 / 6.0 + _AN_ENTRY * n**2 / 2.0
+    # Less than half full it would take more memory than time is worth.
+    times[(entries < n**2 / 4.0) | ((n > 0) & (n < _LEAST_CORE))] = np.inf
+    return len(counts) - int(np.argmin(times))
+
+
+# How many of a component's last columns are its core, told by the columns' entries.
+_LAST: dict[FactorMethod, Callable[[NDArray[np.int64]], int]] = {
+    "auto": _quickest,
+    "dense": len,
+    "sparse": lambda counts: 0,
+}
+
+
+def factored(S: Arrays, elimination: Elimination, cores: Cores, *, least: float) -> csr_array:
+    """Compute E with S = E Eᵀ, the rows of S by the order of elimination.
+
+    Parameters
+    ----------
+    S : tuple of arrays
+        A symmetric matrix; see `Entries.arrays`.
+    elimination : Elimination
+    cores : Cores
+    least : float
+        Pivots that are not above it count as zero.
+
+    Returns
+    -------
+    csr_array of shape (n_terms, n_terms), float64
+        Column k belongs to the k-th term of the order; columns ascending. Chance zeros are stored
+        outside the cores only.
+
+    Raises
+    ------
+    NotDefiniteError
+    """
+    order, counts = elimination.pivots, elimination.counts
+    n = len(order)
+    ranks = np.empty(n, np.int32)
+    ranks[order] = np.arange(n, dtype=np.int32)
+    core = np.zeros(n, np.bool_)
+    for members in cores.members:
+        core[members] = True
+    starts = np.concatenate([[0], np.cumsum(np.where(core, 0, counts))])
+    rows, values = np.empty(starts[-1], np.int32), np.empty(max(starts[-1], 1), np.float64)
+    splits, ends = np.empty(n, np.int64), np.empty(n, np.int64)
+    failed = factor_outside_core(
+        *S, order, ranks, elimination.parents, core, least, starts, rows, values, splits, ends
+    )
+    if failed >= 0:
+        raise NotDefiniteError(int(order[failed]), float(values[0]))
+    squares = []
+    for members, columns in zip(cores.members, cores.columns, strict=True):
+        places = np.full(n, -1, np.int32)
+        places[members] = np.arange(len(members), dtype=np.int32)
+        square = np.zeros((len(members), len(members)))
+        subtract_from_core(*S, order, ranks, places, columns, splits, ends, rows, values, square)
+        _factor_core(square, order[members], least)
+        squares.append(square)
+
+    held = np.zeros(n, np.int64)
+    count_outside_core(starts, ends, rows, order, held)
+    for square, members in zip(squares, cores.members, strict=True):
+        count_in_core(square, members, order, held)
+    indptr = np.concatenate([[0], np.cumsum(held)])
+    indices, data = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float64)
+    unwritten = indptr[:-1].copy()
+    lay_out_outside_core(starts, ends, rows, values, order, unwritten, indices, data)
+    for square, members in zip(squares, cores.members, strict=True):
+        lay_out_core(square, members, order, unwritten, indices, data)
+    return csr_array((data, indices, indptr), shape=(n, n))
+
+
+def _factor_core(square: NDArray[np.float64], terms: NDArray[np.int32], least: float) -> None:
+    """Replace what is on and below the diagonal by its Cholesky factor."""
+    # LAPACK counts by columns: the lower half by rows is the upper half to it.
+    _, info = dpotrf(square.T, lower=0, clean=0, overwrite_a=1)
+    if info > 0:
+        # It leaves what it found where a pivot cannot be: not above zero.
+        raise NotDefiniteError(int(terms[info - 1]), min(float(square[info - 1, info - 1]), 0.0))
+    pivots = np.diagonal(square) ** 2
+    small = np.flatnonzero(~(pivots > least))
+    if len(small):
+        raise NotDefiniteError(int(terms[small[0]]), float(pivots[small[0]]))
