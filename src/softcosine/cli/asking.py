@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softcosine.cli.conditions import Conditions
+from softcosine.cli.pictures import Overwrite, Plot, check_plot, draw_hits
 from softcosine.errors import InvalidInputError, UnknownTermError
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ def search(
         bool, typer.Option("--plan", help="Say how the answer was found, and why so.")
     ] = False,
     ranking: RankingName = None,
+    plot: Plot = None,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Find the documents that are most like some words.
@@ -94,6 +97,8 @@ def search(
     where no word is like another, has no upper bound, and compares documents for one query only; a
     soft cosine goes from 0 to 1, for the same words. Each answer says which it is.
 
+    --plot draws the soft cosines of every two of the documents found, similar ones side by side.
+
     JSON: query, ranking, seconds, outside (words in no document), unknown and left_out (words that
     did not count), offset, with --plan also plan {method, reason}, and hits of rank, id, score,
     text, metadata, snippet {text, marks}, with --explain also parts of query_word, document_word,
@@ -101,6 +106,9 @@ def search(
     """
     from softcosine.cli.conditions import read_where
 
+    if plot is not None and words == ["-"]:
+        raise InvalidInputError("--plot draws the answer to one query, not to a list of them.")
+    check_plot(plot, overwrite=overwrite, rows=k)
     if offset is not None and page is not None:
         raise InvalidInputError("--offset and --page exclude each other; give one of them.")
     passed = (page - 1) * k if page is not None else offset or 0
@@ -116,7 +124,7 @@ def search(
         why = partial(opened.explain, query, ranking=ranking, syntax=syntax, max_terms=most)
         _answer(
             opened, ask, why, explain=explain, plan=plan, as_json=as_json, where=only,
-            syntax=syntax,
+            syntax=syntax, plot=plot,
         )  # fmt: skip
 
 
@@ -130,6 +138,8 @@ def similar(
     ranking: Annotated[
         str, typer.Option("--ranking", help="See 'search'; the index's own counts here not.")
     ] = "soft_cosine",
+    plot: Plot = None,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Find the documents that are most like one of the index.
@@ -137,17 +147,20 @@ def similar(
       softcosine similar faq.index faq-17 --min 0.5 --explain
       softcosine similar faq.index faq-17 --where lang=en
 
-    The score is the soft cosine: from 0, no word is like another, to 1, for equal texts.
-    JSON as for 'search'.
+    The score is the soft cosine: from 0, no word is like another, to 1, for equal texts. --plot
+    draws how similar they are to each other. JSON as for 'search'.
     """
     from softcosine.cli.conditions import read_where
 
+    check_plot(plot, overwrite=overwrite, rows=k + 1)
     only = read_where(where)
     opened = _open(index)
     ask = partial(opened.similar, id, k=k, min_score=min_score, where=only, ranking=ranking)
     ask()  # loads compiled code, which is not timed
     why = partial(opened.explain_similar, id, ranking=ranking)
-    _answer(opened, ask, why, explain=explain, as_json=as_json, where=only)
+    _answer(
+        opened, ask, why, explain=explain, as_json=as_json, where=only, plot=plot, asked=id
+    )  # fmt: skip
 
 
 def explain(
@@ -155,11 +168,14 @@ def explain(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Words.")],
     id: Annotated[str, typer.Argument(metavar="ID", help="Id of a document.")],
     ranking: RankingName = None,
+    plot: Plot = None,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Say why a document scores what it scores: pairs of words that sum to the score.
 
       softcosine explain faq.index "bicycle tire repair" faq-17
+      softcosine explain faq.index "bicycle tire repair" faq-17 --plot why.png
 
     A pair joined by = is one and the same word, by ~ two similar ones. What a pair adds grows with
     its similarity (0 to 1) and the weights of both words, and shrinks with the length of the text.
@@ -168,8 +184,13 @@ def explain(
     """
     from softcosine.cli.showing import explanation_record, print_json, printable, show_explanation
 
+    check_plot(plot, overwrite=overwrite)
     opened = _open(index)
     found = opened.explain(query, id, ranking=ranking)
+    if plot is not None:
+        from softcosine.plots.explanation_bars import explanation_bars
+
+        explanation_bars(found).save(plot)
     if as_json:
         print_json(explanation_record(found))
         return
@@ -184,11 +205,14 @@ def terms(
     origins: Annotated[
         bool, typer.Option("--origins", "-o", help="Say where each similarity comes from.")
     ] = False,
+    plot: Plot = None,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Show which indexed words are similar to a word, itself indexed or not.
 
       softcosine terms faq.index tyre puncture --origins
+      softcosine terms faq.index tyre puncture --plot words.png
 
     A similarity lies between 0 and 1: how much of its weight the other word counts for. Its
     origins are the sources that it rests on, such as english (the bundled vectors), texts (what
@@ -198,7 +222,12 @@ def terms(
     JSON: word, indexed, and neighbors of word and similarity; with --origins also of origin, a
     tree of name, similarity, counts, note and parts; and forbidden, of word and origin.
     """
+    check_plot(plot, overwrite=overwrite)
     opened = _open(index)
+    if plot is not None:
+        from softcosine.plots.heat_maps import word_heat_map
+
+        word_heat_map(opened, words, k=k).save(plot)
     for word in words:
         _show_neighbors(opened, word, k, origins, as_json)
 
@@ -231,6 +260,8 @@ def _answer(
     where: dict[str, Any] | None,
     plan: bool = False,
     syntax: bool = True,
+    plot: Path | None = None,
+    asked: str | None = None,
 ) -> None:
     from softcosine.cli.showing import hits_record, print_json, show_hits
 
@@ -238,6 +269,8 @@ def _answer(
     hits = ask()
     seconds = time.perf_counter() - started
     explanations = [why(hit.id) for hit in hits] if explain else []
+    if plot is not None:
+        draw_hits(opened, hits, plot, asked)
     if as_json:
         print_json(hits_record(hits, seconds, explanations, plan=plan))
         return

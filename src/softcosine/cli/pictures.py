@@ -1,0 +1,160 @@
+"""``softcosine map``, and what ``--plot`` of other commands draws."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from softcosine.cli.conditions import Conditions
+from softcosine.cli.options import Threads
+from softcosine.errors import AlreadyExistsError, InvalidInputError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from softcosine.index.results import Hits
+    from softcosine.index.soft_index import SoftIndex
+    from softcosine.plots.document_map import DocumentMap
+
+__all__ = ["Overwrite", "Plot", "check_plot", "draw_hits", "draw_map"]
+
+Plot = Annotated[
+    Path | None,
+    typer.Option("--plot", metavar="FILE", help="Draw a picture there too: .png, .svg or .pdf."),
+]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Let --plot replace a file of that name.")
+]
+# Whether it can be read is seen on opening, which says more.
+_Index = Annotated[
+    Path, typer.Argument(metavar="INDEX", help="A folder that 'index' wrote.", readable=False)
+]
+
+
+def check_plot(path: Path | None, *, overwrite: bool, rows: int = 0) -> None:
+    """Find out what is wrong with a picture before there is anything to draw.
+
+    Parameters
+    ----------
+    path : Path or None
+        Where it is to be saved; None for no picture.
+    overwrite : bool
+    rows : int
+        How many documents a heat map may have to show.
+
+    Raises
+    ------
+    InvalidInputError
+        If the name tells no kind of picture, or there are too many rows.
+    AlreadyExistsError
+        If the file is there, and is not to be overwritten.
+    FileNotFoundError
+        If its folder is not there.
+    MissingDependencyError
+        If matplotlib is not installed.
+    """
+    if path is None:
+        return
+    from softcosine.matrix.drawing import checked_picture_path
+
+    checked_picture_path(path)
+    if path.is_dir() or (path.exists() and not overwrite):
+        raise AlreadyExistsError(f"{path} exists already; say --overwrite, or take another name.")
+    if rows:
+        from softcosine.plots.heat_map import MOST_ROWS
+
+        if rows > MOST_ROWS:
+            raise InvalidInputError(
+                f"--plot draws at most {MOST_ROWS} documents, not {rows:,}; take a smaller -k."
+            )
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError("matplotlib", "plots", "--plot") from error
+
+
+def draw_hits(opened: SoftIndex, hits: Hits, path: Path, asked: str | None = None) -> None:
+    """Draw how similar the documents found are to each other, with their ranks.
+
+    Parameters
+    ----------
+    opened : SoftIndex
+    hits : Hits
+    path : Path
+    asked : str, optional
+        Id of the document whose like was looked for; it is drawn too.
+    """
+    from softcosine.plots.heat_maps import similarity_heat_map
+
+    first = [] if asked is None else [asked]
+    ranked = [f"{rank}  {hit.id}" for rank, hit in enumerate(hits, hits.offset + 1)]
+    ids, labels = [*first, *hits.ids], [*first, *ranked]
+    similarity_heat_map(opened, ids, labels=labels, title=hits.query).save(path)
+
+
+def draw_map(
+    index: _Index,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Draw it there: .png, .svg or .pdf."),
+    ] = None,
+    color_by: Annotated[
+        str | None,
+        typer.Option(metavar="FIELD", help="Color documents by this field of their metadata."),
+    ] = None,
+    where: Conditions = None,
+    max_documents: Annotated[
+        int,
+        typer.Option(min=1, metavar="N", help="Of more documents, draw a random sample of N."),
+    ] = 2000,
+    threads: Threads = None,
+    overwrite: Overwrite = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print places, regions and colors as JSON.")
+    ] = False,
+) -> None:
+    """Draw the documents of an index as a map: similar ones lie together.
+
+      softcosine map faq.index --plot faq.png
+      softcosine map faq.index --plot faq.png --color-by lang --where 'year>=2020'
+
+    Every document is drawn near those most similar to it by soft cosine; regions are named by the
+    words that set them apart. What lies near is similar. What lies far apart need not be more
+    different than what lies half as far, and the directions mean nothing. The same index gives the
+    same map.
+
+    JSON: documents of id, x, y and value (of --color-by); regions of words, x, y and n_documents;
+    n_candidates (documents to choose from), left_out (ids of documents like no other), n_neighbors
+    and kept_neighbors: the share of each document's nearest that are its nearest on the map.
+    """
+    from softcosine.cli.conditions import read_where
+    from softcosine.cli.progress import Reporter
+    from softcosine.cli.showing import print_json
+    from softcosine.index.soft_index import SoftIndex
+    from softcosine.plots.document_map import document_map
+
+    if plot is None and not as_json:
+        raise InvalidInputError("say where to draw the map by --plot FILE, or --json for numbers.")
+    check_plot(plot, overwrite=overwrite)
+    only = read_where(where)
+    opened = SoftIndex.open(index)
+    with Reporter() as report:
+        made = document_map(
+            opened, color_by=color_by, where=only, max_documents=max_documents, threads=threads,
+            progress=report,
+        )  # fmt: skip
+    if plot is not None:
+        made.save(plot)
+    if as_json:
+        print_json(made.to_dict())
+    else:
+        _show(made)
+
+
+def _show(made: DocumentMap) -> None:
+    from softcosine.cli.showing import console, printable
+
+    out = console()
+    for region in made.regions:
+        out.print(f"{region.n_documents:>6,}  {printable(', '.join(region.words))}")
+    out.print(f"{made.caption}.", style="dim")
