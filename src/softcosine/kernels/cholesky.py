@@ -39,8 +39,8 @@ def factor_outside_core(  # type: ignore[no-untyped-def]
     matrix. `starts` (n + 1,) read: where the columns begin, with room for as many entries as they
     have, none for those of the core. `rows` and `values` (starts[n],) out: column k in
     starts[k]:ends[k], the diagonal first, rows ascending, those of the core from splits[k].
-    `splits` and `ends` (n,) out. Returns -1, or the first place in the order whose pivot is not above
-    `least`; ``values[0]`` is that pivot then. O(operations of the factorisation) in float64.
+    `splits` and `ends` (n,) out. Returns -1, or the first place in the order whose pivot is not
+    above `least`; ``values[0]`` is that pivot then. O(operations of the factorisation), float64.
     """
     n = order.shape[0]
     x = np.zeros(n, np.float64)
