@@ -99,7 +99,7 @@ def open_generation(
     for name, (kind, checksum) in facts.items():
         part = known.get(name)
         if part is None or part.checksum != checksum:
-            part = open_part(path, name, kind, checksum)
+            part = open_part(path, name, kind, checksum, n_parts=len(facts))
         parts[name] = part
     kinds = {name: kind for name, (kind, _) in facts.items()}
     return Generation(
@@ -128,13 +128,13 @@ def part_facts(path: Path, manifest: Mapping[str, Any]) -> dict[str, tuple[str, 
         ) from error
 
 
-def open_part(path: Path, name: str, kind: str, checksum: str) -> Folder:
+def open_part(path: Path, name: str, kind: str, checksum: str, *, n_parts: int = 1) -> Folder:
     """Open a part; CorruptIndexError if it is missing or another than that of the commit."""
     if not PART_NAME.fullmatch(name):
         raise CorruptIndexError(f"{path / MANIFEST} names a part {name!r}, which is no name.")
     folder = path / PARTS / name
     try:
-        part = open_folder(folder, kind)
+        part = open_folder(folder, kind, n_folders=n_parts)
     except FileNotFoundError as error:
         raise CorruptIndexError(
             f"{folder} is missing; rebuild the index, or restore the folder from a copy."

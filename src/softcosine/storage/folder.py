@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +25,10 @@ from softcosine.storage.replacement import replacing
 
 __all__ = ["Folder", "fill_folder", "open_folder", "write_folder"]
 
-# A mapped file keeps a descriptor, of which a process has about a thousand: small ones are read.
-_MAPPED_BYTES = 1 << 20
+# From so many bytes on an array is mapped. A map keeps a descriptor, of which a process has about a
+# thousand, so that of many folders only the largest arrays are mapped.
+_MAPPED_BYTES, _MAPPED_BYTES_OF_MANY = 1 << 17, 1 << 20
+_MANY = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +43,15 @@ class Folder:
         Size and SHA-256 of every file by its name.
     checksum : str
         Of the manifest, and so, by the checksums in it, of all that is stored.
+    mapped_bytes : int
+        Files of at least this size are mapped.
     """
 
     path: Path
     settings: dict[str, Any]
     files: dict[str, dict[str, Any]]
     checksum: str = ""
+    mapped_bytes: int = _MAPPED_BYTES
 
     def array(self, name: str) -> NDArray[Any]:
         """Map an array, or read a small one. Writing to it never reaches the file.
@@ -54,7 +60,7 @@ class Folder:
         """
         path = self.file(f"{name}.npy")
         try:
-            large = self.files[f"{name}.npy"]["bytes"] >= _MAPPED_BYTES
+            large = self.files[f"{name}.npy"]["bytes"] >= self.mapped_bytes
             return read_array(path, mapped=large)
         except Exception as error:  # a damaged header makes NumPy raise whatever Python can
             raise CorruptIndexError(f"{path} cannot be read as an array: {error}") from error
@@ -171,10 +177,20 @@ def fill_folder(
     return str(manifest["checksum"])
 
 
-def open_folder(path: str | Path, kind: str, *, version: int = FORMAT_VERSION) -> Folder:
+def open_folder(
+    path: str | Path, kind: str, *, version: int = FORMAT_VERSION, n_folders: int = 1
+) -> Folder:
     """Open a stored object: read its manifest, and check that every file is there in full size.
 
     Contents are compared by `Folder.verify` alone, so that opening costs the same at any size.
+
+    Parameters
+    ----------
+    path : path
+    kind : str
+    version : int
+    n_folders : int
+        How many are opened together: the arrays of many are mapped if they are large only.
 
     Raises
     ------
@@ -187,9 +203,10 @@ def open_folder(path: str | Path, kind: str, *, version: int = FORMAT_VERSION) -
     """
     folder = checked_path(path)
     manifest = read_manifest(folder, kind, version)
+    own = os.fspath(folder)  # joining Paths takes longer than asking for a file's size
     for name, facts in manifest["files"].items():
         try:
-            size = (folder / name).stat().st_size
+            size = os.stat(os.path.join(own, name)).st_size  # noqa: PTH116, PTH118
         except (FileNotFoundError, NotADirectoryError):
             raise CorruptIndexError(f"{folder / name} is missing.") from None
         if size != facts["bytes"]:
@@ -197,7 +214,8 @@ def open_folder(path: str | Path, kind: str, *, version: int = FORMAT_VERSION) -
                 f"{folder / name} has {size} bytes; {facts['bytes']} were written. The file was "
                 "cut short or altered: rebuild the index or restore the file from a copy."
             )
-    return Folder(folder, manifest["settings"], manifest["files"], manifest["checksum"])
+    least = _MAPPED_BYTES if n_folders <= _MANY else _MAPPED_BYTES_OF_MANY
+    return Folder(folder, manifest["settings"], manifest["files"], manifest["checksum"], least)
 
 
 def _facts(file: Path) -> dict[str, Any]:
