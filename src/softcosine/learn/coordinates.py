@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,12 +12,10 @@ from softcosine.errors import InvalidInputError
 from softcosine.learn.estimator import BlockwiseTransformer, Vectors
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.source import TermSimilaritySource
+from softcosine.space.basis import OrthonormalBasis, orthonormal_basis
 from softcosine.space.latent import Blocks, check_whole, soft_singular_vectors
 from softcosine.space.norms import reciprocal
 from softcosine.text.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from softcosine.space.basis import OrthonormalBasis
 
 __all__ = ["SoftCosineTransformer"]
 
@@ -113,10 +111,18 @@ class SoftCosineTransformer(BlockwiseTransformer):
         Returns
         -------
         csr_array or ndarray of shape (n_docs, n_terms or n_components), float64
+
+        Raises
+        ------
+        InvalidInputError
+            If a coordinate leaves the range of float64.
         """
         documents = self._documents(X)
         if hasattr(self, "components_"):
-            return np.asarray(documents @ self.components_)
+            reduced = np.asarray(documents @ self.components_)
+            if not np.all(np.isfinite(reduced)):
+                raise InvalidInputError("a coordinate leaves the range of float64; scale X down.")
+            return reduced
         coordinates = self.basis_.coordinates(documents)
         return coordinates if self.sparse_output else coordinates.toarray()
 
@@ -128,8 +134,6 @@ class SoftCosineTransformer(BlockwiseTransformer):
                 f"sparse_output is {self.sparse_output!r}; needed is True or False."
             )
         if self.n_components is None:
-            from softcosine.space.basis import orthonormal_basis
-
             self.basis_ = orthonormal_basis(self.S_)
             self._n_features_out = len(self.S_)
             return

@@ -188,13 +188,14 @@ def _orthonormal(basis: _Dense, S: csr_array) -> _Dense:
     basis = np.linalg.qr(basis)[0]
     gram = basis.T @ (S @ basis)
     values, vectors = np.linalg.eigh((gram + gram.T) / 2.0)
-    rounding = S.shape[0] * np.finfo(np.float32).eps * np.abs(values).max(initial=0.0)
-    if np.any(values < -rounding):
+    greatest = np.abs(values).max(initial=0.0)
+    # An S whose entries are rounded to float32 is definite up to that.
+    if np.any(values < -greatest * S.shape[0] * np.finfo(np.float32).eps):
         raise IndefiniteMatrixError(
             f"x'Sx is {values[0]:.3g} for some x of length 1: S is not positive semidefinite. Use "
             "S.shrunk(), or build S with balanced=True or strategy='dominant'."
         )
-    real = values > rounding
+    real = values > 1e-11 * greatest
     basis = basis @ (vectors[:, real] / np.sqrt(values[real]))
     if not basis.shape[1]:
         return basis
