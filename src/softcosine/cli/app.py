@@ -16,7 +16,16 @@ with interrupted_quietly():  # these take a moment
     import typer
     from typer.core import TyperGroup
 
-    from softcosine.cli import asking, changing, comparing, demo, indexing, inspecting, similarity
+    from softcosine.cli import (
+        asking,
+        changing,
+        comparing,
+        demo,
+        exporting,
+        indexing,
+        inspecting,
+        similarity,
+    )
     from softcosine.cli.failures import clear_errors, show_warning
     from softcosine.cli.streams import prepare_streams
     from softcosine.version import __version__
@@ -111,6 +120,7 @@ _COMMANDS: _Table = (
     ("delete", changing.delete, "Delete documents from an index."),
     ("merge", changing.merge, "Join an index's segments, and free the room of what is deleted."),
     ("refresh", changing.refresh, "Count an index's words anew, for their weights."),
+    ("export", exporting.export, "Bring an index into another engine, such as Faiss."),
     ("info", inspecting.info, "Tell what an index holds."),
     ("verify", inspecting.verify, "Check that an index is whole."),
     ("rescue", inspecting.rescue, "Save what can be read of a damaged index."),

@@ -78,6 +78,18 @@ def search(
         bool, typer.Option("--plan", help="Say how the answer was found, and why so.")
     ] = False,
     ranking: RankingName = None,
+    engine: Annotated[
+        str | None,
+        typer.Option("--engine", metavar="NAME", help="Ask an engine that 'export' filled."),
+    ] = None,
+    rerank: Annotated[
+        int | None,
+        typer.Option("--rerank", min=1, metavar="N", help="Score N of its candidates exactly."),
+    ] = None,
+    width: Annotated[
+        int | None,
+        typer.Option("--width", min=1, metavar="N", help="How broadly it looks."),
+    ] = None,
     plot: Plot = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -99,6 +111,9 @@ def search(
 
     --plot draws the soft cosines of every two of the documents found, similar ones side by side.
 
+    With --engine another engine finds the documents, which 'export' has brought them into; it may
+    miss some. Its scores are near the index's own; with --rerank 100 they are the same.
+
     JSON: query, ranking, seconds, outside (words in no document), unknown and left_out (words that
     did not count), offset, with --plan also plan {method, reason}, and hits of rank, id, score,
     text, metadata, snippet {text, marks}, with --explain also parts of query_word, document_word,
@@ -114,11 +129,25 @@ def search(
     passed = (page - 1) * k if page is not None else offset or 0
     only, most = read_where(where), max_terms or None
     opened = _open(index)
+    find: Callable[..., Hits] = partial(
+        opened.search, where=only, exact_first=exact_first, ranking=ranking
+    )
+    if engine is not None:
+        from softcosine.cli.exporting import asking_engine
+
+        if only is not None or exact_first:
+            raise InvalidInputError(
+                "--where and --exact-first are for the index's own search; leave --engine out."
+            )
+        find, ranking = asking_engine(opened, engine, ranking, rerank=rerank, width=width)
+    elif rerank is not None or width is not None:
+        raise InvalidInputError(
+            "--rerank and --width tell another engine what to do; name it by --engine."
+        )
     for number, query in enumerate(_queries(words)):
         ask = partial(
-            opened.search, query, k=k, offset=passed, min_score=min_score, where=only,
-            exact_first=exact_first, ranking=ranking, syntax=syntax, max_terms=most,
-        )  # fmt: skip
+            find, query, k=k, offset=passed, min_score=min_score, syntax=syntax, max_terms=most
+        )
         if number == 0:
             ask()  # loads compiled code, which is not timed
         why = partial(opened.explain, query, ranking=ranking, syntax=syntax, max_terms=most)

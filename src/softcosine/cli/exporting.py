@@ -1,0 +1,210 @@
+"""``softcosine export``: an index brought into another engine; and asked there by ``search``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from softcosine.cli.asking import Index
+from softcosine.cli.options import Summary, Threads, bytes_in
+from softcosine.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from softcosine.index.results import Hits
+    from softcosine.index.soft_index import SoftIndex
+
+__all__ = ["asking_engine", "export"]
+
+_K = 10
+_RERANK = 100
+_SAMPLED = 100
+
+
+def export(
+    index: Index,
+    engine: Annotated[
+        str, typer.Argument(metavar="ENGINE", help="faiss, annoy, hnswlib or usearch.")
+    ],
+    factory: Annotated[
+        str | None,
+        typer.Option(metavar="STRING", help="What Faiss makes: Flat, HNSW32, IVF256,Flat, PQ32."),
+    ] = None,
+    route: Annotated[
+        str,
+        typer.Option(help="basis (nothing is lost), lsa (few dimensions), or auto: what fits."),
+    ] = "auto",
+    dimensions: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Dimensions of the route lsa.")
+    ] = 256,
+    width: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="How broadly searches look; see the docs."),
+    ] = None,
+    given: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Another setting of the engine."),
+    ] = None,
+    ranking: Annotated[
+        str | None, typer.Option("--ranking", help="If not the index's own; see 'search'.")
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Most that vectors by the route basis may take [1G]."),
+    ] = None,
+    update: Annotated[
+        bool,
+        typer.Option("--update", help="Follow the index where it has changed, if the engine can."),
+    ] = False,
+    threads: Threads = None,
+    as_json: Summary = False,
+) -> None:
+    """Bring an index into another engine, which then answers 'search --engine'.
+
+      softcosine export faq.index faiss --factory HNSW32
+      softcosine export faq.index usearch --route lsa --dimensions 512 --set dtype=f16
+      softcosine search faq.index "bicycle tire repair" --engine faiss --rerank 100
+      softcosine export faq.index faiss --update
+
+    The engine's files lie inside the index, in place of earlier ones of the same engine, and stand
+    for its documents as they are now: when these change, export again, or --update. How much is
+    found of what the index itself finds is measured on words of its documents, and told, with and
+    without scoring 100 candidates exactly (--rerank 100).
+
+    JSON: index, engine, package, settings, route, note, dimensions, documents, ranking, exact,
+    bytes, seconds, recall, recall_reranked, path; with --update also added, deleted, rebuilt.
+    """
+    from softcosine.cli.inspecting import bytes_of
+    from softcosine.cli.progress import Reporter
+    from softcosine.engines.engine_index import EngineIndex
+    from softcosine.index.soft_index import SoftIndex
+
+    started = time.perf_counter()
+    settings = _settings(engine, given, factory=factory, width=width)
+    limit = None if memory is None else bytes_in(memory)
+    opened = SoftIndex.open(index)
+    with Reporter() as report:
+        if update:
+            _check_update(settings, route, ranking, memory)
+            made = EngineIndex.open_in(
+                opened, engine, update=True, threads=threads, progress=report
+            )
+        else:
+            made = EngineIndex.build(
+                opened, engine, route=route, n_dimensions=dimensions, max_memory=limit,
+                ranking=ranking, threads=threads, progress=report, **settings,
+            )  # fmt: skip
+        report("writing", 0, None)
+        path = made.save(overwrite=True)
+        seconds = time.perf_counter() - started
+        report("measuring recall", 0, None)
+        recall = made.recall(n_sampled=_SAMPLED, threads=threads)
+        reranked = made.recall(n_sampled=_SAMPLED, rerank=_RERANK, threads=threads)
+    facts: dict[str, Any] = {
+        "index": str(index),
+        "engine": made.engine,
+        "package": made.package,
+        "settings": made.settings,
+        "route": made.route,
+        "note": made.note,
+        "dimensions": made.n_dimensions,
+        "documents": len(made),
+        "ranking": made.ranking,
+        "exact": made.capabilities.exact,
+        "bytes": bytes_of(path),
+        "seconds": seconds,
+        "recall": recall,
+        "recall_reranked": reranked,
+        "path": str(path),
+    }
+    if update:
+        done = made.updated
+        facts |= {"added": done.n_added, "deleted": done.n_deleted, "rebuilt": done.rebuilt}
+    _tell(facts, as_json)
+
+
+def asking_engine(
+    opened: SoftIndex, engine: str, ranking: str | None, *, rerank: int | None, width: int | None
+) -> tuple[Callable[..., Hits], str]:
+    """Return what answers a query in place of the index, and by which ranking."""
+    from softcosine.engines.engine_index import EngineIndex
+
+    served = EngineIndex.open_in(opened, engine)
+    if ranking not in (None, served.ranking):
+        raise InvalidInputError(
+            f"the engine {engine} was filled for {served.ranking}; leave --ranking out, or export "
+            f"again with --ranking {ranking}."
+        )
+
+    def find(query: str, **asked: Any) -> Hits:
+        (hits,) = served.hits([query], rerank=rerank, width=width, threads=1, **asked)
+        return hits
+
+    return find, served.ranking
+
+
+def _settings(engine: str, given: list[str] | None, **named: object) -> dict[str, Any]:
+    """Return the engine's settings: those of options of their own, and NAME=VALUE."""
+    settings = {name: value for name, value in named.items() if value is not None}
+    for one in given or ():
+        name, sign, value = one.partition("=")
+        name = name.strip()
+        if not sign or not name:
+            raise InvalidInputError(
+                f"--set is {one!r}; write NAME=VALUE, such as --set construction=400."
+            )
+        if name in settings:
+            raise InvalidInputError(f"{engine}: {name} is set twice; set it once.")
+        settings[name] = _value(value.strip())
+    return settings
+
+
+def _value(written: str) -> Any:
+    """Read a value: a number, true or false, or else text."""
+    for read in (int, float):
+        try:
+            return read(written)
+        except ValueError:
+            continue
+    return {"true": True, "false": False}.get(written.lower(), written)
+
+
+def _check_update(
+    settings: dict[str, Any], route: str, ranking: str | None, memory: str | None
+) -> None:
+    if settings or route != "auto" or ranking is not None or memory is not None:
+        raise InvalidInputError(
+            "--update keeps the engine as it was made; leave its settings out, or export anew "
+            "without --update."
+        )
+
+
+def _tell(facts: dict[str, Any], as_json: bool) -> None:
+    from softcosine.cli.calling import program
+    from softcosine.cli.showing import console, counted, duration, print_json, printable, size
+
+    if as_json:
+        print_json(facts)
+        return
+    out = console()
+    done = "Brought into"
+    if "rebuilt" in facts:
+        done = (
+            f"Updated ({facts['added']:,} added, {facts['deleted']:,} deleted"
+            f"{', all put in anew' if facts['rebuilt'] else ''}):"
+        )
+    out.print(
+        f"{done} {facts['package']}: {counted(facts['documents'], 'document')} of "
+        f"{facts['dimensions']:,} dimensions by the route {facts['route']}, "
+        f"{size(facts['bytes'])}, in {duration(facts['seconds'])}."
+    )
+    if facts["note"]:
+        out.print(f"Not by the route basis: {facts['note']}.", style="dim")
+    out.print(
+        f"Of the {_K} best, searches find {facts['recall']:.1%}; with --rerank {_RERANK} "
+        f"{facts['recall_reranked']:.1%}, with the index's own scores."
+    )
+    call = f'{program()} search {facts["index"]} "..." --engine {facts["engine"]}'
+    out.print(printable(f"Search it: {call}"), style="dim")

@@ -1,0 +1,121 @@
+"""Which document stands in which place of an engine."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.engines.engine import Block, Vectors
+from softcosine.engines.row_space import RowSpace
+from softcosine.engines.subject import Subject, digests_of
+from softcosine.index.ranked_vectors import RankedVectors
+
+__all__ = ["Changes", "Contents"]
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """Documents in an engine, by the numbers ("slots") of their vectors.
+
+    Attributes
+    ----------
+    numbers : ndarray of shape (n_slots,), int64
+        The document of each slot; -1 where it was deleted.
+    digests : ndarray of shape (n_slots, 2), uint64
+        A checksum of the vector W y in each.
+    zeros : ndarray of shape (n_zeros,), int64, ascending
+        Documents of norm 0, whose score is 0 with everything; no engine holds them.
+    """
+
+    numbers: NDArray[np.int64]
+    digests: NDArray[np.uint64]
+    zeros: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, ranked: RankedVectors) -> Contents:
+        """Give the documents of an index slots, in their order."""
+        numbers, digests, zeros = [_NO_NUMBERS], [_NO_DIGESTS], [_NO_NUMBERS]
+        for own, rows in ranked.documents():
+            there = _non_zero(rows)
+            numbers.append(own[there])
+            digests.append(digests_of(rows[there]))
+            zeros.append(own[~there])
+        return cls(np.concatenate(numbers), np.concatenate(digests), np.concatenate(zeros))
+
+    @property
+    def n_live(self) -> int:
+        """How many documents the engine holds."""
+        return int(np.count_nonzero(self.numbers >= 0))
+
+    def checksum(self, subject: Subject) -> str:
+        """Return a checksum of all that scores depend on, whatever the order of the slots."""
+        live = np.flatnonzero(self.numbers >= 0)
+        order = live[np.argsort(self.numbers[live])]
+        numbers = np.concatenate([self.numbers[order], self.zeros])
+        return subject.content(self.digests[order], numbers)
+
+    def changes(self, ranked: RankedVectors) -> Changes:
+        """Compare with another state: equal vectors keep their slots, whosever they are."""
+        newer = Contents.of(ranked)
+        free = defaultdict(list)
+        for slot in np.flatnonzero(self.numbers >= 0)[::-1].tolist():
+            free[self.digests[slot].tobytes()].append(slot)
+        numbers = np.full_like(self.numbers, -1)
+        added = []
+        for place, number in enumerate(newer.numbers.tolist()):
+            own = free.get(newer.digests[place].tobytes())
+            if own:
+                numbers[own.pop()] = number
+            else:
+                added.append(place)
+        gone = np.flatnonzero((self.numbers >= 0) & (numbers < 0))
+        contents = Contents(
+            np.concatenate([numbers, newer.numbers[added]]),
+            np.concatenate([self.digests, newer.digests[added]]),
+            newer.zeros,
+        )
+        return Changes(contents, newer.numbers[added], gone)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What leads from one state of an index to another.
+
+    Attributes
+    ----------
+    contents : Contents
+        Of the newer state.
+    added : ndarray of shape (n_added,), int64, ascending
+        Numbers of documents whose vectors are to be added.
+    gone : ndarray of shape (n_gone,), int64
+        Slots to be deleted.
+    """
+
+    contents: Contents
+    added: NDArray[np.int64]
+    gone: NDArray[np.int64]
+
+
+def vectors_of_slots(space: RowSpace, ranked: RankedVectors, contents: Contents) -> Vectors:
+    """Return the vectors of fresh contents, slot by slot."""
+
+    def blocks() -> Iterator[Block]:
+        for _, rows, block in space.documents(ranked):
+            there = _non_zero(rows)
+            if there.any():
+                yield block if there.all() else block[there]
+
+    return Vectors(len(contents.numbers), space.n_dimensions, blocks)
+
+
+_NO_NUMBERS = np.empty(0, np.int64)
+_NO_DIGESTS = np.empty((0, 2), np.uint64)
+
+
+def _non_zero(rows: object) -> NDArray[np.bool_]:
+    """Which documents have a norm above 0."""
+    return np.asarray(abs(rows).sum(axis=1)).ravel() > 0  # type: ignore[arg-type]

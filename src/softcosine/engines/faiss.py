@@ -1,0 +1,232 @@
+"""Faiss: flat, graphs, inverted lists and product quantisation, each by a string.
+
+Douze et al. 2024, "The Faiss library", arXiv:2401.08281.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.engines.capabilities import Capabilities
+from softcosine.engines.engine import Block, Found, Vectors
+from softcosine.engines.settings import check_whole
+from softcosine.errors import InvalidInputError, MissingDependencyError
+
+__all__ = ["Faiss"]
+
+_FILE = "index.faiss"
+_CANDIDATES, _LISTS = 128, 16  # default widths of graphs and of inverted lists
+
+
+class Faiss:
+    """An index of Faiss that ranks by dot product.
+
+    Parameters
+    ----------
+    factory : str, default "HNSW32"
+        What Faiss's factory makes an index of: ``Flat`` (exact), ``HNSW32`` (a graph),
+        ``IVF256,Flat`` (inverted lists), ``PQ32`` (32 bytes a vector), ``OPQ32,IVF256,PQ32``.
+    width : int, optional
+        Candidates of a graph (``efSearch``; 128 by default), or inverted lists that are looked at
+        (``nprobe``; 16 by default).
+    construction : int, default 200
+        Candidates of a graph while it is built (``efConstruction``).
+    trained_on : int, default 100_000
+        Most vectors that quantisers and lists are trained on.
+
+    Notes
+    -----
+    On one thread the same vectors give the same index; graphs that several threads build differ
+    from run to run.
+    """
+
+    def __init__(
+        self,
+        factory: str = "HNSW32",
+        *,
+        width: int | None = None,
+        construction: int = 200,
+        trained_on: int = 100_000,
+    ) -> None:
+        self._faiss = _faiss()
+        if not isinstance(factory, str):
+            raise InvalidInputError(f"faiss: factory is {factory!r}; needed is a string.")
+        check_whole("faiss", width=width, construction=construction, trained_on=trained_on)
+        self.factory = factory
+        self.width = width
+        self.construction = construction
+        self.trained_on = trained_on
+        self._index: Any = None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Depend on the factory's string, and are not promised before the index is built."""
+        faiss, core = self._faiss, self._core()
+        deletes = isinstance(core, faiss.IndexFlatCodes | faiss.IndexIVF)
+        return Capabilities(
+            exact=isinstance(core, faiss.IndexFlat) and core is self._bare(),
+            adds=deletes or isinstance(core, faiss.IndexHNSW),
+            deletes=deletes,
+        )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {
+            "factory": self.factory,
+            "width": None if self.width is None else int(self.width),
+            "construction": int(self.construction),
+            "trained_on": int(self.trained_on),
+        }
+
+    @property
+    def package(self) -> str:
+        """Name and version of the package."""
+        return f"faiss {self._faiss.__version__}"
+
+    def build(self, vectors: Vectors, *, threads: int) -> None:
+        """Train on a sample, if there is anything to train, and add all vectors."""
+        try:
+            index = self._made(vectors.n_dimensions)
+            with self._on(threads):
+                if not index.is_trained:
+                    index.train(vectors.sample(int(self.trained_on)))
+                self._index = index
+                first = 0
+                for block in vectors.blocks():
+                    self.add(first, block, threads=threads)
+                    first += block.shape[0]
+        except RuntimeError as error:
+            self._index = None
+            raise InvalidInputError(
+                f"Faiss cannot make {self.factory!r} of {vectors.n:,} vectors of "
+                f"{vectors.n_dimensions:,} dimensions: {_reason(error)}"
+            ) from None
+
+    def search(self, queries: Block, k: int, *, width: int | None, threads: int) -> Found:
+        """Search by dot product."""
+        parameters = self._parameters(self._index, self.width if width is None else width)
+        with self._on(threads):
+            scores, slots = self._index.search(queries, k, params=parameters)
+        return Found(slots, scores)
+
+    def add(self, first: int, block: Block, *, threads: int) -> None:
+        """Add vectors."""
+        with self._on(threads):
+            if isinstance(self._core(), self._faiss.IndexIVF | self._faiss.IndexFlatCodes):
+                numbers = np.arange(first, first + block.shape[0], dtype=np.int64)
+                self._index.add_with_ids(block, numbers)
+            else:
+                self._index.add(block)  # numbered by how many there are already
+
+    def delete(self, slots: NDArray[np.int64]) -> None:
+        """Delete vectors."""
+        self._index.remove_ids(slots)
+
+    def files(self) -> Mapping[str, Callable[[Path], None]]:
+        """Return the one file, in Faiss's own format."""
+        return {_FILE: self._write}
+
+    def load(self, folder: Path, *, n_dimensions: int) -> None:
+        """Read the index into memory."""
+        # Through Python's files, which know every path on every system.
+        with (folder / _FILE).open("rb") as file:
+            self._index = self._faiss.read_index(self._faiss.PyCallbackIOReader(file.read))
+
+    def _write(self, path: Path) -> None:
+        with path.open("wb") as file:
+            self._faiss.write_index(self._index, self._faiss.PyCallbackIOWriter(file.write))
+
+    def _made(self, n_dimensions: int) -> Any:
+        """Return an empty index that ranks by dot product."""
+        faiss = self._faiss
+        index = faiss.index_factory(n_dimensions, self.factory, faiss.METRIC_INNER_PRODUCT)
+        # Some combinations drop the metric that was asked for, and rank by distance.
+        if index.metric_type != faiss.METRIC_INNER_PRODUCT:
+            raise RuntimeError("it does not rank by dot product")
+        self._index = index
+        core = self._core()
+        if isinstance(index, faiss.IndexPreTransform):
+            for number in range(index.chain.size()):
+                self._check_transform(faiss.downcast_VectorTransform(index.chain.at(number)))
+        # It prints a warning where clusters have few points; how good they are, recall tells.
+        for owner in [core, getattr(core, "pq", core)]:
+            if hasattr(owner, "cp"):
+                owner.cp.min_points_per_centroid = 1
+        if isinstance(core, faiss.IndexHNSW):
+            core.hnsw.efConstruction = int(self.construction)
+        # What has no numbers of its own gets some, so that vectors can be deleted.
+        if isinstance(core, faiss.IndexFlatCodes) and not isinstance(index, faiss.IndexIDMap):
+            return faiss.IndexIDMap2(index)
+        return index
+
+    def _check_transform(self, transform: Any) -> None:
+        """Refuse what does not keep dot products: centring, whitening, dividing by lengths."""
+        faiss = self._faiss
+        kept = (faiss.OPQMatrix, faiss.RandomRotationMatrix, faiss.RemapDimensionsTransform)
+        if not isinstance(transform, kept):
+            raise RuntimeError(
+                f"{type(transform).__name__} changes dot products; leave it out, or take the "
+                "route lsa with fewer dimensions"
+            )
+
+    def _bare(self) -> Any:
+        """Return the index without the numbers around it."""
+        index, faiss = self._index, self._faiss
+        if isinstance(index, faiss.IndexIDMap):
+            return faiss.downcast_index(index.index)
+        return index
+
+    def _core(self) -> Any:
+        """Return the index that holds the vectors, behind numbers and transforms."""
+        index = self._bare()
+        while isinstance(index, self._faiss.IndexPreTransform):
+            index = self._faiss.downcast_index(index.index)
+        return index
+
+    def _parameters(self, index: Any, width: int | None) -> Any:
+        """Return what tells a search how broadly to look; None where there is nothing to tell."""
+        faiss = self._faiss
+        if isinstance(index, faiss.IndexIDMap):
+            return self._parameters(faiss.downcast_index(index.index), width)
+        if isinstance(index, faiss.IndexPreTransform):
+            inner = self._parameters(faiss.downcast_index(index.index), width)
+            if inner is None:
+                return None
+            return faiss.SearchParametersPreTransform(index_params=inner)
+        if isinstance(index, faiss.IndexHNSW):
+            return faiss.SearchParametersHNSW(efSearch=int(width or _CANDIDATES))
+        if isinstance(index, faiss.IndexIVF):
+            return faiss.SearchParametersIVF(nprobe=min(int(width or _LISTS), index.nlist))
+        return None
+
+    @contextmanager
+    def _on(self, threads: int) -> Iterator[None]:
+        """Have Faiss work on so many threads; it knows one number for the whole process."""
+        before = self._faiss.omp_get_max_threads()
+        if before != threads:
+            self._faiss.omp_set_num_threads(threads)
+        try:
+            yield
+        finally:
+            if before != threads:
+                self._faiss.omp_set_num_threads(before)
+
+
+def _faiss() -> Any:
+    try:
+        import faiss
+    except ImportError as error:
+        raise MissingDependencyError("faiss", "faiss", "Serving by Faiss") from error
+    return faiss
+
+
+def _reason(error: RuntimeError) -> str:
+    """Return the last sentence of an error, without the place in Faiss's code."""
+    return " ".join(str(error).rpartition(": ")[2].split()).rstrip(".") + "."

@@ -1,0 +1,63 @@
+"""Engines by their names; each is imported when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from softcosine.engines.engine import Engine
+from softcosine.errors import InvalidInputError
+
+__all__ = ["ENGINES", "check_engine", "engine_by_name"]
+
+ENGINES: dict[str, str] = {
+    "annoy": "softcosine.engines.annoy:Annoy",
+    "faiss": "softcosine.engines.faiss:Faiss",
+    "hnswlib": "softcosine.engines.hnswlib:Hnswlib",
+    "usearch": "softcosine.engines.usearch:Usearch",
+}
+
+
+def engine_by_name(name: str, settings: Mapping[str, Any] | None = None) -> Engine:
+    """Return an engine that holds nothing yet.
+
+    Parameters
+    ----------
+    name : str
+        A key of `ENGINES`.
+    settings : mapping, optional
+        What its constructor takes.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no such engine, or it has no such setting.
+    MissingDependencyError
+        If its package is not installed; says the pip command.
+    """
+    check_engine(name)
+    module, _, kind = ENGINES[name].partition(":")
+    made = getattr(import_module(module), kind)
+    given = dict(settings or {})
+    allowed = _settings_of(made)
+    for setting in given:
+        if setting not in allowed:
+            raise InvalidInputError(
+                f"the engine {name} has no setting {setting!r}; its settings are "
+                f"{', '.join(allowed)}."
+            )
+    engine: Engine = made(**given)
+    return engine
+
+
+def check_engine(name: str) -> None:
+    """Raise InvalidInputError unless there is an engine of that name."""
+    if not isinstance(name, str) or name not in ENGINES:
+        raise InvalidInputError(f"there is no engine {name!r}; choose one of {', '.join(ENGINES)}.")
+
+
+def _settings_of(kind: Any) -> list[str]:
+    import inspect
+
+    return [name for name in inspect.signature(kind).parameters if name != "self"]

@@ -1,0 +1,132 @@
+"""The vectors of a route as an engine takes them: in float32, scaled, for a cosine one longer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack
+
+from softcosine.engines.capabilities import Capabilities
+from softcosine.engines.engine import Block
+from softcosine.engines.routes import Route, Rows
+from softcosine.index.ranked_vectors import QueryRows, RankedVectors
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+
+__all__ = ["RowSpace"]
+
+_CELLS = 1 << 22  # float64 numbers of a block
+_ROOM = 1.0 + 1e-6  # what rounding may make of a length of 1
+
+
+@dataclass(frozen=True, slots=True)
+class RowSpace:
+    """Rows that an engine can hold, and what its scores mean.
+
+    Documents are divided by the length M of the longest one, and queries by their own. For engines
+    that rank by cosine, documents get one coordinate more, with which all have length 1, and
+    queries a zero (theory T10 in its general form): the cosine is then the dot product.
+
+    Attributes
+    ----------
+    route : Route
+    scale : float
+        M; 1 where there are no documents, or all are zero.
+    cosine : bool
+        Whether the engine ranks by cosine.
+    """
+
+    route: Route
+    scale: float
+    cosine: bool
+
+    @classmethod
+    def of(cls, route: Route, ranked: RankedVectors, capabilities: Capabilities) -> RowSpace:
+        """Measure the documents."""
+        longest = max(
+            (float(_lengths(rows).max(initial=0.0)) for _, rows in _projected(route, ranked)),
+            default=0.0,
+        )
+        return cls(route, longest or 1.0, capabilities.measure == "cosine")
+
+    @property
+    def n_dimensions(self) -> int:
+        """Of the rows."""
+        return self.route.n_dimensions + self.cosine
+
+    def documents(
+        self, ranked: RankedVectors
+    ) -> Iterator[tuple[NDArray[np.int64], csr_array, Block]]:
+        """Give documents block by block: numbers, vectors W y, and rows for the engine."""
+        for numbers, rows in ranked.documents(rows=_block_rows(self.route)):
+            yield numbers, rows, self.rows(rows)
+
+    def rows(self, documents: csr_array) -> Block:
+        """Return the rows for the engine of documents W y."""
+        rows = self.route.documents(documents) / self.scale
+        if not self.cosine:
+            return _single(rows)
+        rest = np.sqrt(np.maximum(0.0, 1.0 - _lengths(rows) ** 2))
+        return _single(_longer(rows, rest))
+
+    def holds(self, documents: csr_array) -> bool:
+        """Whether documents that came later can stand beside those that were measured."""
+        if not self.cosine:
+            return True
+        lengths = _lengths(self.route.documents(documents))
+        return bool(lengths.max(initial=0.0) <= self.scale * _ROOM)
+
+    def queries(
+        self, queries: QueryRows, S: TermSimilarityMatrix
+    ) -> tuple[Block, NDArray[np.float64]]:
+        """Return rows of length 1, and what the engine's scores are to be multiplied by.
+
+        The factor is 0 for queries that reach nothing.
+        """
+        rows = self.route.queries(queries, S)
+        lengths = _lengths(rows)
+        with np.errstate(divide="ignore"):
+            factors = np.where(lengths > 0, 1.0 / lengths, 0.0)
+        rows = csr_array(rows * factors[:, None]) if self.route.sparse else rows * factors[:, None]
+        if self.cosine:
+            rows = _longer(rows, np.zeros(rows.shape[0]))
+        return _single(rows), lengths * self.scale
+
+
+def _projected(route: Route, ranked: RankedVectors) -> Iterator[tuple[NDArray[np.int64], Rows]]:
+    for numbers, rows in ranked.documents(rows=_block_rows(route)):
+        yield numbers, route.documents(rows)
+
+
+def _block_rows(route: Route) -> int:
+    return 8192 if route.sparse else max(1, min(8192, _CELLS // max(1, route.n_dimensions)))
+
+
+def _lengths(rows: Rows) -> NDArray[np.float64]:
+    """Return |row|, without overflow: ranked by inner product, rows may be of any size."""
+    if isinstance(rows, csr_array):
+        largest = np.asarray(abs(rows).max(axis=1).toarray()).ravel() if rows.nnz else None
+        if largest is None:
+            return np.zeros(rows.shape[0])
+        scales = np.where(largest > 0, largest, 1.0)
+        scaled = csr_array(rows * (1.0 / scales)[:, None])
+        return np.asarray(scales * np.sqrt((scaled * scaled).sum(axis=1)))
+    scales = np.abs(rows).max(axis=1, initial=0.0)
+    scales[scales == 0] = 1.0
+    scaled = rows / scales[:, None]
+    return np.asarray(scales * np.sqrt(np.einsum("ij,ij->i", scaled, scaled)))
+
+
+def _longer(rows: Rows, column: NDArray[np.float64]) -> Rows:
+    """Append a coordinate."""
+    if isinstance(rows, csr_array):
+        return csr_array(hstack([rows, csr_array(column[:, None])], format="csr"))
+    return np.hstack([rows, column[:, None]])
+
+
+def _single(rows: Rows) -> Block:
+    if isinstance(rows, csr_array):
+        return rows.astype(np.float32)
+    return np.ascontiguousarray(rows, np.float32)

@@ -1,0 +1,197 @@
+"""An engine, what it holds of which state of an index, and how it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.engines.contents import Contents, vectors_of_slots
+from softcosine.engines.engine import Engine, Vectors
+from softcosine.engines.registry import engine_by_name
+from softcosine.engines.routes import N_DIMENSIONS, Progress, made_route
+from softcosine.engines.row_space import RowSpace
+from softcosine.engines.subject import Subject
+from softcosine.errors import InvalidInputError
+from softcosine.index.plan import NOTHING, Plan
+from softcosine.index.threads import n_threads
+from softcosine.index.values import QueryVector, Top
+from softcosine.sources.settings import is_whole
+
+__all__ = ["Asked", "State"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What an engine was asked to be.
+
+    Attributes
+    ----------
+    name : str
+    settings : mapping
+        Of the engine.
+    route : str
+    n_dimensions : int
+    max_memory : int or None
+    """
+
+    name: str
+    settings: Mapping[str, Any]
+    route: str = "auto"
+    n_dimensions: int = N_DIMENSIONS
+    max_memory: int | None = None
+
+    def engine(self) -> Engine:
+        """Return the engine, empty."""
+        return engine_by_name(self.name, self.settings)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """An engine and what it holds; an update puts another in its place.
+
+    Attributes
+    ----------
+    asked : Asked
+    subject : Subject
+    contents : Contents
+    space : RowSpace or None
+        None where there is nothing to hold.
+    engine : Engine
+        Empty then.
+    why : str
+        Why ``auto`` did not choose the basis; empty if it did, or nobody left it to choose.
+    """
+
+    asked: Asked
+    subject: Subject
+    contents: Contents
+    space: RowSpace | None
+    engine: Engine
+    why: str = ""
+
+    @classmethod
+    def made(
+        cls, asked: Asked, subject: Subject, *, threads: int | None, progress: Progress
+    ) -> State:
+        """Find the route, and build the engine."""
+        engine, workers = asked.engine(), n_threads(threads)
+        progress("weighing documents", 0, None)
+        contents = Contents.of(subject.ranked)
+        if not len(contents.numbers):
+            return cls(asked, subject, contents, None, engine)
+        route, why = made_route(
+            asked.route, subject.ranked, engine.capabilities,
+            n_dimensions=asked.n_dimensions, max_memory=asked.max_memory, progress=progress,
+        )  # fmt: skip
+        space = RowSpace.of(route, subject.ranked, engine.capabilities)
+        vectors = vectors_of_slots(space, subject.ranked, contents)
+        engine.build(told(vectors, progress), threads=workers)
+        return cls(asked, subject, contents, space, engine, why)
+
+    @property
+    def plan(self) -> Plan:
+        """How every query is answered."""
+        if self.space is None:
+            return NOTHING
+        route, kind = self.space.route, "exact" if self.engine.capabilities.exact else "approximate"
+        return Plan(
+            self.asked.name, f"{kind} search of {route.n_dimensions:,} dimensions, {route.name}"
+        )
+
+    def find(
+        self,
+        vectors: Sequence[QueryVector],
+        k: int,
+        *,
+        min_score: float = -np.inf,
+        rerank: int | None = None,
+        width: int | None = None,
+        threads: int | None = None,
+    ) -> list[Top]:
+        """Return at most k documents a query, by (score descending, number ascending).
+
+        Parameters
+        ----------
+        vectors : sequence of QueryVector
+        k : int
+        min_score : float
+            Documents below it are left out; for a SoftIndex also those of a score of 0 or less.
+        rerank : int, optional
+            How many candidates of the engine are scored exactly.
+        width, threads
+            See `Engine.search`.
+        """
+        for name, value in (("rerank", rerank), ("width", width)):
+            if value is not None and not (is_whole(value) and value >= 1):
+                raise InvalidInputError(
+                    f"{name} is {value!r}; needed is a whole number of 1 or more, or None."
+                )
+        workers = n_threads(threads)
+        found = self._found(vectors, max(k, int(rerank or 0)), width, workers)
+        tops = []
+        for vector, (documents, scores) in zip(vectors, found, strict=True):
+            if rerank is not None:
+                scores = self.subject.scores(vector, documents)
+            documents, scores = self._with_zeros(documents, scores, k)
+            kept = scores >= min_score
+            if self.subject.positive:
+                kept &= scores > 0
+            documents, scores = documents[kept], scores[kept]
+            best = np.lexsort((documents, -scores))[:k]
+            tops.append(Top(documents[best], scores[best], self.plan))
+        return tops
+
+    def _found(
+        self, vectors: Sequence[QueryVector], k: int, width: int | None, threads: int
+    ) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """Return documents and their scores by the engine, in any order."""
+        nothing = np.empty(0, np.int64), np.empty(0)
+        found = [nothing] * len(vectors)
+        n_live = self.contents.n_live
+        if self.space is None or not n_live or not vectors:
+            return found
+        queries = self.subject.ranked.queries(vectors)
+        rows, factors = self.space.queries(queries, self.subject.S)
+        reaching = np.flatnonzero(factors > 0)
+        if not reaching.size:
+            return found
+        answer = self.engine.search(
+            rows[reaching], min(k, n_live), width=width, threads=min(threads, len(reaching))
+        )
+        numbers = self.contents.numbers
+        for place, query in enumerate(reaching.tolist()):
+            slots = answer.slots[place]
+            scores = answer.scores[place].astype(np.float64) * factors[query] * self.subject.weight
+            there = (slots >= 0) & (slots < len(numbers)) & np.isfinite(scores)
+            there[there] = numbers[slots[there]] >= 0
+            found[query] = numbers[slots[there]], scores[there]
+        return found
+
+    def _with_zeros(
+        self, documents: NDArray[np.int64], scores: NDArray[np.float64], k: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Add documents of score 0, where they may be answers."""
+        if self.subject.positive:
+            return documents, scores
+        zeros = self.contents.zeros[:k]
+        if not len(documents):  # the query reaches nothing: all documents have score 0
+            zeros = np.sort(np.concatenate([self.contents.numbers, self.contents.zeros]))
+            zeros = zeros[zeros >= 0][:k]
+        return np.concatenate([documents, zeros]), np.concatenate([scores, np.zeros(len(zeros))])
+
+
+def told(vectors: Vectors, progress: Progress) -> Vectors:
+    """Return vectors that tell how many of them were taken."""
+
+    def blocks() -> Any:
+        done = 0
+        for block in vectors.blocks():
+            progress("building the engine's index", done, vectors.n)
+            yield block
+            done += block.shape[0]
+
+    return Vectors(vectors.n, vectors.n_dimensions, blocks)

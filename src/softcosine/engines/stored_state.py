@@ -1,0 +1,171 @@
+"""An engine on disk: its own files beside what of the index it holds.
+
+::
+
+    faq.index/engines/faiss/
+      manifest.json     engine, settings, route, and which commit of which index it was made of
+      numbers.npy, digests.npy, zeros.npy     which document stands where
+      route/...npy      the basis, or the singular vectors
+      engine/...        files of the engine's own
+
+Beside the parts of an index, where its writer sweeps nothing; whoever replaces the index by another
+one replaces this with it. Engines made of another commit are refused: their numbers of documents
+would be wrong.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from softcosine.engines.contents import Contents
+from softcosine.engines.registry import ENGINES, check_engine
+from softcosine.engines.routes import ROUTES, Basis
+from softcosine.engines.row_space import RowSpace
+from softcosine.engines.state import Asked, State
+from softcosine.engines.subject import Owner, Subject, folder_of, subject_of
+from softcosine.errors import CorruptIndexError, IndexFormatError, InvalidInputError
+from softcosine.storage import Folder, open_folder, write_folder
+
+__all__ = ["FOLDER", "opened", "place", "saved"]
+
+KIND, VERSION = "engine", 1
+FOLDER = "engines"  # inside the folder of an index
+_FILES = "engine"
+
+
+def place(owner: Owner, name: str) -> Path:
+    """Return where the engine of a name belongs beside an index.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no such engine, or the index is in memory alone.
+    """
+    check_engine(name)  # a name becomes part of a path
+    folder = folder_of(owner)
+    if folder is None:
+        raise InvalidInputError(
+            "this index is in memory alone, so that engines have no place beside it; name a "
+            "folder, or save the index and open it first."
+        )
+    return folder / FOLDER / name
+
+
+def saved(state: State, path: str | Path | None, *, overwrite: bool) -> Path:
+    """Write an engine whole or not at all; see `EngineIndex.save`."""
+    if not state.engine.capabilities.persistent:
+        raise InvalidInputError(
+            f"the engine {state.asked.name} keeps what it holds by itself; nothing is to be saved."
+        )
+    if path is None:
+        target = place(state.subject.owner, state.asked.name)
+        target.parent.mkdir(exist_ok=True)
+    else:
+        target = Path(path)
+    contents, space = state.contents, state.space
+    settings: dict[str, Any] = {
+        "engine": state.asked.name,
+        "engine_settings": dict(state.engine.settings),
+        "package": state.engine.package,
+        "asked": {
+            "route": state.asked.route,
+            "n_dimensions": int(state.asked.n_dimensions),
+            "max_memory": state.asked.max_memory,
+        },
+        "why": state.why,
+        "ranking": state.subject.ranking,
+        "generation": state.subject.generation(),
+        "content": contents.checksum(state.subject),
+        "n_terms": len(state.subject.S),
+        "terms": state.subject.terms(len(state.subject.S)),
+        "similarity": state.subject.similarity(),
+        "route": None if space is None else space.route.name,
+        "scale": None if space is None else float(space.scale).hex(),
+    }
+    arrays = {"numbers": contents.numbers, "digests": contents.digests, "zeros": contents.zeros}
+    files = {}
+    if space is not None:
+        arrays |= {f"route/{name}": array for name, array in space.route.arrays().items()}
+        files = {f"{_FILES}/{name}": write for name, write in state.engine.files().items()}
+    write_folder(target, KIND, settings, arrays, files=files, overwrite=overwrite, version=VERSION)
+    return target
+
+
+def opened(path: str | Path, owner: Owner, *, stale: bool) -> State:
+    """Open an engine; see `EngineIndex.open`.
+
+    Parameters
+    ----------
+    stale : bool
+        Whether it may have been made of another state, which an update then makes up for.
+    """
+    folder = open_folder(path, KIND, version=VERSION)
+    # Engines read their files without a check: what has changed could end the process.
+    folder.verify()
+    try:
+        return _read(folder, owner, stale)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, InvalidInputError):
+            raise
+        raise CorruptIndexError(
+            f"{folder.path} lacks a part of an engine: {error!r}; build it anew."
+        ) from error
+
+
+def _read(folder: Folder, owner: Owner, stale: bool) -> State:
+    stated = folder.settings
+    name = str(stated["engine"])
+    if name not in ENGINES:
+        raise IndexFormatError(
+            f"{folder.path} was made by the engine {name!r}, which this softcosine does not know; "
+            "install a newer one."
+        )
+    asked = Asked(name, dict(stated["engine_settings"]), **stated["asked"])
+    subject = subject_of(owner, str(stated["ranking"]))
+    contents = Contents(folder.array("numbers"), folder.array("digests"), folder.array("zeros"))
+    if not stale:
+        _check_fresh(folder, subject, contents)
+    engine, space = asked.engine(), None
+    if stated["route"] is not None:
+        kind = ROUTES[stated["route"]]
+        if stale and not _readable(folder, subject, same=kind is Basis):
+            raise _stale(folder, name)
+        route = kind.from_arrays(folder.arrays("route"), subject.S)
+        cosine = engine.capabilities.measure == "cosine"
+        space = RowSpace(route, float.fromhex(stated["scale"]), cosine)
+        try:
+            engine.load(folder.path / _FILES, n_dimensions=space.n_dimensions)
+        except (RuntimeError, OSError) as error:
+            raise CorruptIndexError(
+                f"{folder.path} cannot be read by {engine.package}; it was written by "
+                f"{stated['package']}: {error}. Build it anew."
+            ) from error
+    return State(asked, subject, contents, space, engine, str(stated["why"]))
+
+
+def _check_fresh(folder: Folder, subject: Subject, contents: Contents) -> None:
+    """Refuse an engine that was made of another state of the index, or of another index."""
+    generation = subject.generation()
+    if folder.settings["generation"] and generation:
+        fresh = folder.settings["generation"] == generation
+    else:  # made of an index in memory, or asked about one
+        own = Contents.of(subject.ranked).checksum(subject)
+        fresh = folder.settings["content"] == own
+    if not fresh:
+        raise _stale(folder, str(folder.settings["engine"]))
+
+
+def _readable(folder: Folder, subject: Subject, *, same: bool) -> bool:
+    """Whether vectors mean what they meant: terms have their numbers, and S is the same."""
+    stated = folder.settings
+    if subject.terms(int(stated["n_terms"])) != stated["terms"]:
+        return False
+    return not same or subject.similarity() == stated["similarity"]
+
+
+def _stale(folder: Folder, name: str) -> IndexFormatError:
+    return IndexFormatError(
+        f"{folder.path} is stale: it was made of another state of the index than the present one. "
+        f"Build it anew: softcosine export INDEX {name}, or EngineIndex.build(index, {name!r})."
+    )

@@ -1,0 +1,202 @@
+"""What is served: the one state of a SoftIndex or SoftNeighbors that an engine stands for."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.index.answers import Asked, answered_by, vectors_of
+from softcosine.index.ranked_vectors import RankedVectors
+from softcosine.index.results import Hits
+from softcosine.index.snapshot import Snapshot
+from softcosine.index.soft_index import SoftIndex
+from softcosine.index.soft_neighbors import SoftNeighbors
+from softcosine.index.values import QueryVector, Top
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+
+__all__ = ["Owner", "Subject", "digests_of", "folder_of", "subject_of"]
+
+Owner = SoftIndex | SoftNeighbors
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A state of an index, by one ranking.
+
+    Attributes
+    ----------
+    owner : SoftIndex or SoftNeighbors
+    ranking : str
+    ranked : RankedVectors
+        Of the only field.
+    weight : float
+        Of the field: what its dot products are multiplied by.
+    snapshot : Snapshot or None
+        Of a SoftIndex.
+    """
+
+    owner: Owner
+    ranking: str
+    ranked: RankedVectors
+    weight: float
+    snapshot: Snapshot | None
+    _searcher: Any
+
+    @property
+    def S(self) -> TermSimilarityMatrix:  # noqa: N802  # the papers' letter
+        """The term similarity matrix."""
+        return self.ranked.S
+
+    @property
+    def term_weights(self) -> NDArray[np.float64]:
+        """The diagonal of W."""
+        return np.asarray(self._searcher.ranking.term_weights)
+
+    @property
+    def positive(self) -> bool:
+        """Whether only documents of a score above 0 are answers, as those of a SoftIndex."""
+        return self.snapshot is not None
+
+    @property
+    def current(self) -> bool:
+        """Whether the owner still answers from this state."""
+        if isinstance(self.owner, SoftIndex):
+            return self.owner.snapshot is self.snapshot
+        return getattr(self.owner, "searcher_", None) is self._searcher
+
+    def vectors(self, queries: Any) -> list[QueryVector]:
+        """Weigh queries: texts for a SoftIndex, a matrix for SoftNeighbors."""
+        if isinstance(self.owner, SoftNeighbors):
+            return self.owner.query_vectors(queries)
+        assert self.snapshot is not None
+        if isinstance(queries, str):
+            raise InvalidInputError("queries is a single string; pass a list of queries.")
+        return [own for (own,) in vectors_of(self.snapshot, list(queries), self.ranking)]
+
+    def hits(
+        self,
+        find: Callable[[list[QueryVector]], list[Top]],
+        queries: Sequence[str | Sequence[str]],
+        asked: Asked,
+    ) -> list[Hits]:
+        """Answer texts by what is found for their vectors."""
+        if self.snapshot is None:
+            raise InvalidInputError(
+                "there are no texts in SoftNeighbors; use search, which takes a matrix."
+            )
+        if isinstance(queries, str):
+            raise InvalidInputError("queries is a single string; pass a list of queries.")
+        return answered_by(
+            lambda vectors: find([own for (own,) in vectors]), self.snapshot, list(queries), asked
+        )
+
+    def scores(self, vector: QueryVector, documents: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return exact scores, the same bits as in a search of the index."""
+        if isinstance(self.owner, SoftIndex):
+            return np.asarray(self._searcher.scores([vector], documents))
+        return np.asarray(self._searcher.scores(vector, documents))
+
+    def best(self, vectors: Sequence[QueryVector], k: int, threads: int | None) -> list[Top]:
+        """Return the exact answers."""
+        if isinstance(self.owner, SoftIndex):
+            return list(
+                self._searcher.search_batch([(one,) for one in vectors], k=k, threads=threads)
+            )
+        least = {"min_score": -np.inf, "positive": False}
+        return list(self._searcher.search_batch(list(vectors), k=k, threads=threads, **least))
+
+    def generation(self) -> str:
+        """Return the checksum of the commit that this is, on disk; empty in memory."""
+        on_disk = _on_disk(self.owner)
+        return "" if on_disk is None or not self.current else str(on_disk.generation.checksum)
+
+    def content(self, digests: NDArray[np.uint64], numbers: NDArray[np.int64]) -> str:
+        """Return a checksum of all that scores depend on, given that of each document."""
+        seen = hashlib.sha256(f"{self.ranking} {self.weight!r} {self.similarity()}".encode())
+        seen.update(np.ascontiguousarray(numbers).data)
+        seen.update(np.ascontiguousarray(digests).data)
+        return seen.hexdigest()
+
+    def similarity(self) -> str:
+        """Return a checksum of S."""
+        seen = hashlib.sha256()
+        for array in self.S.arrays:
+            seen.update(np.ascontiguousarray(array).data)
+        return seen.hexdigest()
+
+    def terms(self, n: int) -> str:
+        """Return a checksum of the first n terms."""
+        terms = self.S.vocabulary.terms[:n]
+        return hashlib.sha256("\0".join(terms).encode("utf-8", "surrogatepass")).hexdigest()
+
+    def newest(self) -> Subject:
+        """Return the state that the owner answers from now, or this one if it is that."""
+        if isinstance(self.owner, SoftIndex):
+            self.owner.refresh()
+        return self if self.current else subject_of(self.owner, self.ranking)
+
+
+def subject_of(owner: Owner, ranking: str | None = None) -> Subject:
+    """Return the present state of an index.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is no index, one of several fields, or SoftNeighbors of another ranking.
+    NotFittedError
+        If SoftNeighbors is not fitted.
+    """
+    if isinstance(owner, SoftNeighbors):
+        if ranking not in (None, owner.ranking):
+            raise InvalidInputError(
+                f"ranking is {ranking!r}, and this SoftNeighbors ranks by {owner.ranking}; leave "
+                "it out, or fit another one."
+            )
+        searcher = owner._fitted()
+        return Subject(owner, owner.ranking, RankedVectors(searcher), 1.0, None, searcher)
+    if not isinstance(owner, SoftIndex):
+        raise InvalidInputError(
+            f"the index is of type {type(owner).__name__}; needed is a SoftIndex or SoftNeighbors."
+        )
+    snapshot = owner.snapshot
+    name = snapshot.ranking if ranking is None else ranking
+    fields = snapshot.searcher(name)
+    if len(fields.searchers) > 1:
+        names = ", ".join(field.name for field in snapshot.fields)
+        raise InvalidInputError(
+            f"this index has the fields {names}, each a space of its own, and an engine holds one "
+            "vector a document; index the texts as one field, or search the index itself."
+        )
+    (searcher,) = fields.searchers
+    return Subject(owner, name, RankedVectors(searcher), fields.weights[0], snapshot, fields)
+
+
+def digests_of(rows: Any) -> NDArray[np.uint64]:
+    """Return a checksum of each row, (n, 2): equal rows, equal checksums."""
+    terms = np.ascontiguousarray(rows.indices, np.int64)
+    values = np.ascontiguousarray(rows.data, np.float32)
+    bounds = rows.indptr.tolist()
+    found = bytearray()
+    for begin, end in pairwise(bounds):
+        one = hashlib.blake2b(terms[begin:end].data, digest_size=16)
+        one.update(values[begin:end].data)
+        found += one.digest()
+    return np.frombuffer(bytes(found), np.uint64).reshape(-1, 2)
+
+
+def folder_of(owner: Owner) -> Path | None:
+    """Return the folder of an index; None in memory."""
+    on_disk = _on_disk(owner)
+    return None if on_disk is None else Path(on_disk.store.path)
+
+
+def _on_disk(owner: Owner) -> Any:
+    return owner._on_disk if isinstance(owner, SoftIndex) else None
