@@ -310,7 +310,7 @@ def _require_memory(needed: int, plan: Elimination, limit: int | None) -> None:
 def _indefinite(
     S: TermSimilarityMatrix, found: NotDefiniteError, least: float
 ) -> IndefiniteMatrixError:
-    kind = "not positive semidefinite" if found.pivot < -ROUNDING else "singular"
+    kind = "indefinite" if found.pivot < -ROUNDING else "singular or indefinite"
     return IndefiniteMatrixError(
         f"S is {kind}: when the terms before it are eliminated, {S.vocabulary.term(found.term)!r} "
         f"is left with the pivot {found.pivot:.3g}, and a change of basis needs one above "
