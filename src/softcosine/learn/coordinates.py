@@ -124,7 +124,7 @@ class SoftCosineTransformer(BlockwiseTransformer):
                 raise InvalidInputError("a coordinate leaves the range of float64; scale X down.")
             return reduced
         coordinates = self.basis_.coordinates(documents)
-        return coordinates if self.sparse_output else coordinates.toarray()
+        return _narrow(coordinates) if self.sparse_output else coordinates.toarray()
 
     def _fit(self, blocks: Blocks) -> None:
         for name in ("basis_", "components_", "singular_values_"):
@@ -150,6 +150,14 @@ class SoftCosineTransformer(BlockwiseTransformer):
         return np.asarray(
             products * reciprocal(_lengths(left))[:, None] * reciprocal(_lengths(right))
         )
+
+
+def _narrow(X: csr_array) -> csr_array:
+    """Return a matrix with indices of 32 bits if it can have such: many estimators need them."""
+    if max(X.nnz, *X.shape) > np.iinfo(np.int32).max:
+        return X
+    indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return csr_array((X.data, indices, indptr), shape=X.shape)
 
 
 def _lengths(rows: csr_array | NDArray[np.float64]) -> NDArray[np.float64]:

@@ -22,6 +22,9 @@ __all__ = ["SoftNeighborsTransformer"]
 
 _MODES = ("distance", "connectivity")
 
+# A document is so far from itself by rounding alone.
+_ROUNDING = 1e-12
+
 
 class SoftNeighborsTransformer(SoftTransformer):
     """Change documents to the graph of their nearest neighbours among those fitted.
@@ -114,7 +117,8 @@ class SoftNeighborsTransformer(SoftTransformer):
         """
         documents = self._documents(X)
         matches = self.neighbors_.search(documents, k=self._n_found)
-        distances = np.maximum(1.0 - matches.scores, 0.0)
+        distances = 1.0 - matches.scores
+        distances[distances < _ROUNDING] = 0.0  # soft cosines exceed 1 where S is indefinite
         entries = distances if self.mode == "distance" else np.ones_like(distances)
         n_docs, width = matches.ids.shape
         pointers = np.arange(n_docs + 1, dtype=np.int32) * np.int32(width)

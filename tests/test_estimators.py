@@ -1,0 +1,514 @@
+"""The transformers of `softcosine.learn`: good citizens of scikit-learn, right by the oracle."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array, issparse, random_array
+
+import oracle
+import softcosine as sc
+import strategies as own
+from conftest import JIT
+from softcosine import errors
+from softcosine.errors import (
+    IndefiniteMatrixError,
+    InvalidInputError,
+    VocabularyMismatchError,
+)
+from toys import ToySource, similarity_matrix
+
+pytest.importorskip("sklearn")
+
+from sklearn import exceptions
+from sklearn.base import clone
+from sklearn.cluster import DBSCAN, KMeans
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from softcosine.learn.coordinates import SoftCosineTransformer
+from softcosine.learn.lsa import SoftLSA
+from softcosine.learn.neighbor_graph import SoftNeighborsTransformer
+from softcosine.learn.random_projection import SoftRandomProjection
+from softcosine.learn.similarity import Sharpened
+from softcosine.learn.spectral import SoftSpectralTransformer
+
+BLOCKWISE = (SoftCosineTransformer, SoftLSA, SoftSpectralTransformer, SoftRandomProjection)
+ALL = (*BLOCKWISE, SoftNeighborsTransformer)
+FEW = (SoftLSA, SoftSpectralTransformer, SoftRandomProjection)
+
+THREE = [[1, 0, 0], [0, 1, 0.5], [0, 0.5, 1]]
+TEXTS = ["a dead king", "the king was killed", "tea in a cup", "a cup of coffee"] * 3
+PEOPLE = ToySource({("dead", "killed"): 0.9, ("tea", "coffee"): 0.8, ("tea", "cup"): 0.4})
+
+
+def dense(X):
+    return X.toarray() if issparse(X) else np.asarray(X)
+
+
+def documents(n_docs=40, n_terms=12, *, seed=0, density=0.3):
+    """Sparse weights without empty rows."""
+    X = random_array((n_docs, n_terms), density=density, rng=seed).tolil()
+    for row in range(n_docs):
+        X[row, row % n_terms] = 1.0
+    return csr_array(X)
+
+
+# --- scikit-learn's own checks ------------------------------------------------------------------
+
+
+@parametrize_with_checks(
+    [
+        *(kind() for kind in ALL),
+        SoftCosineTransformer(sparse_output=False),
+        SoftCosineTransformer(n_components=2),
+        SoftLSA(n_components=2),
+        SoftNeighborsTransformer(mode="connectivity"),
+    ]
+)
+def test_scikit_learn_finds_no_fault(estimator, check):
+    if not JIT and isinstance(estimator, SoftNeighborsTransformer):
+        pytest.skip("searches hundreds of documents, which takes minutes without the compiler")
+    check(estimator)
+
+
+# --- coordinates --------------------------------------------------------------------------------
+
+
+@given(own.collections(matrices=own.definite_matrices))
+def test_dot_products_and_cosines_of_coordinates_are_the_soft_ones(c):
+    S = similarity_matrix(c.S)
+    transformer = SoftCosineTransformer(S).fit(c.counts)
+    left, right = transformer.transform(c.counts), transformer.transform(csr_array(c.queries))
+    products = oracle.soft_inner_product(c.counts, c.queries, c.S)
+    np.testing.assert_allclose(dense(left @ right.T), products, atol=1e-9 * max(1, products.max()))
+    lengths = np.linalg.norm(dense(left), axis=1)
+    np.testing.assert_allclose(lengths, oracle.soft_norm(c.counts, c.S), atol=1e-6)
+
+
+@settings(max_examples=30)
+@given(own.collections(matrices=own.definite_matrices), st.integers(1, 9))
+def test_few_coordinates_are_as_good_as_the_next_singular_value_says(c, k):
+    transformer = SoftCosineTransformer(similarity_matrix(c.S), n_components=k)
+    Z, Q = transformer.fit_transform(c.counts), transformer.transform(c.queries)
+    assert Z.shape == (c.n_docs, k)
+    values = np.linalg.svd(c.counts @ np.linalg.cholesky(c.S), compute_uv=False)
+    following = values[k] if k < len(values) else 0.0
+    scale = max(1, values[0])
+    error = np.abs(Q @ Z.T - oracle.soft_inner_product(c.queries, c.counts, c.S))
+    norms = oracle.soft_norm(c.queries, c.S)[:, None]
+    assert np.all(error <= norms * following + 1e-5 * scale * (norms + 1))
+
+
+def test_a_linear_model_sees_words_that_mean_the_same():
+    S = similarity_matrix([[1, 0.9, 0], [0.9, 1, 0], [0, 0, 1]])
+    X, y = [[1, 0, 0], [0, 0, 1]] * 5, [0, 1] * 5
+    for soft in (SoftCosineTransformer(S), SoftCosineTransformer(S, n_components=2)):
+        model = make_pipeline(soft, LogisticRegression()).fit(X, y)
+        assert model.predict([[0, 1, 0]]) == [0]
+
+
+# --- few dimensions -----------------------------------------------------------------------------
+
+
+@settings(max_examples=30)
+@given(own.collections(matrices=own.definite_matrices), st.integers(1, 9))
+def test_lsa_estimates_soft_cosines_within_its_bounds(c, k):
+    lsa = SoftLSA(similarity_matrix(c.S), n_components=k)
+    Y, X = lsa.fit_transform(c.counts), lsa.transform_queries(c.queries)
+    assert Y.shape == (c.n_docs, k)
+    exact = oracle.soft_cosine(c.queries, c.counts, c.S)
+    bounds = lsa.error_bounds(c.queries)[:, None]
+    # A difference of squares: the residual has half of the digits.
+    slack = 1e-7 * (1 + np.linalg.norm(c.queries @ c.S, axis=1, keepdims=True))
+    slack = slack / np.where(exact.any(axis=1, keepdims=True), 1e-3, 1)
+    assert np.all(np.abs(X @ Y.T - exact) <= bounds + slack)
+    unit = oracle.normalized_documents(c.counts, c.S)
+    values = np.append(np.linalg.svd(unit, compute_uv=False), np.zeros(k + 1))
+    assert lsa.residual_ <= values[k] + 1e-5
+
+
+@settings(max_examples=30)
+@given(own.collections(matrices=own.definite_matrices))
+def test_all_eigenvectors_give_the_soft_cosine(c):
+    spectral = SoftSpectralTransformer(similarity_matrix(c.S), n_components=c.n_terms)
+    Y, X = spectral.fit_transform(c.counts), spectral.transform_queries(c.queries)
+    np.testing.assert_allclose(X @ Y.T, oracle.soft_cosine(c.queries, c.counts, c.S), atol=1e-4)
+
+
+def test_random_projections_give_the_soft_cosine_in_the_mean():
+    S = similarity_matrix(THREE)
+    Q, X = [[0, 0, 1]], [[1, 1, 0], [0, 3, 0]]
+    estimates = []
+    for seed in range(200):
+        projection = SoftRandomProjection(S, n_components=16, random_state=seed).fit(X)
+        estimates.append(projection.transform_queries(Q) @ projection.transform(X).T)
+    exact = oracle.soft_cosine(np.array(Q), np.array(X), np.array(THREE))
+    np.testing.assert_allclose(np.mean(estimates, axis=0), exact, atol=0.1)
+
+
+@pytest.mark.parametrize("kind", FEW)
+def test_documents_and_queries_of_norm_zero_stay_zero(kind):
+    reduced = kind(similarity_matrix(THREE), n_components=2).fit(np.eye(3))
+    assert not reduced.transform([[0, 0, 0]]).any()
+    assert not reduced.transform_queries([[0, 0, 0]]).any()
+
+
+@pytest.mark.parametrize("kind", BLOCKWISE)
+def test_documents_may_come_in_blocks(kind):
+    X = documents()
+    transformer = kind(n_components=4, random_state=3)
+    whole = clone(transformer).fit(X)
+    blocks = clone(transformer).fit_blocks(lambda: (dense(X[a : a + 7]) for a in range(0, 40, 7)))
+    np.testing.assert_allclose(dense(blocks.transform(X)), dense(whole.transform(X)), atol=1e-6)
+    assert blocks.n_features_in_ == 12
+    given = clone(transformer).set_params(S=whole.S_).fit_blocks(lambda: [X])
+    np.testing.assert_allclose(dense(given.transform(X)), dense(whole.transform(X)), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", BLOCKWISE)
+def test_blocks_that_cannot_be_used_are_refused(kind):
+    transformer = kind(similarity_matrix(THREE), n_components=2)
+    with pytest.raises(InvalidInputError, match="blocks is of type list; needed is a function"):
+        transformer.fit_blocks([np.eye(3)])
+    with pytest.raises(InvalidInputError, match="blocks\\(\\) gave no documents"):
+        transformer.fit_blocks(list)
+    with pytest.raises(InvalidInputError, match="a block has 1 dimension"):
+        transformer.fit_blocks(lambda: [[1, 2, 3]])
+    with pytest.raises(VocabularyMismatchError, match="X has 2 terms but S has 3"):
+        transformer.fit_blocks(lambda: [np.eye(2)])
+
+
+# --- kept similarity ----------------------------------------------------------------------------
+
+
+def test_exact_coordinates_keep_all_similarity():
+    X = documents()
+    kept = SoftCosineTransformer().fit(X).kept_similarity(X, n_queries=15, k=5)
+    assert (kept.n_queries, kept.n_pairs, kept.k) == (15, 15 * 39, 5)
+    assert kept.recall == 1.0
+    assert kept.correlation == pytest.approx(1.0)
+    assert kept.root_mean_square_error < 1e-12
+    assert str(kept).startswith("correlation 1.000, root mean square error 0.0000, recall@5 1.000")
+
+
+@pytest.mark.parametrize("kind", BLOCKWISE)
+def test_kept_similarity_is_that_of_the_estimates(kind):
+    X, Q = documents(), documents(6, seed=1)
+    S = SoftCosineTransformer().fit(X).S_
+    reduced = kind(S, n_components=3).fit(X)
+    kept = reduced.kept_similarity(X, Q=Q, k=4)
+    exact = oracle.soft_cosine(dense(Q), dense(X), dense(S.to_scipy()).astype(float))
+    if kind is SoftCosineTransformer:
+        estimates = oracle.soft_cosine(reduced.transform(Q), reduced.transform(X), np.eye(3))
+    else:
+        estimates = reduced.transform_queries(Q) @ reduced.transform(X).T
+    right = np.corrcoef(exact.ravel(), estimates.ravel())[0, 1]
+    assert kept.correlation == pytest.approx(right, abs=1e-9)
+    error = np.sqrt(np.mean((exact - estimates) ** 2))
+    assert kept.root_mean_square_error == pytest.approx(error, abs=1e-9)
+    shared = [
+        len(set(oracle.top_k(a, 4)) & set(oracle.top_k(b, 4))) / 4
+        for a, b in zip(exact, estimates, strict=True)
+    ]
+    assert kept.recall == pytest.approx(np.mean(shared))
+
+
+def test_what_cannot_be_measured_is_said():
+    lsa = SoftLSA(similarity_matrix(THREE), n_components=1).fit(np.eye(3))
+    with pytest.raises(InvalidInputError, match="1 documents and 1 queries; at least one pair"):
+        lsa.kept_similarity([[1, 0, 0]])
+    with pytest.raises(InvalidInputError, match="k is 0"):
+        lsa.kept_similarity(np.eye(3), k=0)
+    assert np.isnan(lsa.kept_similarity(np.eye(3)[[0, 0]]).correlation)
+
+
+# --- neighbour graphs ---------------------------------------------------------------------------
+
+
+@settings(max_examples=30)
+@given(own.collections(matrices=own.definite_matrices), st.data())
+def test_the_graph_holds_the_nearest_by_distance(c, data):
+    k = data.draw(st.integers(1, c.n_docs))
+    for mode, width in (("distance", k - 1), ("connectivity", k)):
+        if width == 0:
+            continue
+        transformer = SoftNeighborsTransformer(
+            similarity_matrix(np.abs(c.S)), n_neighbors=width, mode=mode
+        )
+        try:
+            graph = transformer.fit(c.counts).transform(c.queries)
+        except IndefiniteMatrixError:
+            return
+        assert graph.shape == (len(c.queries), c.n_docs)
+        distances = np.maximum(1 - oracle.soft_cosine(c.queries, c.counts, np.abs(c.S)), 0)
+        for row, right in enumerate(distances):
+            found = slice(*graph.indptr[row : row + 2])
+            assert found.stop - found.start == k
+            if mode == "connectivity":
+                assert np.all(graph.data[found] == 1)
+            else:
+                assert np.all(graph.data[found] >= 0)
+                assert np.all(np.diff(graph.data[found]) >= 0)
+                np.testing.assert_allclose(
+                    graph.data[found], right[graph.indices[found]], atol=1e-9
+                )
+            np.testing.assert_allclose(right[graph.indices[found]], np.sort(right)[:k], atol=1e-9)
+
+
+def test_distances_are_never_negative_where_soft_cosines_exceed_one():
+    S = similarity_matrix([[1, 1, 0], [1, 1, 1], [0, 1, 1]])
+    graph = SoftNeighborsTransformer(S, n_neighbors=1).fit_transform([[1, 0, 1], [0, 1, 0]])
+    assert np.array_equal(graph.toarray(), np.zeros((2, 2)))
+    assert graph.nnz == 4
+
+
+def test_the_graph_serves_estimators_of_precomputed_distances():
+    X = documents(60)
+    y = np.arange(60) % 3
+    S = SoftCosineTransformer().fit(X).S_
+    coordinates = SoftCosineTransformer(S, sparse_output=False)
+    ours = make_pipeline(
+        SoftNeighborsTransformer(S, n_neighbors=5),
+        KNeighborsClassifier(n_neighbors=5, metric="precomputed"),
+    ).fit(X, y)
+    theirs = make_pipeline(coordinates, KNeighborsClassifier(n_neighbors=5, metric="cosine"))
+    queries = documents(20, seed=9)
+    assert np.array_equal(ours.predict(queries), theirs.fit(X, y).predict(queries))
+    graph = SoftNeighborsTransformer(S, n_neighbors=20).fit_transform(X)
+    plain = make_pipeline(coordinates, KNeighborsTransformer(n_neighbors=20, metric="cosine"))
+    labels = [
+        DBSCAN(eps=0.2, metric="precomputed").fit_predict(each)
+        for each in (graph, plain.fit_transform(X))
+    ]
+    assert np.array_equal(*labels)
+
+
+def test_a_graph_that_cannot_be_made_says_why():
+    X = np.eye(3)
+    S = similarity_matrix(THREE)
+    with pytest.raises(InvalidInputError, match="4 neighbours are needed, and n_samples = 3"):
+        SoftNeighborsTransformer(S, n_neighbors=3).fit(X)
+    with pytest.raises(InvalidInputError, match="mode is 'distances'; needed is one of distance"):
+        SoftNeighborsTransformer(S, n_neighbors=1, mode="distances").fit(X)
+    with pytest.raises(InvalidInputError, match="n_neighbors is 0"):
+        SoftNeighborsTransformer(S, n_neighbors=0).fit(X)
+    fitted = SoftNeighborsTransformer(S, n_neighbors=1).fit(X)
+    with pytest.raises(InvalidInputError, match="Negative values in data passed"):
+        fitted.transform(-X)
+    with pytest.raises(InvalidInputError, match="values that are no counts"):
+        SoftNeighborsTransformer(S, n_neighbors=1, weighting=sc.Weighting()).fit(X / 3)
+    asymmetric = similarity_matrix([[1, 0.5, 0], [0, 1, 0], [0, 0, 1]])
+    with pytest.raises(InvalidInputError, match="SoftNeighbors needs a symmetric"):
+        SoftNeighborsTransformer(asymmetric, n_neighbors=1).fit(X)
+
+
+# --- where S comes from -------------------------------------------------------------------------
+
+
+def test_a_source_gives_similarities_of_the_columns_terms():
+    terms = ["dead", "killed", "king"]
+    transformer = SoftCosineTransformer(source=PEOPLE, vocabulary=terms).fit(np.eye(3))
+    S = transformer.S_.to_scipy().toarray()
+    np.testing.assert_allclose(S, [[1, 0.9, 0], [0.9, 1, 0], [0, 0, 1]], rtol=1e-6)
+    assert transformer.S_.vocabulary.terms == tuple(terms)
+    named = clone(transformer).set_params(vocabulary=sc.Vocabulary(terms)).fit(np.eye(3))
+    assert np.array_equal(named.S_.to_scipy().toarray(), S)
+
+
+def test_columns_of_a_data_frame_name_the_terms():
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame(np.eye(3), columns=["dead", "killed", "king"])
+    transformer = SoftCosineTransformer(source=PEOPLE).fit(X)
+    assert transformer.S_.to_scipy()[0, 1] == np.float32(0.9)
+    assert transformer.feature_names_in_.tolist() == ["dead", "killed", "king"]
+
+
+def test_threshold_exponent_and_limit_shape_the_matrix():
+    terms = ["tea", "coffee", "cup"]
+
+    def built(**settings):
+        transformer = SoftCosineTransformer(source=PEOPLE, vocabulary=terms, **settings)
+        return transformer.fit(np.eye(3)).S_.to_scipy().toarray()
+
+    plain = built(exponent=2)
+    np.testing.assert_allclose(plain[0], [1, 0.64, 0.16], rtol=1e-6)
+    assert built(min_similarity=0.5)[0, 2] == 0
+    assert built(max_neighbors=1)[0, 2] == 0
+    assert built(max_neighbors=1)[0, 1] > 0
+    learned = [
+        SoftCosineTransformer(min_similarity=bound).fit(documents()).S_.to_scipy().nnz
+        for bound in (0.0, 0.5, 1.0)
+    ]
+    assert learned[0] > learned[1] > learned[2] == 12
+
+
+@given(own.collections(), st.floats(0, 1), st.floats(0.25, 4))
+def test_a_learned_matrix_is_definite(c, threshold, exponent):
+    transformer = SoftCosineTransformer(min_similarity=threshold, exponent=exponent)
+    S = transformer.fit(c.counts).S_
+    assert S.symmetric
+    assert np.linalg.eigvalsh(dense(S.to_scipy()).astype(float))[0] > 1e-9
+
+
+def test_terms_of_like_documents_are_learned_to_be_similar():
+    X = np.array([[1, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 1], [0, 0, 3, 3]], float)
+    S = SoftCosineTransformer().fit(X).S_.to_scipy().toarray()
+    assert S[0, 1] == pytest.approx(S[2, 3])
+    assert S[0, 1] > 0.9
+    assert S[0, 2] == 0
+
+
+def test_a_sharpened_source_is_a_power_of_the_other_above_the_threshold():
+    sharpened = Sharpened(PEOPLE, 0.5, 2.0)
+    values = sharpened.similarities(["tea", "tea", "tea"], ["coffee", "cup", "tea"])
+    np.testing.assert_allclose(values, [0.64, 0, 1], rtol=1e-6)
+    found = sharpened.neighbors(["tea"], ["coffee", "cup"], max_neighbors=5)
+    assert found.indices.tolist() == [0]
+    assert "0.5, 2" in repr(sharpened)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"S": np.eye(3)}, InvalidInputError, "S is of type ndarray"),
+        ({"S": similarity_matrix(np.eye(2))}, VocabularyMismatchError, "X has 3 terms but S has 2"),
+        (
+            {"S": similarity_matrix(THREE), "exponent": 2, "source": PEOPLE},
+            InvalidInputError,
+            "S is given, and so is source and exponent",
+        ),
+        ({"source": PEOPLE}, InvalidInputError, "a source must know the terms of the columns"),
+        (
+            {"source": "english", "vocabulary": list("abc")},
+            InvalidInputError,
+            "source is of type str",
+        ),
+        ({"vocabulary": "abc"}, InvalidInputError, "vocabulary is one string"),
+        ({"vocabulary": ["a"]}, VocabularyMismatchError, "X has 3 terms but the vocabulary has 1"),
+        ({"min_similarity": 1.5}, InvalidInputError, r"min_similarity is 1.5; .* in \[0, 1\]"),
+        ({"min_similarity": "a"}, InvalidInputError, "min_similarity is 'a'"),
+        ({"exponent": 0}, InvalidInputError, "exponent is 0; needed is a number above 0"),
+        ({"exponent": float("nan")}, InvalidInputError, "exponent is nan"),
+        ({"max_neighbors": -1}, InvalidInputError, "max_neighbors is -1"),
+        ({"term_dimensions": 0}, InvalidInputError, "term_dimensions is 0; needed is 1 or more"),
+        ({"n_components": 0}, InvalidInputError, "n_components is 0; needed is 1 or more"),
+        ({"sparse_output": "yes"}, InvalidInputError, "sparse_output is 'yes'"),
+    ],
+)
+def test_parameters_that_cannot_be_used_are_refused(parameters, error, message):
+    with pytest.raises(error, match=message):
+        SoftCosineTransformer(**parameters).fit(np.eye(3))
+
+
+def test_an_indefinite_matrix_has_no_coordinates():
+    S = similarity_matrix([[1, 1, 0], [1, 1, 1], [0, 1, 1]])
+    for settings_ in ({}, {"n_components": 2}):
+        with pytest.raises(IndefiniteMatrixError, match=r"shrunk\(\)"):
+            SoftCosineTransformer(S, **settings_).fit(np.eye(3))
+    with pytest.raises(InvalidInputError, match="leaves the range of float64"):
+        SoftCosineTransformer(similarity_matrix(THREE)).fit(np.eye(3)).transform(
+            [[0, 1.7e308, 1.7e308]]
+        )
+
+
+# --- scikit-learn's ways ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_using_it_before_fit_is_an_error_of_both_libraries(kind):
+    with pytest.raises(errors.NotFittedError, match=r"this Soft\w+ is not fitted yet") as caught:
+        kind().transform(np.eye(3))
+    assert isinstance(caught.value, exceptions.NotFittedError)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_clones_and_pickles_are_equal(kind):
+    X = documents()
+    transformer = kind(SoftCosineTransformer().fit(X).S_)
+    fitted = transformer.fit(X)
+    right = dense(fitted.transform(X))
+    assert np.array_equal(dense(pickle.loads(pickle.dumps(fitted)).transform(X)), right)
+    assert np.array_equal(dense(clone(fitted).fit(X).transform(X)), right)
+    assert np.array_equal(dense(fitted.transform(dense(X))), right)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_outputs_have_names_and_come_as_data_frames(kind):
+    pandas = pytest.importorskip("pandas")
+    X = documents(8, 5)
+    transformer = kind().set_params(**({"n_components": 2} if kind in BLOCKWISE else {}))
+    names = transformer.fit(X).get_feature_names_out()
+    assert names[0] == f"{kind.__name__.lower()}0"
+    assert len(names) == transformer.transform(X).shape[1]
+    if kind is not SoftNeighborsTransformer:
+        frame = transformer.set_output(transform="pandas").transform(X)
+        assert isinstance(frame, pandas.DataFrame)
+        assert frame.columns.tolist() == names.tolist()
+
+
+def test_a_grid_search_over_threshold_exponent_and_limit():
+    terms = sorted(TfidfVectorizer().fit(TEXTS).vocabulary_)
+    y = [0, 0, 1, 1] * 3
+    model = make_pipeline(
+        TfidfVectorizer(vocabulary=terms),
+        SoftCosineTransformer(source=PEOPLE, vocabulary=terms),
+        LogisticRegression(),
+    )
+    grid = {
+        "softcosinetransformer__min_similarity": [0.0, 0.95],
+        "softcosinetransformer__exponent": [1, 2],
+        "softcosinetransformer__max_neighbors": [1, 10],
+    }
+    search = GridSearchCV(model, grid, cv=3, error_score="raise").fit(TEXTS, y)
+    assert len(search.cv_results_["params"]) == 8
+    assert search.predict(["killed", "coffee"]).tolist() == [0, 1]
+
+
+def test_a_grid_search_of_neighbour_graphs():
+    X, y = documents(60), np.arange(60) % 3
+    model = make_pipeline(
+        SoftNeighborsTransformer(n_neighbors=7), KNeighborsClassifier(5, metric="precomputed")
+    )
+    grid = {"softneighborstransformer__exponent": [1.0, 3.0]}
+    search = GridSearchCV(model, grid, cv=2, error_score="raise").fit(X, y)
+    assert np.all(search.cv_results_["mean_test_score"] >= 0)
+
+
+def test_spherical_k_means_on_coordinates():
+    source = ToySource({("dead", "killed"): 0.9, ("tea", "coffee"): 0.9})
+    texts = ["dead", "killed", "dead", "killed", "tea", "coffee", "tea", "coffee"]
+    terms = ["coffee", "dead", "killed", "tea"]
+    model = make_pipeline(
+        TfidfVectorizer(vocabulary=terms),
+        SoftCosineTransformer(source=source, vocabulary=terms),
+        Normalizer(),
+        KMeans(2, n_init=5, random_state=0),
+    )
+    labels = model.fit_predict(texts)
+    assert len(set(labels[:4])) == len(set(labels[4:])) == 1
+    assert labels[0] != labels[4]
+
+
+@pytest.mark.skipif(not JIT, reason="starts a process, which is slow without the compiler")
+def test_without_scikit_learn_the_message_is_the_command():
+    code = (
+        "import sys; sys.modules['sklearn'] = None\n"
+        "from softcosine.errors import MissingDependencyError\n"
+        "try:\n    import softcosine.learn.coordinates\n"
+        "except MissingDependencyError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "needs the package scikit-learn" in done.stdout
+    assert "pip install 'softcosine[sklearn]'" in done.stdout
