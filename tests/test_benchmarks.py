@@ -9,8 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from conftest import JIT
+from softcosine.space.basis import orthonormal_basis
 
 FOLDER = Path(__file__).resolve().parent.parent / "benchmarks"
 
@@ -273,3 +275,29 @@ def test_build_matrix(benchmark):
     assert len(rows) in (2, 3)
     assert facts["entries a column"] >= facts["entries a column, gensim"]
     assert len(script.assembly(500, runs=1)) == 2
+
+
+@pytest.mark.skipif(not JIT, reason="searches for every document, which takes minutes without it")
+def test_clustering(benchmark, texts, workload):
+    pytest.importorskip("networkx")
+    pytest.importorskip("sklearn")
+    script = benchmark("clustering")
+    labels = np.arange(60) % 3
+    X = workload.weighted()
+    matrices = {"plain": workload.S.identity(workload.S.vocabulary), "soft": workload.S.shrunk()}
+    rows = script.measured(X, labels, matrices, seeds=2, graph_seeds=2, dimensions=4, n_neighbors=3)
+    assert len(rows) == 5 + 6
+    assert all(0 <= row["NMI, mean"] <= 1 for row in rows)
+
+
+def test_clusters_are_those_of_coordinates(benchmark, workload):
+    pytest.importorskip("networkx")
+    pytest.importorskip("sklearn")
+    script = benchmark("clustering")
+    S, X = workload.S.shrunk(), workload.weighted()
+    Y = script.unit_documents(X, S)
+    Z = csr_array(orthonormal_basis(S).coordinates(Y))
+    for seed in range(3):
+        by_S = script.spherical_k_means(Y, S.to_scipy().astype(float), 4, seed=seed)
+        by_coordinates = script.spherical_k_means(Z, None, 4, seed=seed)
+        assert np.array_equal(by_S, by_coordinates)
