@@ -25,6 +25,7 @@ from softcosine.space.cholesky import (
     factored,
     find_cores,
 )
+from softcosine.space.cholmod import factored_by_cholmod, memory_of_cholmod
 from softcosine.space.fill_in import Elimination, planned
 from softcosine.space.memory import available_memory
 from softcosine.space.norms import checked_matrix
@@ -265,7 +266,7 @@ def orthonormal_basis(
     plan = planned(S, order)
     least = 8 * np.finfo(np.float64).eps * max(plan.fill_in.largest_component, 1)
     try:
-        E = _by_elimination(S, plan, method, limit, least)
+        E = _factor(S, plan, method, limit=limit, least=least)
     except NotDefiniteError as error:
         raise _indefinite(S, error, least) from error
     if not _multiplies_to(E, S):
@@ -276,13 +277,17 @@ def orthonormal_basis(
     return OrthonormalBasis(S, E, plan.pivots, method=method, order=plan.fill_in.order)
 
 
-def _by_elimination(
+def _factor(
     S: TermSimilarityMatrix,
     plan: Elimination,
     method: FactorMethod,
+    *,
     limit: int | None,
     least: float,
 ) -> csr_array:
+    if method == "cholmod":
+        _require_memory(memory_of_cholmod(plan), plan, limit)
+        return factored_by_cholmod(S, plan, least=least)
     cores = find_cores(plan, method)
     _require_memory(cores.memory(plan), plan, limit)
     return factored(S.arrays, plan, cores, least=least)
@@ -310,12 +315,13 @@ def _require_memory(needed: int, plan: Elimination, limit: int | None) -> None:
 def _indefinite(
     S: TermSimilarityMatrix, found: NotDefiniteError, least: float
 ) -> IndefiniteMatrixError:
-    kind = "indefinite" if found.pivot < -ROUNDING else "singular or indefinite"
+    pivot = 0.0 if found.pivot is None else found.pivot
+    kind = "indefinite" if pivot < -ROUNDING else "singular or indefinite"
+    told = "too small a pivot" if found.pivot is None else f"the pivot {pivot:.3g}"
     return IndefiniteMatrixError(
         f"S is {kind}: when the terms before it are eliminated, {S.vocabulary.term(found.term)!r} "
-        f"is left with the pivot {found.pivot:.3g}, and a change of basis needs one above "
-        f"{least:.1g}. Use S.shrunk(), which keeps every neighbour, or build S with "
-        "strategy='dominant'."
+        f"is left with {told}, and a change of basis needs one above {least:.1g}. Use S.shrunk(), "
+        "which keeps every neighbour, or build S with strategy='dominant'."
     )
 
 

@@ -44,10 +44,11 @@ class NotDefiniteError(Exception):
     Attributes
     ----------
     term : int
-    pivot : float
+    pivot : float or None
+        None where it is not told.
     """
 
-    def __init__(self, term: int, pivot: float) -> None:
+    def __init__(self, term: int, pivot: float | None) -> None:
         super().__init__(term, pivot)
         self.term, self.pivot = term, pivot
 
