@@ -30,6 +30,7 @@ _HOMES = {
     "Matches": "softcosine.index.soft_neighbors",
     "MergePolicy": "softcosine.index.merging",
     "Neighbors": "softcosine.sources.source",
+    "OrthonormalBasis": "softcosine.space.basis",
     "PairSimilarity": "softcosine.sources.pairs",
     "PhoneticSimilarity": "softcosine.sources.spelling.phonetic",
     "RegressionSimilarity": "softcosine.sources.corpus.regression",
@@ -48,11 +49,13 @@ _HOMES = {
     "cosine_documents": "softcosine.space.transforms",
     "cosine_queries": "softcosine.space.transforms",
     "decided": "softcosine.sources.constraints.decisions",
+    "estimate_fill_in": "softcosine.space.fill_in",
     "expand_queries": "softcosine.space.transforms",
     "first": "softcosine.sources.joins.combine",
     "mean": "softcosine.sources.joins.combine",
     "noisy_or": "softcosine.sources.joins.noisy_or",
     "origins": "softcosine.sources.provenance",
+    "orthonormal_basis": "softcosine.space.basis",
     "paired_soft_cosine_similarity": "softcosine.space.measures",
     "paired_soft_inner_product": "softcosine.space.measures",
     "pinned": "softcosine.sources.constraints.decisions",
@@ -121,6 +124,9 @@ if TYPE_CHECKING:
     )
     from softcosine.sources.vectors.embedding import EmbeddingSimilarity as EmbeddingSimilarity
     from softcosine.sources.vectors.encoder import EncoderSimilarity as EncoderSimilarity
+    from softcosine.space.basis import OrthonormalBasis as OrthonormalBasis
+    from softcosine.space.basis import orthonormal_basis as orthonormal_basis
+    from softcosine.space.fill_in import estimate_fill_in as estimate_fill_in
     from softcosine.space.measures import (
         paired_soft_cosine_similarity as paired_soft_cosine_similarity,
     )
