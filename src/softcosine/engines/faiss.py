@@ -70,7 +70,7 @@ class Faiss:
         faiss, core = self._faiss, self._core()
         deletes = isinstance(core, faiss.IndexFlatCodes | faiss.IndexIVF)
         return Capabilities(
-            exact=isinstance(core, faiss.IndexFlat) and core is self._bare(),
+            exact=isinstance(self._bare(), faiss.IndexFlat),
             adds=deletes or isinstance(core, faiss.IndexHNSW),
             deletes=deletes,
         )

@@ -21,7 +21,9 @@ from softcosine.index.threads import n_threads
 from softcosine.index.values import QueryVector, Top
 from softcosine.sources.settings import is_whole
 
-__all__ = ["Asked", "State"]
+__all__ = ["Asked", "State", "told"]
+
+_ROUNDING = 2.0**-20  # of a product of vectors of length 1 in float32
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,9 @@ class State:
                     f"{name} is {value!r}; needed is a whole number of 1 or more, or None."
                 )
         workers = n_threads(threads)
-        found = self._found(vectors, max(k, int(rerank or 0)), width, workers)
+        found = self._found(
+            vectors, max(k, int(rerank or 0)), width, workers, exact=rerank is not None
+        )
         tops = []
         for vector, (documents, scores) in zip(vectors, found, strict=True):
             if rerank is not None:
@@ -146,9 +150,19 @@ class State:
         return tops
 
     def _found(
-        self, vectors: Sequence[QueryVector], k: int, width: int | None, threads: int
+        self,
+        vectors: Sequence[QueryVector],
+        k: int,
+        width: int | None,
+        threads: int,
+        *,
+        exact: bool,
     ) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-        """Return documents and their scores by the engine, in any order."""
+        """Return documents and their scores by the engine, in any order.
+
+        Where they are scored exactly afterwards, so are those whose score may be 0 but for
+        rounding.
+        """
         nothing = np.empty(0, np.int64), np.empty(0)
         found = [nothing] * len(vectors)
         n_live = self.contents.n_live
@@ -165,9 +179,13 @@ class State:
         numbers = self.contents.numbers
         for place, query in enumerate(reaching.tolist()):
             slots = answer.slots[place]
-            scores = answer.scores[place].astype(np.float64) * factors[query] * self.subject.weight
-            there = (slots >= 0) & (slots < len(numbers)) & np.isfinite(scores)
+            scores = answer.scores[place].astype(np.float64)
+            # Of documents that may be answers only if they score above 0, none for its rounding.
+            least = _ROUNDING if self.subject.positive and not exact else -np.inf
+            there = (slots >= 0) & (slots < len(numbers)) & (scores >= least)
             there[there] = numbers[slots[there]] >= 0
+            scores = scores * (factors[query] * self.subject.weight)
+            there &= np.isfinite(scores)
             found[query] = numbers[slots[there]], scores[there]
         return found
 
