@@ -190,6 +190,25 @@ def test_blocks_that_cannot_be_used_are_refused(kind):
         transformer.fit_blocks(lambda: [np.eye(2)])
 
 
+def test_blocks_that_change_between_passes_are_refused():
+    given = iter([[np.eye(3)], [np.eye(3)], [np.eye(3)[:2]]])
+    with pytest.raises(InvalidInputError, match="block 0 has 2 documents and had 3 before"):
+        SoftLSA(similarity_matrix(THREE), n_components=1).fit_blocks(lambda: next(given))
+
+
+def test_more_documents_than_are_multiplied_at_once_give_the_same(monkeypatch):
+    X = documents()
+    whole = [kind(n_components=3).fit(X) for kind in BLOCKWISE]
+    right = [(dense(t.transform(X)), t.kept_similarity(X)) for t in whole]
+    monkeypatch.setattr("softcosine.learn.estimator._ROWS", 7)
+    monkeypatch.setattr("softcosine.learn.kept._ROWS", 7)
+    for transformer, (coordinates, kept) in zip(whole, right, strict=True):
+        np.testing.assert_allclose(dense(transformer.fit(X).transform(X)), coordinates, atol=1e-6)
+        again = transformer.kept_similarity(X)
+        assert again.recall == pytest.approx(kept.recall)
+        assert again.correlation == pytest.approx(kept.correlation)
+
+
 # --- kept similarity ----------------------------------------------------------------------------
 
 
@@ -333,6 +352,15 @@ def test_columns_of_a_data_frame_name_the_terms():
     transformer = SoftCosineTransformer(source=PEOPLE).fit(X)
     assert transformer.S_.to_scipy()[0, 1] == np.float32(0.9)
     assert transformer.feature_names_in_.tolist() == ["dead", "killed", "king"]
+
+
+@pytest.mark.parametrize("kind", BLOCKWISE)
+def test_names_of_columns_are_asked_for_once(kind):
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame(np.eye(3), columns=["dead", "killed", "king"])
+    transformer = kind(n_components=2).fit(X)
+    assert transformer.kept_similarity(X, Q=X).n_pairs == 9
+    assert "feature_names_in_" not in vars(transformer.fit_blocks(lambda: [np.eye(3)]))
 
 
 def test_threshold_exponent_and_limit_shape_the_matrix():

@@ -117,7 +117,9 @@ class SoftCosineTransformer(BlockwiseTransformer):
         InvalidInputError
             If a coordinate leaves the range of float64.
         """
-        documents = self._documents(X)
+        return self._coordinates(self._documents(X))
+
+    def _coordinates(self, documents: csr_array) -> csr_array | NDArray[np.float64]:
         if hasattr(self, "components_"):
             reduced = np.asarray(documents @ self.components_)
             if not np.all(np.isfinite(reduced)):
@@ -126,7 +128,7 @@ class SoftCosineTransformer(BlockwiseTransformer):
         coordinates = self.basis_.coordinates(documents)
         return _narrow(coordinates) if self.sparse_output else coordinates.toarray()
 
-    def _fit(self, blocks: Blocks) -> None:
+    def _fit_blocks(self, blocks: Blocks) -> None:
         for name in ("basis_", "components_", "singular_values_"):
             self.__dict__.pop(name, None)
         if not isinstance(self.sparse_output, bool | np.bool_):
@@ -144,7 +146,7 @@ class SoftCosineTransformer(BlockwiseTransformer):
         self._n_features_out = self.n_components
 
     def _estimates(self, queries: csr_array, documents: csr_array) -> NDArray[np.float64]:
-        left, right = self.transform(queries), self.transform(documents)
+        left, right = self._coordinates(queries), self._coordinates(documents)
         products = left @ right.T
         products = products.toarray() if isinstance(products, csr_array) else products
         return np.asarray(

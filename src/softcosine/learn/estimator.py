@@ -29,7 +29,9 @@ except ImportError as error:  # older versions lack the last
         "scikit-learn (1.6 or later)", "sklearn", "softcosine.learn"
     ) from error
 
-__all__ = ["BlockwiseTransformer", "NotFittedError", "SoftTransformer", "Vectors"]
+__all__ = ["BlockwiseTransformer", "NotFittedError", "SoftTransformer", "Vectors", "row_blocks"]
+
+_ROWS = 2048
 
 Vectors: TypeAlias = ArrayLike | csr_array
 
@@ -81,8 +83,8 @@ class SoftTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         InvalidInputError, VocabularyMismatchError, IndefiniteMatrixError
         """
         X = self._documents(X, reset=True)
-        self._fit_similarity(lambda: [X])
-        self._fit(lambda: [X])
+        self._fit_similarity(lambda: row_blocks(X))
+        self._fit(X)
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -95,8 +97,8 @@ class SoftTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         tags.input_tags.sparse = True
         return tags
 
-    def _fit(self, blocks: Blocks) -> None:
-        """Learn from documents, of which there may be several blocks."""
+    def _fit(self, X: csr_array) -> None:
+        """Learn from documents; S is there."""
         raise NotImplementedError
 
     def _fit_similarity(self, blocks: Blocks) -> None:
@@ -151,7 +153,7 @@ class BlockwiseTransformer(SoftTransformer):
         self.n_features_in_ = int(n_terms)
         self.__dict__.pop("feature_names_in_", None)
         self._fit_similarity(checked)
-        self._fit(checked)
+        self._fit_blocks(checked)
         return self
 
     def kept_similarity(
@@ -180,9 +182,22 @@ class BlockwiseTransformer(SoftTransformer):
             n_queries=n_queries, k=k, seed=self._seed,
         )  # fmt: skip
 
+    def _fit(self, X: csr_array) -> None:
+        self._fit_blocks(lambda: row_blocks(X))
+
+    def _fit_blocks(self, blocks: Blocks) -> None:
+        """Learn from documents that come block by block; S is there."""
+        raise NotImplementedError
+
     def _estimates(self, queries: csr_array, documents: csr_array) -> NDArray[np.float64]:
         """Return estimated soft cosines of queries with documents, (n_queries, n_docs)."""
         raise NotImplementedError
+
+
+def row_blocks(X: csr_array) -> Iterator[csr_array]:
+    """Yield the rows of X, some at a time: products with S then take bounded memory."""
+    for start in range(0, X.shape[0], _ROWS):
+        yield csr_array(X[start : start + _ROWS])
 
 
 def _given(blocks: Blocks) -> Iterator[Any]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from softcosine.learn.estimator import BlockwiseTransformer, Vectors
+from softcosine.learn.estimator import BlockwiseTransformer, Vectors, row_blocks
 from softcosine.space.transforms import expand_queries, unit_documents
 
 __all__ = ["FewDimensions"]
@@ -39,7 +41,7 @@ class FewDimensions(BlockwiseTransformer):
         IndefiniteMatrixError
             If some document has x'Sx < 0.
         """
-        return self._reduced(unit_documents(self._documents(X), self.S_))
+        return self._reduced(self._documents(X), self._unit)
 
     def transform_queries(self, Q: Vectors) -> NDArray[np.float64]:
         """Return queries: their dot products with transformed documents estimate soft cosines.
@@ -58,14 +60,25 @@ class FewDimensions(BlockwiseTransformer):
         IndefiniteMatrixError
             If some query has x'Sx < 0.
         """
-        return self._reduced(self._expanded(self._documents(Q)))
+        return self._reduced(self._documents(Q), self._expanded)
+
+    def _unit(self, documents: csr_array) -> csr_array:
+        return unit_documents(documents, self.S_)
 
     def _expanded(self, queries: csr_array) -> csr_array:
-        return expand_queries(unit_documents(queries, self.S_), self.S_)
+        return expand_queries(self._unit(queries), self.S_)
 
-    def _reduced(self, rows: csr_array) -> NDArray[np.float64]:
-        product = rows @ self.components_
-        return np.asarray(product.toarray() if isinstance(product, csr_array) else product)
+    def _reduced(
+        self, X: csr_array, prepared: Callable[[csr_array], csr_array]
+    ) -> NDArray[np.float64]:
+        reduced = np.empty((X.shape[0], self.components_.shape[1]))
+        end = 0
+        for rows in row_blocks(X):
+            product = prepared(rows) @ self.components_
+            begin, end = end, end + rows.shape[0]
+            reduced[begin:end] = product.toarray() if isinstance(product, csr_array) else product
+        return reduced
 
     def _estimates(self, queries: csr_array, documents: csr_array) -> NDArray[np.float64]:
-        return np.asarray(self.transform_queries(queries) @ self.transform(documents).T)
+        left = self._reduced(queries, self._expanded)
+        return np.asarray(left @ self._reduced(documents, self._unit).T)

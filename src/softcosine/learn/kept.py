@@ -16,6 +16,8 @@ from softcosine.space.measures import soft_cosine_similarity
 
 __all__ = ["KeptSimilarity", "kept_similarity"]
 
+_ROWS = 2048  # documents that are multiplied with S at once
+
 # Scores that differ by less are equal: either document of the two is right.
 _TIE = 1e-9
 
@@ -92,7 +94,11 @@ def kept_similarity(
         )
     drawn = np.random.default_rng(seed).permutation(among.shape[0])[:n_queries]
     queries = csr_array(among[np.sort(drawn)])
-    exact, estimated = soft_cosine_similarity(queries, X, S), estimate(queries, X)
+    exact, estimated = np.empty((2, queries.shape[0], X.shape[0]))
+    for begin in range(0, X.shape[0], _ROWS):
+        part = slice(begin, begin + _ROWS)
+        exact[:, part] = soft_cosine_similarity(queries, X[part], S)
+        estimated[:, part] = estimate(queries, X[part])
     if Q is None:
         others = np.ones(exact.shape, np.bool_)
         others[np.arange(len(drawn)), np.sort(drawn)] = False

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from softcosine.learn.estimator import Vectors
+from softcosine.errors import InvalidInputError
+from softcosine.learn.estimator import Vectors, row_blocks
 from softcosine.learn.few_dimensions import FewDimensions
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.space.latent import Blocks, check_whole, right_singular_vectors
-from softcosine.space.norms import row_sums
-from softcosine.space.transforms import unit_documents
+from softcosine.space.measures import soft_norm
+from softcosine.space.norms import reciprocal, row_sums, scaled_rows
 from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["SoftLSA"]
@@ -100,14 +101,27 @@ class SoftLSA(FewDimensions):
         -------
         ndarray of shape (n_queries,), float64
         """
-        expanded = self._expanded(self._documents(Q))
-        return np.asarray(np.sqrt(row_sums(expanded * expanded)) * self.residual_)
+        lengths = [np.empty(0)]
+        for rows in row_blocks(self._documents(Q)):
+            expanded = self._expanded(rows)
+            lengths.append(np.sqrt(row_sums(expanded * expanded)))
+        return np.concatenate(lengths) * self.residual_
 
-    def _fit(self, blocks: Blocks) -> None:
+    def _fit_blocks(self, blocks: Blocks) -> None:
         check_whole(n_components=self.n_components)
 
+        factors: list[NDArray[np.float64]] = []
+
         def unit() -> Iterator[csr_array]:
-            return (unit_documents(block, self.S_) for block in blocks())
+            for number, block in enumerate(blocks()):
+                if number == len(factors):  # norms cost more than a pass: found in the first one
+                    factors.append(reciprocal(soft_norm(block, self.S_)))
+                if len(factors[number]) != block.shape[0]:
+                    raise InvalidInputError(
+                        f"block {number} has {block.shape[0]} documents and had "
+                        f"{len(factors[number])} before; every pass must give the same."
+                    )
+                yield scaled_rows(factors[number], block)
 
         self.components_, self.singular_values_ = right_singular_vectors(
             unit, len(self.S_), k=self.n_components, n_iterations=self.n_iterations,

@@ -14,7 +14,7 @@ from softcosine.index.soft_neighbors import SoftNeighbors
 from softcosine.learn.estimator import SoftTransformer, Vectors
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.source import TermSimilaritySource
-from softcosine.space.latent import Blocks, check_whole
+from softcosine.space.latent import check_whole
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
@@ -160,11 +160,10 @@ class SoftNeighborsTransformer(SoftTransformer):
             )
         return documents
 
-    def _fit(self, blocks: Blocks) -> None:
+    def _fit(self, X: csr_array) -> None:
         check_whole(n_neighbors=self.n_neighbors)
         if self.mode not in _MODES:
             raise InvalidInputError(f"mode is {self.mode!r}; needed is one of {', '.join(_MODES)}.")
-        (X,) = blocks()
         if self._n_found > X.shape[0]:
             raise InvalidInputError(
                 f"{self._n_found} neighbours are needed, and n_samples = {X.shape[0]}; ask for at "

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 
-from softcosine.learn.estimator import Vectors
 from softcosine.learn.few_dimensions import FewDimensions
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.source import TermSimilaritySource
@@ -80,11 +80,10 @@ class SoftSpectralTransformer(FewDimensions):
         )  # fmt: skip
         self.n_components = n_components
 
-    def transform_queries(self, Q: Vectors) -> NDArray[np.float64]:
-        """Return queries, as `transform` returns documents; see there."""
-        return self.transform(Q)
+    def _expanded(self, queries: csr_array) -> csr_array:
+        return self._unit(queries)
 
-    def _fit(self, blocks: Blocks) -> None:
+    def _fit_blocks(self, blocks: Blocks) -> None:
         check_whole(n_components=self.n_components)
         vectors, self.eigenvalues_ = leading_eigenvectors(self.S_, k=self.n_components)
         self.components_ = vectors * np.sqrt(self.eigenvalues_)
