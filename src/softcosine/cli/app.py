@@ -24,6 +24,7 @@ with interrupted_quietly():  # these take a moment
         exporting,
         indexing,
         inspecting,
+        pictures,
         similarity,
     )
     from softcosine.cli.failures import clear_errors, show_warning
@@ -116,6 +117,7 @@ _COMMANDS: _Table = (
     ("terms", asking.terms, "Show which words are similar to a word."),
     ("pairs", comparing.pairs, "Find all pairs of similar documents, or nearest neighbours."),
     ("dedupe", comparing.dedupe, "Find groups of near duplicates."),
+    ("map", pictures.draw_map, "Draw documents as a map: similar ones lie together."),
     ("add", changing.add, "Add documents to an index, or replace them."),
     ("delete", changing.delete, "Delete documents from an index."),
     ("merge", changing.merge, "Join an index's segments, and free the room of what is deleted."),

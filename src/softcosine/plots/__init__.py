@@ -1,1 +1,30 @@
-"""Pictures: similarities, documents in the plane, and what makes a score."""
+"""Pictures: similarities, documents in the plane, and what makes a score.
+
+Each is a data object first, with its numbers and `to_dict`; `save` draws it by matplotlib (``pip
+install 'softcosine[plots]'``) into a file, and a notebook shows it.
+
+>>> import softcosine as sc
+>>> index = sc.SoftIndex.from_texts(["a flat tyre", "a puncture", "green tea"], ids="abc")
+>>> heat = similarity_heat_map(index, ["a", "b", "c"])
+>>> heat.values.shape
+(3, 3)
+>>> heat.save("similar.png")  # doctest: +SKIP
+"""
+
+from softcosine.plots.document_map import DocumentMap, document_map
+from softcosine.plots.explanation_bars import ExplanationBars, explanation_bars
+from softcosine.plots.heat_map import HeatMap
+from softcosine.plots.heat_maps import similarity_heat_map, term_heat_map, word_heat_map
+from softcosine.plots.regions import Region
+
+__all__ = [
+    "DocumentMap",
+    "ExplanationBars",
+    "HeatMap",
+    "Region",
+    "document_map",
+    "explanation_bars",
+    "similarity_heat_map",
+    "term_heat_map",
+    "word_heat_map",
+]

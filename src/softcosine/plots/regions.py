@@ -1,0 +1,132 @@
+"""Regions of a map of documents, and the words that set them apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+
+__all__ = ["Region", "regions_of"]
+
+_CELLS = 96  # of the grid on which density is measured, along each side
+_WORDS = 3
+_LIFT = 2.0  # how much more often a telling word stands in a region than elsewhere
+_ALIKE = 0.3  # similarity from which a second word would say the same again
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Documents that lie together on a map.
+
+    Attributes
+    ----------
+    words : tuple of str
+        What sets them apart from the other documents, the most telling first; at most three.
+    x, y : float
+        Where they lie closest.
+    n_documents : int
+    """
+
+    words: tuple[str, ...]
+    x: float
+    y: float
+    n_documents: int
+
+
+def regions_of(
+    places: NDArray[np.float64], X: csr_array, S: TermSimilarityMatrix
+) -> tuple[tuple[Region, ...], NDArray[np.int64]]:
+    """Cut a map into the surroundings of its densest places.
+
+    Parameters
+    ----------
+    places : ndarray of shape (n, 2), float64
+        From -1 to 1.
+    X : csr_array of shape (n, n_terms)
+        1 where a document has a term.
+    S : TermSimilarityMatrix
+        Knows the words that stand for terms, and which of them say the same.
+
+    Returns
+    -------
+    regions : tuple of Region
+        Large ones first; of at least three documents, and a 150th of all.
+    owners : ndarray of shape (n,), int64
+        The region of each document; -1 where it is in none.
+    """
+    n = len(places)
+    owners = np.full(n, -1, np.int64)
+    if n == 0:
+        return (), owners
+    peaks, of_document = _peaks(places)
+    sizes = np.bincount(of_document, minlength=len(peaks))
+    least = max(3, n // 150)
+    large = [one for one in np.argsort(-sizes, kind="stable").tolist() if sizes[one] >= least]
+    frequencies = np.asarray(X.sum(axis=0), np.float64)
+    regions = []
+    for number, one in enumerate(large):
+        inside = of_document == one
+        owners[inside] = number
+        words = _telling(np.asarray(X[inside].sum(axis=0), np.float64), frequencies,
+                         int(sizes[one]), n, S)  # fmt: skip
+        x, y = peaks[one].tolist()
+        regions.append(Region(words, x, y, int(sizes[one])))
+    return tuple(regions), owners
+
+
+def _peaks(places: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the densest places, and which of them each document is led to, always upwards."""
+    from scipy.ndimage import gaussian_filter
+
+    cells = np.clip(((places + 1.0) / 2.0 * _CELLS).astype(np.int64), 0, _CELLS - 1)
+    counts = np.zeros((_CELLS, _CELLS))
+    np.add.at(counts, (cells[:, 0], cells[:, 1]), 1.0)
+    # The more documents, the finer: as for other estimates of a density in two dimensions.
+    density = gaussian_filter(counts, 0.08 * _CELLS * len(places) ** (-1 / 6), mode="constant")
+    padded = np.pad(density, 1, constant_values=-1.0)
+    around = np.stack(
+        [padded[i : i + _CELLS, j : j + _CELLS] for i in range(3) for j in range(3)]
+    ).reshape(9, -1)
+    own = np.arange(_CELLS * _CELLS)
+    best = around.argmax(axis=0)
+    best[around[4] >= around.max(axis=0)] = 4  # a cell that is as dense as any beside it
+    target = own + (best // 3 - 1) * _CELLS + best % 3 - 1
+    while np.any(target[target] != target):
+        target = target[target]
+    reached = target[cells[:, 0] * _CELLS + cells[:, 1]]
+    tops, of_document = np.unique(reached, return_inverse=True)
+    middles = (np.column_stack([tops // _CELLS, tops % _CELLS]) + 0.5) / _CELLS * 2.0 - 1.0
+    return middles, of_document.reshape(-1)
+
+
+def _telling(
+    inside: NDArray[np.float64],
+    everywhere: NDArray[np.float64],
+    n_inside: int,
+    n: int,
+    S: TermSimilarityMatrix,
+) -> tuple[str, ...]:
+    """Return the words that most set some documents apart.
+
+    By what a term adds to the divergence of the region from all documents, p ln(p / q), where p and
+    q are the shares of documents that have it. Of words similar to each other, the first stands for
+    all.
+    """
+    share, usual = inside / n_inside, everywhere / n
+    often = (inside >= max(2.0, 0.1 * n_inside)) & (share >= _LIFT * usual)
+    terms = np.flatnonzero(often)
+    worth = share[terms] * np.log(share[terms] / usual[terms])
+    indptr, indices, data = S.arrays
+    taken: list[int] = []
+    for term in terms[np.lexsort((terms, -worth))].tolist():
+        row = slice(int(indptr[term]), int(indptr[term + 1]))
+        same = indices[row][data[row] >= _ALIKE]
+        if not np.isin(taken, same).any():
+            taken.append(term)
+        if len(taken) == _WORDS:
+            break
+    return tuple(S.representative(term) for term in taken)
