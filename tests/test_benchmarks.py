@@ -301,3 +301,33 @@ def test_clusters_are_those_of_coordinates(benchmark, workload):
         by_S = script.spherical_k_means(Y, S.to_scipy().astype(float), 4, seed=seed)
         by_coordinates = script.spherical_k_means(Z, None, 4, seed=seed)
         assert np.array_equal(by_S, by_coordinates)
+
+
+def test_basis(benchmark):
+    script = benchmark("basis")
+    words = script.EmbeddingSimilarity.english().words[:60]
+    rows, fitted = script.measured(words, (10, 20), (40,), runs=1)
+    assert [row["n"] for row in rows] == [10, 10, 10, 20, 20, 20, 40, 40]
+    assert len(fitted) == 3
+
+
+def test_fill_in(benchmark):
+    script = benchmark("fill_in")
+    words = script.EmbeddingSimilarity.english().words[:80]
+    bounds = script.Bounds(other_orders=3_000)
+    rows = script.measured(words, (40, 80), (4, 10), runs=1, bounds=bounds)
+    assert len(rows) == 2 * 2 * 2 * 3
+    made = [row for row in rows if "entries" in row]
+    assert {row["order"] for row in made} == set(script.ORDERS)
+    assert all(row["entries"] == row["entries, estimated"] for row in made)
+    assert any("not made" in str(row["factor s"]) for row in rows)
+    assert all("SuperLU s" in row for row in made if row["order"] == "minimum_degree")
+
+
+def test_frequent_words_are_kept(benchmark, monkeypatch, tmp_path):
+    script = benchmark("fill_in")
+    messages = ["dead king"] * 4 + ["tea king", "qqqq"] * 3
+    monkeypatch.setattr(script, "newsgroups", lambda: messages)
+    assert script.frequent_words(tmp_path, n=5) == ["king", "dead", "tea"]
+    monkeypatch.setattr(script, "newsgroups", list)
+    assert script.frequent_words(tmp_path, n=5) == ["king", "dead", "tea"]

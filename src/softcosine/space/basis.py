@@ -145,15 +145,13 @@ class OrthonormalBasis:
         loses; `coordinates` loses none.
         """
         Z = checked_matrix(Z, self.n_terms, "Z")
-        E = self.E
+        indptr, indices = self.E.indptr.astype(np.int64), self.E.indices.astype(np.int32)
         blocks = [csr_array((0, self.n_terms))]
         for start in range(0, Z.shape[0], _BLOCK):
             given = np.ascontiguousarray(Z[start : start + _BLOCK].toarray())
             found = np.empty_like(given)
-            solve_rows(
-                E.indptr.astype(np.int64), E.indices.astype(np.int32), E.data, self.pivots, given,
-                found,
-            )  # fmt: skip
+            with np.errstate(over="ignore", invalid="ignore"):
+                solve_rows(indptr, indices, self.E.data, self.pivots, given, found)
             if not np.all(np.isfinite(found)):
                 raise InvalidInputError("a coordinate leaves the range of float64; scale Z down.")
             blocks.append(csr_array(found))
