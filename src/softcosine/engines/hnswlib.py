@@ -116,8 +116,11 @@ class Hnswlib:
         self._index.load_index(str(folder / _FILE))
         self._n_deleted = int((folder / "deleted").read_text(encoding="ascii"))
 
-    def _write(self, path: Path) -> None:
+    def _saved(self, path: Path) -> None:
         self._index.save_index(str(path))
+
+    def _write(self, path: Path) -> None:
+        self._saved(path)
         # It says nothing where there is no room.
         if not path.is_file() or path.stat().st_size != self._index.index_file_size():
             raise OSError(errno.ENOSPC, "could not be written", str(path))

@@ -1,0 +1,332 @@
+"""Engines on disk: beside their index, stale, damaged, updated with it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from softcosine import SoftIndex, SoftNeighbors
+from softcosine.cli.inspecting import bytes_of
+from softcosine.engines import registry
+from softcosine.engines.engine_index import EngineIndex
+from softcosine.errors import (
+    AlreadyExistsError,
+    CorruptIndexError,
+    IndexFormatError,
+    InvalidInputError,
+    MissingDependencyError,
+)
+from softcosine.index.store import Store
+from softcosine.index.verification import verify_index
+from toy_engine import ENTRY, ToyEngine
+from toys import similarity_matrix
+
+WORDS = ["ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen", "ibis", "jay"]
+MADE = {
+    "faiss": {"factory": "Flat"},
+    "annoy": {"width": 10_000},
+    "hnswlib": {"width": 64},
+    "usearch": {"exact": True},
+}
+
+
+def texts_of(n: int, seed: int = 5) -> list[str]:
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(WORDS, 5)) for _ in range(n)]
+
+
+@pytest.fixture(autouse=True)
+def toy(monkeypatch):
+    monkeypatch.setitem(registry.ENGINES, "toy", ENTRY)
+
+
+@pytest.fixture
+def index(tmp_path):
+    texts = texts_of(40)
+    S = SoftIndex.from_texts([" ".join(WORDS)], plain=True)
+    made = SoftIndex.create(tmp_path / "a.index", plain=True, ranking="soft_cosine")
+    with made.writer(merge=None) as writer:
+        writer.add_many(map(str, range(40)), texts)
+    assert len(S.vocabulary) == len(made.vocabulary)
+    return made
+
+
+def built(index, name, **more):
+    if name != "toy":
+        pytest.importorskip(name, reason=f"needs {name}")
+    return EngineIndex.build(index, name, threads=1, **{**MADE.get(name, {}), **more})
+
+
+def check_same(fast, index, queries=("ant bee", "cat", "ibis jay fox")):
+    for ours, theirs in zip(
+        fast.hits(queries, k=10, rerank=100), index.search_batch(queries, k=10), strict=True
+    ):
+        assert list(ours) == list(theirs)
+
+
+@pytest.mark.parametrize("name", [*MADE, "toy"])
+class TestBesideAnIndex:
+    def test_it_lies_in_the_index_and_is_found_there(self, index, name, tmp_path):
+        path = built(index, name).save()
+        assert path == tmp_path / "a.index" / "engines" / name
+        again = EngineIndex.open_in(SoftIndex.open(tmp_path / "a.index"), name)
+        check_same(again, index)
+        assert not again.stale
+        with pytest.raises(AlreadyExistsError):
+            again.save()
+        again.save(overwrite=True)
+
+    def test_writers_and_checks_leave_it_alone(self, index, name, tmp_path):
+        path = built(index, name).save()
+        size = bytes_of(path)
+        with index.writer() as writer:
+            writer.add("new", "ant ant ant")
+            writer.commit()
+            writer.rollback()
+        verify_index(Store.open(tmp_path / "a.index"))
+        assert bytes_of(path) == size
+
+    def test_a_copy_of_both_is_good(self, index, name, tmp_path):
+        built(index, name).save()
+        shutil.copytree(tmp_path / "a.index", tmp_path / "b.index")
+        check_same(EngineIndex.open_in(SoftIndex.open(tmp_path / "b.index"), name), index)
+
+    def test_it_is_stale_after_a_commit(self, index, name, tmp_path):
+        fast = built(index, name)
+        path = fast.save()
+        with index.writer() as writer:
+            writer.delete("7")
+        other = SoftIndex.open(tmp_path / "a.index")
+        with pytest.raises(IndexFormatError, match=rf"is stale.*softcosine export INDEX {name}"):
+            EngineIndex.open(path, other)
+        assert fast.stale
+        assert "7" in fast.hits(["dog eel fox gnu hen ant bee cat ibis jay"], k=40)[0].ids
+
+
+@pytest.mark.parametrize("name", ["faiss", "hnswlib", "usearch", "toy"])
+@pytest.mark.parametrize("route", ["basis", "lsa"])
+class TestUpdates:
+    def route(self, name, route):
+        return {} if name == "toy" else {"route": route}
+
+    def test_it_follows_commits(self, index, name, route):
+        fast = built(index, name, **self.route(name, route))
+        with index.writer(merge=None) as writer:
+            for id in ("3", "9", "14"):
+                writer.delete(id)
+            writer.add("new", "ibis ibis cat")
+            writer.add("5", "dog cat ant bee")  # replaced
+            writer.commit(refresh=False)
+        done = fast.update(threads=1)
+        assert (done.n_added, done.n_deleted, done.rebuilt) == (2, 4, False)
+        check_same(fast, index)
+        assert len(fast) == 38
+        path = fast.save()
+        check_same(EngineIndex.open(path, index), index)
+        # Renumbered by a merge: no vector changes.
+        with index.writer() as writer:
+            writer.merge()
+            writer.commit(refresh=False)
+        assert not fast.update()
+        assert not fast.stale
+        check_same(fast, index)
+
+    def test_it_follows_on_opening_what_it_missed(self, index, name, route, tmp_path):
+        path = built(index, name, **self.route(name, route)).save()
+        with index.writer() as writer:
+            writer.add("new", "ibis ibis cat")
+            writer.delete("11")
+            writer.commit(refresh=False)
+        other = SoftIndex.open(tmp_path / "a.index")
+        fast = EngineIndex.open(path, other, update=True, threads=1)
+        assert (fast.updated.n_added, fast.updated.n_deleted) == (1, 1)
+        check_same(fast, index)
+        assert not EngineIndex.open(fast.save(overwrite=True), other, update=True).updated
+
+    def test_new_weights_put_all_in_anew(self, index, name, route):
+        fast = built(index, name, ranking="inner_product", **self.route(name, route))
+        with index.writer() as writer:
+            writer.add("new", "ant ant ant bee")
+            writer.commit(refresh=True)
+        assert fast.update(threads=1).rebuilt
+        (hits,) = fast.hits(["ant bee"], rerank=100)
+        assert list(hits) == list(index.search("ant bee", ranking="inner_product"))
+
+
+class TestWhatCannotFollow:
+    def test_a_forest_never_changes(self, index):
+        fast = built(index, "annoy")
+        with index.writer() as writer:
+            writer.delete("3")
+            writer.commit(refresh=False)
+        with pytest.raises(InvalidInputError, match="1 documents have changed, and it can delete"):
+            fast.update()
+        assert len(fast) == 40
+
+    def test_another_basis_is_another_engine(self, index, tmp_path):
+        fast = built(index, "faiss", route="basis")
+        path = fast.save()
+        with index.writer() as writer:
+            writer.add("new", "koala")  # a term more
+            writer.commit(refresh=False)
+        with pytest.raises(InvalidInputError, match="S has changed, and with it the basis"):
+            fast.update()
+        with pytest.raises(IndexFormatError, match="is stale"):
+            EngineIndex.open(path, index, update=True)
+
+    def test_new_terms_and_another_s_pass_by_few_dimensions(self, index):
+        fast = built(index, "faiss", route="lsa", ranking="soft_bm25")
+        with index.writer() as writer:
+            writer.add("new", "koala cat")
+            writer.commit(refresh=False)
+        assert fast.update(threads=1).n_added == 1
+        assert (
+            fast.hits(["koala cat"], rerank=50)[0].ids
+            == index.search("koala cat", ranking="soft_bm25").ids
+        )
+        S = np.eye(len(index.S))
+        S[0, 1] = S[1, 0] = 0.5
+        index.set_similarity(similarity_matrix(S, index.vocabulary))
+        assert fast.stale
+        fast.update(threads=1)
+        assert fast.hits(["ant"], rerank=50)[0].ids == index.search("ant", ranking="soft_bm25").ids
+
+
+class TestInMemory:
+    def test_it_is_good_for_an_equal_index(self, tmp_path):
+        index = SoftIndex.from_texts(texts_of(20), plain=True)
+        fast = built(index, "faiss")
+        with pytest.raises(InvalidInputError, match="in memory alone"):
+            fast.save()
+        path = fast.save(tmp_path / "engine")
+        check_same(EngineIndex.open(path, index), index)
+        check_same(EngineIndex.open(path, SoftIndex.from_texts(texts_of(20), plain=True)), index)
+        index.save(tmp_path / "a.index")
+        check_same(EngineIndex.open(path, SoftIndex.open(tmp_path / "a.index")), index)
+        for other in (texts_of(21), texts_of(20, seed=6)):
+            with pytest.raises(IndexFormatError, match="is stale"):
+                EngineIndex.open(path, SoftIndex.from_texts(other, plain=True))
+        with pytest.raises(InvalidInputError, match="in memory alone"):
+            EngineIndex.open_in(index, "faiss")
+
+    def test_neighbors_of_other_rows_or_another_s_are_refused(self, tmp_path):
+        X = np.eye(5) + 0.5
+        neighbors = SoftNeighbors(similarity_matrix(np.eye(5))).fit(X)
+        path = built(neighbors, "faiss").save(tmp_path / "engine")
+        EngineIndex.open(path, SoftNeighbors(similarity_matrix(np.eye(5))).fit(X))
+        S = np.eye(5)
+        S[0, 1] = S[1, 0] = 0.25
+        for other in (
+            SoftNeighbors(similarity_matrix(np.eye(5))).fit(X + np.eye(5)),
+            SoftNeighbors(similarity_matrix(S)).fit(X),
+        ):
+            with pytest.raises(IndexFormatError, match="is stale"):
+                EngineIndex.open(path, other)
+        with pytest.raises(InvalidInputError, match="ranks by inner_product"):
+            EngineIndex.open(
+                path, SoftNeighbors(similarity_matrix(S), ranking="inner_product").fit(X)
+            )
+
+
+class TestDamage:
+    def test_every_changed_file_is_found_before_the_engine_reads_it(self, index, tmp_path):
+        for name in MADE:
+            path = built(index, name).save(tmp_path / name)
+            for file in [file for file in path.rglob("*") if file.is_file()]:
+                whole = file.read_bytes()
+                middle = len(whole) // 2
+                for altered in (
+                    whole[:middle],
+                    whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :],
+                ):
+                    file.write_bytes(altered)
+                    with pytest.raises(CorruptIndexError):
+                        EngineIndex.open(path, index)
+                file.unlink()
+                with pytest.raises(IndexFormatError):
+                    EngineIndex.open(path, index)
+                file.write_bytes(whole)
+            EngineIndex.open(path, index)
+
+    def test_what_is_no_engine_is_told(self, index, tmp_path):
+        with pytest.raises(FileNotFoundError, match="there is no engine at"):
+            EngineIndex.open(tmp_path / "nothing", index)
+        with pytest.raises(IndexFormatError, match="softcosine-engine was needed"):
+            EngineIndex.open(tmp_path / "a.index", index)
+        with pytest.raises(FileNotFoundError, match="softcosine export INDEX faiss"):
+            EngineIndex.open_in(index, "faiss")
+        with pytest.raises(InvalidInputError, match=r"no engine '\.\./parts'"):
+            EngineIndex.open_in(index, "../parts")
+
+    def test_settings_that_nobody_wrote_are_told(self, index, tmp_path):
+        from softcosine.storage import signed_manifest, write_manifest
+
+        path = built(index, "toy").save(tmp_path / "engine")
+        stored = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
+        for change, message in (
+            ({"engine": "lucid"}, "which this softcosine does not know"),
+            ({"engine": None}, "which this softcosine does not know"),
+            ({"route": "svd"}, "lacks a part of an engine"),
+            ({"scale": None}, "lacks a part of an engine"),
+            ({"asked": None}, "lacks a part of an engine"),
+            ({"asked": {"depth": 3}}, "lacks a part of an engine"),
+        ):
+            settings = {**stored["settings"], **change}
+            content = {"settings": settings, "files": stored["files"]}
+            write_manifest(signed_manifest("engine", 1, content), path / "manifest.json")
+            with pytest.raises(IndexFormatError, match=message):
+                EngineIndex.open(path, index)
+
+    def test_a_file_that_the_package_cannot_read_names_both_versions(
+        self, index, tmp_path, monkeypatch
+    ):
+        path = built(index, "toy").save(tmp_path / "engine")
+
+        def fail(self, folder, *, n_dimensions):
+            raise RuntimeError("from the future")
+
+        monkeypatch.setattr(ToyEngine, "load", fail)
+        with pytest.raises(CorruptIndexError, match="read by toy 1; it was written by toy 1: from"):
+            EngineIndex.open(path, index)
+
+    def test_without_its_package_it_is_told_how_to_get_it(self, index, tmp_path, monkeypatch):
+        path = built(index, "faiss").save()
+        monkeypatch.setitem(__import__("sys").modules, "faiss", None)
+        with pytest.raises(MissingDependencyError, match="pip install"):
+            EngineIndex.open(path, index)
+
+    def test_an_engine_that_keeps_its_own_is_not_saved(self, index, tmp_path, monkeypatch):
+        monkeypatch.setattr(ToyEngine, "persistent", False)
+        with pytest.raises(InvalidInputError, match="keeps what it holds by itself"):
+            built(index, "toy").save()
+
+    def test_a_failure_leaves_nothing_behind(self, index, tmp_path, monkeypatch):
+        fast = built(index, "toy")
+        path = fast.save()
+        before = sorted(file.name for file in path.rglob("*"))
+
+        def fail(self, file):
+            file.write_bytes(b"half")
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(ToyEngine, "_write", fail)
+        with pytest.raises(OSError, match="disk is probably full"):
+            fast.save(overwrite=True)
+        assert [file.name for file in path.parent.iterdir()] == ["toy"]
+        assert sorted(file.name for file in path.rglob("*")) == before
+        with pytest.raises(OSError, match="disk"):
+            fast.save(tmp_path / "other")
+        assert not (tmp_path / "other").exists()
+
+    def test_a_graph_that_was_not_written_whole_is_an_error(self, index, tmp_path, monkeypatch):
+        hnswlib = pytest.importorskip("hnswlib", reason="needs hnswlib")
+        fast = built(index, "hnswlib")
+        monkeypatch.setattr(
+            type(fast._state.engine), "_saved", lambda self, path: path.write_bytes(b"short")
+        )
+        assert hnswlib
+        with pytest.raises(OSError, match="disk is probably full"):
+            fast.save(tmp_path / "engine")
