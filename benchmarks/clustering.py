@@ -18,7 +18,7 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.preprocessing import normalize
@@ -28,7 +28,7 @@ from newsgroups import CACHE
 from softcosine import TermSimilarityMatrix, Weighting, analyze, unit_documents
 from softcosine.index.defaults import default_source
 from softcosine.learn.coordinates import SoftCosineTransformer
-from softcosine.learn.estimator import BlockwiseTransformer
+from softcosine.learn.estimator import BlockwiseTransformer, row_blocks
 from softcosine.learn.lsa import SoftLSA
 from softcosine.learn.neighbor_graph import SoftNeighborsTransformer
 from softcosine.learn.random_projection import SoftRandomProjection
@@ -132,13 +132,14 @@ def ways(
 ) -> Iterator[tuple[str, int | None, Callable[[], Prepared]]]:
     """Yield each way of clustering: its name, its dimensions, and what prepares it."""
     n_projected = max(1, PROJECTED * dimensions // DIMENSIONS)
+    Y = csr_array(vstack([unit_documents(rows, S) for rows in row_blocks(X)], format="csr"))
 
     def exactly() -> Prepared:
-        Y, matrix = unit_documents(X, S), S.to_scipy().astype(np.float64)
+        matrix = S.to_scipy().astype(np.float64)
         return Prepared(lambda seed: spherical_k_means(Y, matrix, n_groups, seed=seed))
 
     def in_few(transformer: BlockwiseTransformer) -> Prepared:
-        Z = transformer.fit(unit_documents(X, S)).transform(X)
+        Z = transformer.fit(Y).transform(Y)
         cluster = partial(k_means, Z, n_groups)
         return Prepared(lambda seed: cluster(seed=seed), transformer)
 

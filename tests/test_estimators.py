@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, issparse, random_array
 
@@ -97,7 +97,6 @@ def test_dot_products_and_cosines_of_coordinates_are_the_soft_ones(c):
     np.testing.assert_allclose(lengths, oracle.soft_norm(c.counts, c.S), atol=1e-6)
 
 
-@settings(max_examples=30)
 @given(own.collections(matrices=own.definite_matrices), st.integers(1, 9))
 def test_few_coordinates_are_as_good_as_the_next_singular_value_says(c, k):
     transformer = SoftCosineTransformer(similarity_matrix(c.S), n_components=k)
@@ -119,10 +118,19 @@ def test_a_linear_model_sees_words_that_mean_the_same():
         assert model.predict([[0, 1, 0]]) == [0]
 
 
+def test_a_factor_that_does_not_fit_is_refused_with_the_way_out(monkeypatch):
+    monkeypatch.setattr("softcosine.space.basis.available_memory", lambda: 10)
+    S = similarity_matrix(THREE)
+    with pytest.raises(InvalidInputError, match=r"needs .* MiB, .* n_components needs no factor"):
+        SoftCosineTransformer(S).fit(np.eye(3))
+    assert SoftCosineTransformer(S, n_components=2).fit_transform(np.eye(3)).shape == (3, 2)
+    with pytest.raises(InvalidInputError, match="SoftCosineTransformer needs a symmetric"):
+        SoftCosineTransformer(similarity_matrix([[1, 0.5], [0, 1]])).fit(np.eye(2))
+
+
 # --- few dimensions -----------------------------------------------------------------------------
 
 
-@settings(max_examples=30)
 @given(own.collections(matrices=own.definite_matrices), st.integers(1, 9))
 def test_lsa_estimates_soft_cosines_within_its_bounds(c, k):
     lsa = SoftLSA(similarity_matrix(c.S), n_components=k)
@@ -139,7 +147,6 @@ def test_lsa_estimates_soft_cosines_within_its_bounds(c, k):
     assert lsa.residual_ <= values[k] + 1e-5
 
 
-@settings(max_examples=30)
 @given(own.collections(matrices=own.definite_matrices))
 def test_all_eigenvectors_give_the_soft_cosine(c):
     spectral = SoftSpectralTransformer(similarity_matrix(c.S), n_components=c.n_terms)
@@ -256,7 +263,6 @@ def test_what_cannot_be_measured_is_said():
 # --- neighbour graphs ---------------------------------------------------------------------------
 
 
-@settings(max_examples=30)
 @given(own.collections(matrices=own.definite_matrices), st.data())
 def test_the_graph_holds_the_nearest_by_distance(c, data):
     k = data.draw(st.integers(1, c.n_docs))

@@ -136,7 +136,13 @@ class SoftCosineTransformer(BlockwiseTransformer):
                 f"sparse_output is {self.sparse_output!r}; needed is True or False."
             )
         if self.n_components is None:
-            self.basis_ = orthonormal_basis(self.S_)
+            self.S_.require_symmetric("SoftCosineTransformer")
+            try:
+                self.basis_ = orthonormal_basis(self.S_)
+            except InvalidInputError as error:  # it would not fit in memory
+                raise InvalidInputError(
+                    f"{error} A SoftCosineTransformer with n_components needs no factor either."
+                ) from error
             self._n_features_out = len(self.S_)
             return
         check_whole(n_components=self.n_components)
