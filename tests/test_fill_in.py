@@ -157,6 +157,18 @@ def test_minimum_degree_leaves_trees_as_they_are(n):
     assert estimate_fill_in(similarities(S)).ratio == 1
 
 
+def test_terms_with_very_many_neighbours_come_last():
+    n = 300
+    S = np.eye(n, dtype=bool)
+    hubs = [7, 100]
+    for hub, stop in zip(hubs, (250, n), strict=True):
+        S[hub, :stop] = S[:stop, hub] = True
+    made = planned(similarities(S), "minimum_degree")
+    assert sorted(made.pivots.tolist()) == list(range(n))
+    assert made.pivots[-2:].tolist() == hubs
+    assert made.fill_in.n_entries == symbolic_factor(S, made.pivots).sum()
+
+
 def test_lists_are_compacted_where_they_run_out_of_room():
     # A grid eliminated from inside makes large elements out of many small ones.
     side = 40 if JIT else 8

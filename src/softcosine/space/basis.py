@@ -145,7 +145,8 @@ class OrthonormalBasis:
         loses; `coordinates` loses none.
         """
         Z = checked_matrix(Z, self.n_terms, "Z")
-        indptr, indices = self.E.indptr.astype(np.int64), self.E.indices.astype(np.int32)
+        indptr = self.E.indptr.astype(np.int64, copy=False)
+        indices = self.E.indices.astype(np.int32, copy=False)
         blocks = [csr_array((0, self.n_terms))]
         for start in range(0, Z.shape[0], _BLOCK):
             given = np.ascontiguousarray(Z[start : start + _BLOCK].toarray())
@@ -160,8 +161,8 @@ class OrthonormalBasis:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what `from_arrays` makes the basis again from, S aside."""
         return {
-            "indptr": self.E.indptr.astype(np.int64),
-            "indices": self.E.indices.astype(np.int32),
+            "indptr": self.E.indptr.astype(np.int64, copy=False),
+            "indices": self.E.indices.astype(np.int32, copy=False),
             "data": self.E.data,
             "pivots": self.pivots,
             "method": _written(self.method),
@@ -181,8 +182,11 @@ class OrthonormalBasis:
         """
         n = len(checked_similarity(S))
         try:
-            indptr, indices, data = arrays["indptr"], arrays["indices"], arrays["data"]
-            pivots = arrays["pivots"]
+            # Compiled kernels take writable arrays only; what is writable already is not copied.
+            indptr, indices, data, pivots = (
+                np.require(arrays[name], requirements=["C", "W"])
+                for name in ("indptr", "indices", "data", "pivots")
+            )
             method = checked_method(_read(arrays["method"]))
             order = checked_order(_read(arrays["order"]))
         except (KeyError, InvalidInputError) as error:
