@@ -87,7 +87,7 @@ def draw_hits(opened: SoftIndex, hits: Hits, path: Path, asked: str | None = Non
     from softcosine.plots.heat_maps import similarity_heat_map
 
     first = [] if asked is None else [asked]
-    ranked = [f"{rank}  {hit.id}" for rank, hit in enumerate(hits, hits.offset + 1)]
+    ranked = [f"{rank}. {hit.id}" for rank, hit in enumerate(hits, hits.offset + 1)]
     ids, labels = [*first, *hits.ids], [*first, *ranked]
     similarity_heat_map(opened, ids, labels=labels, title=hits.query).save(path)
 

@@ -20,7 +20,7 @@ from softcosine.storage import checked_path
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Picture", "checked_picture_path", "drawable", "label"]
+__all__ = ["Picture", "checked_picture_path", "columns", "drawable", "label"]
 
 _SUFFIXES = (".png", ".svg", ".pdf")
 _DPI = 150
@@ -145,10 +145,10 @@ def label(text: str, width: int) -> str:
     Ids often differ in their ends, so that both stay. Wide characters take two columns.
     """
     line = " ".join(drawable(text).split())
-    if _columns(line) <= width:
+    if columns(line) <= width:
         return line
     end = _within(reversed(line), (width - 1) // 3)[::-1]
-    return f"{_within(line, width - 1 - _columns(end)).rstrip()}…{end.lstrip()}"
+    return f"{_within(line, width - 1 - columns(end)).rstrip()}…{end.lstrip()}"
 
 
 def drawable(text: str) -> str:
@@ -166,7 +166,8 @@ def _drawable(character: str, fonts: Mapping[str, Callable[[], Mapping[int, int]
     return "" if unicodedata.category(character) in ("Mn", "Me", "Cf") else _UNKNOWN
 
 
-def _columns(text: str) -> int:
+def columns(text: str) -> int:
+    """Return how many columns a text takes; wide characters take two."""
     return sum(map(_columns_of, text))
 
 

@@ -135,7 +135,7 @@ def document_map(
     color_by: str | None = None,
     where: Mapping[str, Any] | None = None,
     max_documents: int = 2000,
-    n_neighbors: int = 20,
+    n_neighbors: int | None = None,
     random_state: int = 0,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -155,8 +155,9 @@ def document_map(
         Only documents whose metadata are so; see `softcosine.index.filters`.
     max_documents : int
         Of more, a random sample is drawn; from 1 to 20,000. Time grows with the square.
-    n_neighbors : int
-        How many nearest documents pull each. Few show small groups, many show large ones.
+    n_neighbors : int, optional
+        How many nearest documents pull each; 20 by default, fewer for fewer than 300 documents.
+        Few show small groups, many show large ones.
     random_state : int
         Seed of the sample.
     threads : int, optional
@@ -183,7 +184,7 @@ def document_map(
         raise InvalidInputError(
             f"max_documents is {max_documents!r}; needed is 1 to {_MOST:,}, whole."
         )
-    if not is_whole(n_neighbors) or n_neighbors < 1:
+    if n_neighbors is not None and (not is_whole(n_neighbors) or n_neighbors < 1):
         raise InvalidInputError(f"n_neighbors is {n_neighbors!r}; needed is 1 or more, whole.")
     searcher = compared_searcher(snapshot, "soft_cosine")
     report = progress or (lambda what, done, total: None)
@@ -192,6 +193,8 @@ def document_map(
     if len(candidates) > max_documents:
         generator = np.random.default_rng(random_state)
         numbers = np.sort(generator.choice(candidates, max_documents, replace=False))
+    if n_neighbors is None:
+        n_neighbors = int(np.clip(len(numbers) // 15, 3, 20))
     values = _values(snapshot, numbers, color_by)
     report("comparing documents", 0, None)
     found = neighborhoods(

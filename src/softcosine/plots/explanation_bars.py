@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from softcosine.errors import InvalidInputError
 from softcosine.index.explanation import Explanation, Part
 from softcosine.index.rankings import TITLES
-from softcosine.matrix.drawing import Picture, label
+from softcosine.matrix.drawing import Picture, columns, label
 from softcosine.sources.settings import is_whole
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ class ExplanationBars(Picture):
 
     @property
     def _size(self) -> tuple[float, float]:
-        return 8.0, 1.5 + 0.26 * max(3, len(self.parts) + (self.n_rest > 0))
+        words = 0.085 * max((columns(_name(part)) for part in self.parts), default=0)
+        return max(8.0, 5.0 + words), 1.5 + 0.26 * max(3, len(self.parts) + (self.n_rest > 0))
 
     def _draw(self, figure: Figure) -> None:
         axes = figure.add_subplot()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.matrix.drawing import Picture, label
+from softcosine.matrix.drawing import Picture, columns, label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,7 +75,7 @@ class HeatMap(Picture):
     @property
     def _size(self) -> tuple[float, float]:
         side = max(1.6, self._cell * len(self))
-        words = 0.085 * max((len(label(one, _LABEL)) for one in self.labels), default=0)
+        words = 0.085 * max((columns(label(one, _LABEL)) for one in self.labels), default=0)
         above = words if len(self) < _NARROW else 0.0
         return side + words + 1.2, side + above + 0.7
 

@@ -9,7 +9,7 @@ the map means similarity; large distances and directions mean nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,13 +64,15 @@ def kept_neighbors(graph: csr_array, places: NDArray[np.float64], *, k: int = 10
     from scipy.spatial import cKDTree
 
     n = len(places)
+    if n == 0:
+        return 1.0
     near = cKDTree(places).query(places, k=min(k + 1, n))[1].reshape(n, -1)
     shares = []
     for i in range(n):
         true = graph.indices[graph.indptr[i] : graph.indptr[i + 1]][:k]
         drawn = near[i][near[i] != i][:k]
         shares.append(np.isin(true, drawn).mean() if len(true) else 1.0)
-    return float(np.mean(shares)) if shares else 1.0
+    return float(np.mean(shares))
 
 
 def _links(graph: csr_array) -> csr_array:
@@ -83,42 +85,51 @@ def _links(graph: csr_array) -> csr_array:
 
 
 def _start(links: csr_array) -> NDArray[np.float64]:
-    """Return the two slowest motions of a random walk over the links, by subspace iteration.
+    """Return the two slowest motions of a random walk over the links, (2, n), a little shaken.
 
-    Sums are NumPy's own: those of BLAS would depend on the number of threads.
+    By subspace iteration. Sums are NumPy's own: those of BLAS would depend on the number of
+    threads.
     """
     n = links.shape[0]
+    generator = np.random.default_rng(0)
     roots = np.sqrt(np.asarray(links.sum(axis=1)))
     walk = csr_array(diags_array(1.0 / roots) @ links @ diags_array(1.0 / roots))
-    motions = np.random.default_rng(0).standard_normal((min(2 + _SLACK, n), n))
+    motions = _orthonormal(generator.standard_normal((2 + _SLACK, n)), roots)
     for _ in range(_WALKS):
-        stepped = (np.array([walk @ motion for motion in motions]) + motions) / 2
+        stepped = [(walk @ motion + motion) / 2 for motion in motions]
         motions = _orthonormal(stepped, roots)
     inner = np.array([[(a * (walk @ b)).sum() for b in motions] for a in motions])
-    _, turn = np.linalg.eigh((inner + inner.T) / 2)
-    slowest = np.einsum("ij,ik->jk", turn[:, ::-1], motions)[:2] / roots
-    return np.resize(slowest, (2, n)).T
+    start = generator.standard_normal((2, n))  # of a few documents, there may be no two motions
+    if motions:
+        _, turn = np.linalg.eigh((inner + inner.T) / 2)
+        slowest = np.einsum("ij,ik->jk", turn[:, ::-1], np.array(motions))[:2] / roots
+        spread = slowest.std(axis=1, keepdims=True)
+        start *= 0.01  # equal documents do not begin at one place, nor all on a line
+        start[: len(slowest)] += slowest / np.maximum(spread, 1e-12)
+    return start
 
 
-def _orthonormal(motions: NDArray[np.float64], first: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return rows orthogonal to each other and to what does not move at all."""
-    basis = [first / np.sqrt((first * first).sum())]
+def _orthonormal(
+    motions: Iterable[NDArray[np.float64]], still: NDArray[np.float64]
+) -> list[NDArray[np.float64]]:
+    """Return motions orthogonal to each other and to what does not move at all."""
+    basis = [still / np.sqrt((still * still).sum())]
     for motion in motions:
         rest = motion.copy()
         for other in basis:
             rest -= (rest * other).sum() * other
         length = np.sqrt((rest * rest).sum())
-        if length > 1e-12:  # else there are no more directions
+        if length > 1e-9:  # else there are no more directions
             basis.append(rest / length)
-    return np.array(basis[1:]).reshape(-1, len(first))
+    return basis[1:]
 
 
 def _settled(
     links: csr_array, start: NDArray[np.float64], progress: Callable[[int, int], None] | None
 ) -> NDArray[np.float64]:
     """Move points by their forces until they have settled."""
-    n = len(start)
-    places = np.ascontiguousarray(start.T / max(float(start[:, 0].std()), 1e-12) * 1e-4)
+    n = start.shape[1]
+    places = start * 1e-4
     pointers, others = links.indptr.astype(np.int64), links.indices.astype(np.int32)
     pushed, pulled, nearness = np.zeros((2, n)), np.zeros((2, n)), np.zeros(n)
     speed, gain = np.zeros((2, n)), np.ones((2, n))

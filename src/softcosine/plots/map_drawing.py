@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softcosine.index.metadata_columns import is_number
-from softcosine.matrix.drawing import label
+from softcosine.matrix.drawing import columns, label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,10 +48,11 @@ def draw_map(figure: Figure, drawn: DocumentMap) -> None:
     _draw_points(figure, axes, drawn, size)
     axes.margins(0.04)
     if len(drawn) <= _FEW:
+        axes.margins(0.1)
         for id, place in zip(drawn.ids, drawn.places, strict=True):
             axes.annotate(
-                label(id, _ID), place, (4, 3), textcoords="offset points", fontsize=_POINT,
-                parse_math=False,
+                label(id, _ID), place, (0, 5), textcoords="offset points", fontsize=_POINT,
+                ha="center", parse_math=False,
             )  # fmt: skip
     else:
         _name_regions(axes, drawn)
@@ -125,7 +126,7 @@ def _name_regions(axes: Any, drawn: DocumentMap) -> None:
         lines = [label(word, _WORD) for word in region.words]
         if not lines:
             continue
-        width = max(map(len, lines)) * 0.62 * _POINT / 72 * span
+        width = max(map(columns, lines)) * 0.62 * _POINT / 72 * span
         height = len(lines) * 1.15 * _POINT / 72 * span
         box = (region.x - width / 2, region.x + width / 2,
                region.y - height / 2, region.y + height / 2)  # fmt: skip

@@ -54,7 +54,7 @@ def regions_of(
     Returns
     -------
     regions : tuple of Region
-        Large ones first; of at least three documents, and a 150th of all.
+        Large ones first; of at least five documents, and a 150th of all.
     owners : ndarray of shape (n,), int64
         The region of each document; -1 where it is in none.
     """
@@ -64,7 +64,7 @@ def regions_of(
         return (), owners
     peaks, of_document = _peaks(places)
     sizes = np.bincount(of_document, minlength=len(peaks))
-    least = max(3, n // 150)
+    least = max(5, n // 150)
     large = [one for one in np.argsort(-sizes, kind="stable").tolist() if sizes[one] >= least]
     frequencies = np.asarray(X.sum(axis=0), np.float64)
     regions = []
@@ -85,8 +85,9 @@ def _peaks(places: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np
     cells = np.clip(((places + 1.0) / 2.0 * _CELLS).astype(np.int64), 0, _CELLS - 1)
     counts = np.zeros((_CELLS, _CELLS))
     np.add.at(counts, (cells[:, 0], cells[:, 1]), 1.0)
-    # The more documents, the finer: as for other estimates of a density in two dimensions.
-    density = gaussian_filter(counts, 0.08 * _CELLS * len(places) ** (-1 / 6), mode="constant")
+    # The more documents, the finer, as for any estimate of a density; chosen by looking.
+    width = float(np.clip(0.17 * len(places) ** -0.27, 0.018, 0.08))
+    density = gaussian_filter(counts, width * _CELLS, mode="constant")
     padded = np.pad(density, 1, constant_values=-1.0)
     around = np.stack(
         [padded[i : i + _CELLS, j : j + _CELLS] for i in range(3) for j in range(3)]
@@ -117,7 +118,9 @@ def _telling(
     all.
     """
     share, usual = inside / n_inside, everywhere / n
-    often = (inside >= max(2.0, 0.1 * n_inside)) & (share >= _LIFT * usual)
+    # Of a region that is most of the map, no word can stand there so much more often.
+    lift = min(_LIFT, (1.0 + n / n_inside) / 2.0)
+    often = (inside >= max(2.0, 0.1 * n_inside)) & (share >= lift * usual) & (share > usual)
     terms = np.flatnonzero(often)
     worth = share[terms] * np.log(share[terms] / usual[terms])
     indptr, indices, data = S.arrays

@@ -1,0 +1,169 @@
+"""``softcosine map`` and ``--plot``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from softcosine.index.soft_index import SoftIndex
+
+TEXTS = {
+    "bike": "A flat tyre of a bicycle",
+    "tea": "The tea is getting cold",
+    "car": "Repair of cars and of a flat tyre",
+    "bike2": "Bicycle tyres for sale, a flat to let",
+    "pot": "A pot of green tea",
+}
+PNG = b"\x89PNG"
+
+pytest.importorskip("matplotlib")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("pictures") / "a.index"
+    metadata = [{"lang": "en", "year": 2019 + i} for i in range(len(TEXTS))]
+    SoftIndex.from_texts(TEXTS.values(), ids=TEXTS, metadata=metadata).save(path)
+    return path
+
+
+COMMANDS = {
+    "search": ["search", "INDEX", "flat tyre", "-k", 3],
+    "similar": ["similar", "INDEX", "bike", "-k", 3],
+    "explain": ["explain", "INDEX", "flat tyre", "bike"],
+    "terms": ["terms", "INDEX", "tyre", "tea"],
+    "map": ["map", "INDEX"],
+}
+
+
+@pytest.fixture(params=COMMANDS)
+def command(request, folder):
+    return [folder if word == "INDEX" else word for word in COMMANDS[request.param]]
+
+
+def test_a_picture_is_drawn_beside_what_is_printed(run, command, tmp_path):
+    first, second = tmp_path / "a.png", tmp_path / "b.png"
+    shown = run(*command, "--plot", first)
+    assert shown.strip()
+    if command[0] != "map":
+        without = run(*command)
+        assert without.splitlines()[0] == shown.splitlines()[0]
+    record = [json.loads(line) for line in run(*command, "--plot", second, "--json").splitlines()]
+    assert record
+    assert first.read_bytes().startswith(PNG)
+    assert first.read_bytes() == second.read_bytes()
+    assert sorted(tmp_path.iterdir()) == [first, second]
+
+
+def test_a_picture_that_is_there_is_replaced_only_when_asked(run, command, tmp_path):
+    path = tmp_path / "a.svg"
+    path.write_text("mine", encoding="utf-8")
+    assert "a.svg exists already; say --overwrite" in run(*command, "--plot", path, code=1)
+    assert path.read_text(encoding="utf-8") == "mine"
+    run(*command, "--plot", path, "--overwrite")
+    assert path.read_bytes().startswith(b"<?xml")
+
+
+def test_a_picture_that_cannot_be_is_refused_before_any_work(run, command, tmp_path):
+    missing = [tmp_path / "no.index" if isinstance(one, Path) else one for one in command]
+    assert "a.gif: a picture is saved as .png" in run(
+        *missing, "--plot", tmp_path / "a.gif", code=2
+    )
+    assert "does not exist; create it first" in run(
+        *missing, "--plot", tmp_path / "no" / "a.png", code=1
+    )
+    (tmp_path / "d.png").mkdir()
+    assert "exists already" in run(*missing, "--plot", tmp_path / "d.png", "--overwrite", code=1)
+
+
+def test_a_missing_matplotlib_is_told_in_one_line(run, command, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    shown = run(*command, "--plot", tmp_path / "a.png", code=1)
+    assert "pip install 'softcosine[plots]'" in shown
+    assert shown.count("\n") == 1
+
+
+def test_too_many_documents_for_a_heat_map_are_refused(run, folder, tmp_path):
+    plot = ["--plot", tmp_path / "a.png"]
+    assert "at most 200 documents, not 201" in run(
+        "search", folder, "tea", "-k", 201, *plot, code=2
+    )
+    # the document itself is drawn too
+    assert "not 201" in run("similar", folder, "tea", "-k", 200, *plot, code=2)
+    run("search", folder, "tea", "-k", 200, *plot)
+
+
+def test_a_list_of_queries_has_no_picture(run, folder, tmp_path):
+    shown = run("search", folder, "-", "--plot", tmp_path / "a.png", code=2)
+    assert "the answer to one query" in shown
+
+
+def test_finding_nothing_draws_that(run, folder, tmp_path):
+    shown = run("search", folder, "zzqx", "--plot", tmp_path / "a.png")
+    assert "Nothing found." in shown
+    assert (tmp_path / "a.png").read_bytes().startswith(PNG)
+
+
+def test_a_map_needs_somewhere_to_go(run, folder):
+    assert "say where to draw the map by --plot FILE" in run("map", folder, code=2)
+
+
+def test_a_map_is_printed_as_numbers(run, folder):
+    record = json.loads(run("map", folder, "--json", "--color-by", "year"))
+    assert [one["id"] for one in record["documents"]] == list(TEXTS)
+    assert [one["value"] for one in record["documents"]] == [2019, 2020, 2021, 2022, 2023]
+    assert all(-1 <= one[axis] <= 1 for one in record["documents"] for axis in "xy")
+    assert record["n_candidates"] == 5
+    assert 0 <= record["kept_neighbors"] <= 1
+
+
+def test_a_map_is_of_what_passes_a_filter_and_colored(run, folder, tmp_path):
+    shown = run(
+        "map", folder, "--plot", tmp_path / "m.pdf", "--color-by", "lang", "--where", "year>=2020",
+        "--max-documents", 3,
+    )  # fmt: skip
+    assert "a sample of 3 of 4 documents" in " ".join(shown.split())
+    message = run("map", folder, "--plot", tmp_path / "n.png", "--color-by", "size", code=2)
+    assert "no document has the field 'size'" in message
+    assert "they have 'lang', 'year'" in message
+    assert "max_documents is 20001" in run(
+        "map", folder, "--json", "--max-documents", 20001, code=2
+    )
+
+
+def test_a_map_of_an_empty_index_is_drawn(run, tmp_path):
+    SoftIndex.from_texts([]).save(tmp_path / "empty.index")
+    assert "0 documents" in run("map", tmp_path / "empty.index", "--plot", tmp_path / "m.png")
+    assert (tmp_path / "m.png").read_bytes().startswith(PNG)
+
+
+def test_words_that_nobody_knows_draw_nothing(run, folder, tmp_path):
+    assert "stands in no document" in run(
+        "terms", folder, "tea", "zzqx", "--plot", tmp_path / "t.png", code=1
+    )
+    assert "no document with the id" in run(
+        "explain", folder, "tea", "nobody", "--plot", tmp_path / "t.png", code=1
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_map_has_help_with_an_example(run):
+    shown = run("map", "--help")
+    assert "    softcosine map" in shown
+    assert "JSON: " in shown
+
+
+def test_commands_without_a_picture_do_not_load_matplotlib(folder):
+    import subprocess
+
+    code = (
+        "import sys; from softcosine.cli.app import main\n"
+        f"try: main(['search', {str(folder)!r}, 'tea'])\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'matplotlib', 'softcosine.plots'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
