@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from conftest import JIT
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.elimination import column_counts, elimination_tree, postorder
 from softcosine.kernels.minimum_degree import minimum_degree
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.fill_in import FillIn, estimate_fill_in, planned
+from softcosine.text.vocabulary import Vocabulary
 from toys import similarity_matrix
 
 ORDERS = ("minimum_degree", "reverse_cuthill_mckee", "natural")
@@ -126,6 +129,8 @@ def test_the_estimate_is_the_true_number_of_entries(S, order):
     parts = {tuple(row) for row in reach}
     assert found.n_components == len(parts)
     assert found.largest_component == max(map(sum, parts))
+    own = made.components[np.argsort(made.pivots)]
+    assert np.array_equal(own[:, None] == own, reach)
 
 
 @given(graphs())
@@ -178,6 +183,12 @@ def test_lists_are_compacted_where_they_run_out_of_room():
         S[a.ravel(), b.ravel()] = S[b.ravel(), a.ravel()] = True
     found = estimate_fill_in(similarities(S))
     assert found.n_entries < estimate_fill_in(similarities(S), order="natural").n_entries
+
+
+def test_similarities_of_zero_link_nothing():
+    matrix = csr_array((np.array([1, 0, 0, 1], np.float32), [0, 1, 0, 1], [0, 2, 4]), shape=(2, 2))
+    found = estimate_fill_in(TermSimilarityMatrix(matrix, Vocabulary.numbered(2)))
+    assert (found.n_entries, found.n_stored, found.n_components) == (2, 2, 2)
 
 
 def test_nothing_and_one_term_have_estimates():

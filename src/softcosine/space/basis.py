@@ -268,7 +268,7 @@ def orthonormal_basis(
     plan = planned(S, order)
     least = 8 * np.finfo(np.float64).eps * max(plan.fill_in.largest_component, 1)
     try:
-        E = _factor(S, plan, method, limit=limit, least=least)
+        E = _factor(plan, method, limit=limit, least=least)
     except NotDefiniteError as error:
         raise _indefinite(S, error, least) from error
     if not _multiplies_to(E, S):
@@ -280,7 +280,6 @@ def orthonormal_basis(
 
 
 def _factor(
-    S: TermSimilarityMatrix,
     plan: Elimination,
     method: FactorMethod,
     *,
@@ -289,10 +288,10 @@ def _factor(
 ) -> csr_array:
     if method == "cholmod":
         _require_memory(memory_of_cholmod(plan), plan, limit)
-        return factored_by_cholmod(S, plan, least=least)
+        return factored_by_cholmod(plan, least=least)
     cores = find_cores(plan, method)
     _require_memory(cores.memory(plan), plan, limit)
-    return factored(S.arrays, plan, cores, least=least)
+    return factored(plan, cores, least=least)
 
 
 def _checked_limit(max_memory: int | None) -> int | None:

@@ -24,7 +24,6 @@ from softcosine.kernels.cholesky import (
     lay_out_outside_core,
     subtract_from_core,
 )
-from softcosine.matrix.entries import Arrays
 from softcosine.space.fill_in import BYTES_AN_ENTRY, Elimination
 
 __all__ = ["Cores", "FactorMethod", "NotDefiniteError", "checked_method", "factored", "find_cores"]
@@ -101,7 +100,7 @@ def find_cores(elimination: Elimination, method: FactorMethod) -> Cores:
     method : {"auto", "dense", "sparse"}
         What takes the least time; all of every component; nothing.
     """
-    components = elimination.components[elimination.pivots]
+    components = elimination.components
     places = np.argsort(components, kind="stable").astype(np.int32)
     sizes = np.bincount(components, minlength=1)
     starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -137,13 +136,11 @@ _LAST: dict[FactorMethod, Callable[[NDArray[np.int64]], int]] = {
 }
 
 
-def factored(S: Arrays, elimination: Elimination, cores: Cores, *, least: float) -> csr_array:
+def factored(elimination: Elimination, cores: Cores, *, least: float) -> csr_array:
     """Compute E with S = E Eᵀ, the rows of S by the order of elimination.
 
     Parameters
     ----------
-    S : tuple of arrays
-        A symmetric matrix; see `Entries.arrays`.
     elimination : Elimination
     cores : Cores
     least : float
@@ -159,7 +156,7 @@ def factored(S: Arrays, elimination: Elimination, cores: Cores, *, least: float)
     ------
     NotDefiniteError
     """
-    order, counts = elimination.pivots, elimination.counts
+    S, order, counts = elimination.S, elimination.pivots, elimination.counts
     n = len(order)
     ranks = np.empty(n, np.int32)
     ranks[order] = np.arange(n, dtype=np.int32)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csc_matrix, csr_array
 
 from softcosine.errors import MissingDependencyError
-from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.matrix.entries import compressed
 from softcosine.space.cholesky import NotDefiniteError
 from softcosine.space.fill_in import BYTES_AN_ENTRY, Elimination
 
@@ -21,9 +21,7 @@ def memory_of_cholmod(elimination: Elimination) -> int:
     return 4 * BYTES_AN_ENTRY * elimination.fill_in.n_entries
 
 
-def factored_by_cholmod(
-    S: TermSimilarityMatrix, elimination: Elimination, *, least: float
-) -> csr_array:
+def factored_by_cholmod(elimination: Elimination, *, least: float) -> csr_array:
     """Compute E; see `softcosine.space.cholesky.factored`.
 
     Raises
@@ -40,7 +38,7 @@ def factored_by_cholmod(
     if not n:
         return csr_array((0, 0))
     # scikit-sparse takes SciPy's older matrices only.
-    ordered = csc_matrix(S.to_scipy().astype(np.float64)[pivots][:, pivots])
+    ordered = csc_matrix(compressed(*elimination.S).astype(np.float64)[pivots][:, pivots])
     try:
         # Blocks of columns, as LAPACK likes them, are always L Lᵀ and never L D Lᵀ.
         made = cholesky(ordered, mode="supernodal", ordering_method="natural")

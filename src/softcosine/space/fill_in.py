@@ -6,9 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
-from softcosine.kernels.elimination import column_counts, elimination_tree, postorder
+from softcosine.kernels.elimination import (
+    column_counts,
+    elimination_tree,
+    find_components,
+    postorder,
+)
+from softcosine.matrix.entries import Arrays, compressed
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.space.orderings import EliminationOrder, checked_order, elimination_order
 
@@ -70,6 +75,8 @@ class Elimination:
 
     Attributes
     ----------
+    S : tuple of arrays
+        Row pointers, column indices and values of S, none of them 0; see `Entries.arrays`.
     pivots : ndarray of shape (n_terms,), int32
         The terms in the order of their elimination.
     parents : ndarray of shape (n_terms,), int32
@@ -77,10 +84,11 @@ class Elimination:
     counts : ndarray of shape (n_terms,), int64
         Entries of the factor's columns, by that order.
     components : ndarray of shape (n_terms,), int32
-        The component of each term.
+        The connected component that each is in, by that order.
     fill_in : FillIn
     """
 
+    S: Arrays
     pivots: NDArray[np.int32]
     parents: NDArray[np.int32]
     counts: NDArray[np.int64]
@@ -134,17 +142,17 @@ def estimate_fill_in(
 def planned(S: TermSimilarityMatrix, order: EliminationOrder) -> Elimination:
     """Order the terms of S and count; see `estimate_fill_in`."""
     checked_similarity(S).require_symmetric("a change of basis")
-    indptr, indices, _ = S.arrays
-    pivots = elimination_order(S.arrays, checked_order(order))
+    entries = _without_zeros(S.arrays)
+    indptr, indices, _ = entries
+    pivots = elimination_order(entries, checked_order(order))
     n = len(pivots)
-    ranks, parents, sequence = (np.empty(n, np.int32) for _ in range(3))
+    ranks, parents, sequence, components = (np.empty(n, np.int32) for _ in range(4))
     counts = np.empty(n, np.int64)
     ranks[pivots] = np.arange(n, dtype=np.int32)
     elimination_tree(indptr, indices, pivots, ranks, parents)
     postorder(parents, sequence)
     column_counts(indptr, indices, pivots, ranks, parents, sequence, counts)
-    n_components, components = connected_components(S.to_scipy(), directed=False)
-    terms = np.bincount(components, minlength=1)
+    n_components = find_components(parents, components)
     fill_in = FillIn(
         order=order,
         n_terms=n,
@@ -152,6 +160,15 @@ def planned(S: TermSimilarityMatrix, order: EliminationOrder) -> Elimination:
         n_entries=int(counts.sum()),
         n_operations=int((counts * (counts + 1) // 2).sum()),
         n_components=int(n_components),
-        largest_component=int(terms.max()),
+        largest_component=int(np.bincount(components, minlength=1).max()),
     )
-    return Elimination(pivots, parents, counts, np.asarray(components, np.int32), fill_in)
+    return Elimination(entries, pivots, parents, counts, components, fill_in)
+
+
+def _without_zeros(S: Arrays) -> Arrays:
+    indptr, indices, data = S
+    if data.all():
+        return S
+    matrix = compressed(indptr, indices, data).copy()
+    matrix.eliminate_zeros()
+    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data
