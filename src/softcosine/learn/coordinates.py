@@ -14,7 +14,7 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.space.basis import OrthonormalBasis, orthonormal_basis
 from softcosine.space.latent import Blocks, check_whole, soft_singular_vectors
-from softcosine.space.norms import reciprocal
+from softcosine.space.transforms import unit_documents
 from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["SoftCosineTransformer"]
@@ -152,12 +152,12 @@ class SoftCosineTransformer(BlockwiseTransformer):
         self._n_features_out = self.n_components
 
     def _estimates(self, queries: csr_array, documents: csr_array) -> NDArray[np.float64]:
-        left, right = self._coordinates(queries), self._coordinates(documents)
-        products = left @ right.T
-        products = products.toarray() if isinstance(products, csr_array) else products
-        return np.asarray(
-            products * reciprocal(_lengths(left))[:, None] * reciprocal(_lengths(right))
+        # Of soft norm 1, so that dot products are near soft cosines.
+        left, right = (
+            self._coordinates(unit_documents(rows, self.S_)) for rows in (queries, documents)
         )
+        products = left @ right.T
+        return np.asarray(products.toarray() if isinstance(products, csr_array) else products)
 
 
 def _narrow(X: csr_array) -> csr_array:
@@ -166,7 +166,3 @@ def _narrow(X: csr_array) -> csr_array:
         return X
     indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return csr_array((X.data, indices, indptr), shape=X.shape)
-
-
-def _lengths(rows: csr_array | NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.sqrt(np.asarray((rows * rows).sum(axis=1), np.float64).ravel())
