@@ -174,7 +174,7 @@ def line(
     start = time.perf_counter()
     plan = planned(S, order)
     estimating = time.perf_counter() - start
-    estimate, cores = plan.fill_in, find_cores(plan, "auto")
+    estimate, cores = plan.fill_in, find_cores(plan)
     row: dict[str, object] = {
         "n": n,
         "C": limit,

@@ -18,14 +18,8 @@ from softcosine.kernels.cholesky import solve_rows
 from softcosine.matrix.definiteness import ROUNDING
 from softcosine.matrix.ranges import check_array, check_numbers, check_starts, check_values
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
-from softcosine.space.cholesky import (
-    FactorMethod,
-    NotDefiniteError,
-    checked_method,
-    factored,
-    find_cores,
-)
-from softcosine.space.cholmod import factored_by_cholmod, memory_of_cholmod
+from softcosine.space.cholesky import NotDefiniteError
+from softcosine.space.factor_methods import METHODS, FactorMethod, checked_method
 from softcosine.space.fill_in import Elimination, planned
 from softcosine.space.memory import available_memory
 from softcosine.space.norms import checked_matrix
@@ -226,9 +220,9 @@ def orthonormal_basis(
     S : TermSimilarityMatrix
         Symmetric and positive definite.
     method : {"auto", "dense", "sparse", "cholmod"}
-        "sparse" computes column after column of the sparse factor, "dense" leaves every connected
-        component to LAPACK as a full matrix, "cholmod" all to CHOLMOD by way of scikit-sparse.
-        "auto" takes columns one by one while they have few entries and leaves the rest to LAPACK.
+        "auto" computes columns one by one while they have few entries and leaves the rest, which
+        is all but full, to LAPACK. "dense" leaves every connected component to it as a full
+        matrix. "sparse" is SuperLU, "cholmod" CHOLMOD by way of scikit-sparse.
     order : {"minimum_degree", "reverse_cuthill_mckee", "natural"}
         In which the terms are eliminated. It decides how much fills in and changes no product;
         with "natural", E is lower triangular.
@@ -266,9 +260,10 @@ def orthonormal_basis(
     method = checked_method(method)
     limit = _checked_limit(max_memory)
     plan = planned(S, order)
+    _require_memory(METHODS[method].memory(plan), plan, limit)
     least = 8 * np.finfo(np.float64).eps * max(plan.fill_in.largest_component, 1)
     try:
-        E = _factor(plan, method, limit=limit, least=least)
+        E = METHODS[method].factored(plan, least=least)
     except NotDefiniteError as error:
         raise _indefinite(S, error, least) from error
     if not _multiplies_to(E, S):
@@ -277,21 +272,6 @@ def orthonormal_basis(
             "S.shrunk(), which keeps every neighbour."
         )
     return OrthonormalBasis(S, E, plan.pivots, method=method, order=plan.fill_in.order)
-
-
-def _factor(
-    plan: Elimination,
-    method: FactorMethod,
-    *,
-    limit: int | None,
-    least: float,
-) -> csr_array:
-    if method == "cholmod":
-        _require_memory(memory_of_cholmod(plan), plan, limit)
-        return factored_by_cholmod(plan, least=least)
-    cores = find_cores(plan, method)
-    _require_memory(cores.memory(plan), plan, limit)
-    return factored(plan, cores, least=least)
 
 
 def _checked_limit(max_memory: int | None) -> int | None:

@@ -6,16 +6,13 @@ after some while that the rest, the core, is all but full; there LAPACK is many 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf
 from scipy.sparse import csr_array
 
-from softcosine.errors import InvalidInputError
 from softcosine.kernels.cholesky import (
     count_in_core,
     count_outside_core,
@@ -26,9 +23,7 @@ from softcosine.kernels.cholesky import (
 )
 from softcosine.space.fill_in import BYTES_AN_ENTRY, Elimination
 
-__all__ = ["Cores", "FactorMethod", "NotDefiniteError", "checked_method", "factored", "find_cores"]
-
-FactorMethod = Literal["auto", "dense", "sparse", "cholmod"]
+__all__ = ["Cores", "NotDefiniteError", "factored", "find_cores"]
 
 # A multiplication and addition in LAPACK takes this part of one among sparse columns, and an
 # entry of the core, which is set up and laid out, the time of so many of the latter.
@@ -82,29 +77,20 @@ class Cores:
         return squares + BYTES_AN_ENTRY * columns + elimination.fill_in.memory
 
 
-def checked_method(method: object) -> FactorMethod:
-    """Return the method; InvalidInputError names those that there are."""
-    if method not in get_args(FactorMethod):
-        raise InvalidInputError(
-            f"method is {method!r}; choose one of {', '.join(get_args(FactorMethod))}."
-        )
-    return method  # type: ignore[return-value]
-
-
-def find_cores(elimination: Elimination, method: FactorMethod) -> Cores:
+def find_cores(elimination: Elimination, *, whole: bool = False) -> Cores:
     """Choose, by the entries of the columns, what is to be factored as full matrices.
 
     Parameters
     ----------
     elimination : Elimination
-    method : {"auto", "dense", "sparse"}
-        What takes the least time; all of every component; nothing.
+    whole : bool
+        Whether to take all of every component, and not what takes the least time.
     """
     components = elimination.components
     places = np.argsort(components, kind="stable").astype(np.int32)
     sizes = np.bincount(components, minlength=1)
     starts = np.concatenate([[0], np.cumsum(sizes)])
-    n_last = _LAST[method]
+    n_last = len if whole else _quickest
     members, columns = [], []
     for component in np.flatnonzero(sizes > 1).tolist():
         own = places[starts[component] : starts[component + 1]]
@@ -126,14 +112,6 @@ def _quickest(counts: NDArray[np.int64]) -> int:
     # Less than half full it would take more memory than time is worth.
     times[(entries < n**2 / 4.0) | ((n > 0) & (n < _LEAST_CORE))] = np.inf
     return len(counts) - int(np.argmin(times))
-
-
-# How many of a component's last columns are its core, told by the columns' entries.
-_LAST: dict[FactorMethod, Callable[[NDArray[np.int64]], int]] = {
-    "auto": _quickest,
-    "dense": len,
-    "sparse": lambda counts: 0,
-}
 
 
 def factored(elimination: Elimination, cores: Cores, *, least: float) -> csr_array:
