@@ -4,7 +4,7 @@ Each is a data object first, with its numbers and `to_dict`; `save` draws it by 
 install 'softcosine[plots]'``) into a file, and a notebook shows it.
 
 >>> import softcosine as sc
->>> index = sc.SoftIndex.from_texts(["a flat tyre", "a puncture", "green tea"], ids="abc")
+>>> index = sc.SoftIndex.from_texts(["a flat tyre", "a puncture", "green tea"], ids=["a", "b", "c"])
 >>> heat = similarity_heat_map(index, ["a", "b", "c"])
 >>> heat.values.shape
 (3, 3)

@@ -1,0 +1,60 @@
+"""Draw the pictures of ``docs/pictures.md``: ``python makers/example_pictures.py``.
+
+They show the names of Python's Unicode symbols, as ``softcosine demo`` does, so that anybody can
+draw them again. Another version of Python knows other symbols, and another one of matplotlib draws
+them a little otherwise. Takes about half a minute.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+
+import softcosine as sc
+from softcosine.cli.symbols import symbols
+from softcosine.matrix.drawing import Picture
+from softcosine.plots import (
+    document_map,
+    explanation_bars,
+    similarity_heat_map,
+    word_heat_map,
+)
+
+FOLDER = Path(__file__).parent.parent / "docs" / "pictures"
+QUERY = "sick kitten"
+CRYING_CAT = "\N{CRYING CAT FACE}"
+KINDS = {"Sm": "mathematics", "Sc": "currency", "Sk": "modifier", "So": "other symbol"}
+
+
+def main() -> None:
+    """Index the symbols and draw."""
+    found = symbols()
+    names = {symbol.character: symbol.name for symbol in found}
+    index = sc.SoftIndex.from_texts(
+        list(names.values()),
+        ids=list(names),
+        metadata=[
+            {"kind": KINDS.get(unicodedata.category(character), "punctuation")}
+            for character in names
+        ],
+        source=sc.EmbeddingSimilarity.english(),
+        ranking="soft_cosine",
+    )
+    hits = index.search(QUERY, k=20)
+    labels = [f"{rank}. {hit.text}" for rank, hit in enumerate(hits, 1)]
+    pictures: dict[str, Picture] = {
+        "documents": similarity_heat_map(index, hits.ids, labels=labels, title=QUERY),
+        "words": word_heat_map(index, ["kitten", "sick", "music", "weather"], k=6),
+        "explanation": explanation_bars(index.explain("face of a weeping kitten", CRYING_CAT)),
+        "map": document_map(index, color_by="kind", max_documents=1500),
+    }
+    FOLDER.mkdir(exist_ok=True)
+    for name, picture in pictures.items():
+        path = FOLDER / f"{name}.png"
+        # Coarser than they are saved otherwise: a repository keeps every version for good.
+        picture.figure().savefig(path, dpi=72)
+        print(f"{path.name}: {path.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()
