@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
+from scipy.linalg import lu, solve_triangular
 from scipy.sparse import csr_array
 
 from softcosine.errors import IndefiniteMatrixError, InvalidInputError
@@ -154,16 +154,17 @@ def _power_method(
         start, n_iterations = np.eye(n_terms), 0
     else:
         start = np.random.default_rng(seed).standard_normal((n_terms, width))
-    basis = image(orthonormal(start))
+    basis = image(orthonormal(start) if n_iterations == 0 else start)
     n_docs = None
-    for _ in range(n_iterations):
+    for left in reversed(range(n_iterations)):
         product = np.zeros((n_terms, basis.shape[1]))
         n_rows = 0
         for block in _checked(blocks, n_terms):
             product += _in_range(block.T @ _in_range(block @ basis))
             n_rows += block.shape[0]
         n_docs = _same_rows(n_docs, n_rows)
-        basis = image(orthonormal(_in_range(product)))
+        # On the way columns need only stay apart, which takes a fifth of an orthonormal basis.
+        basis = image((_apart if left else orthonormal)(_in_range(product)))
     # The triangle of Y @ basis, block by block: its singular values are those of Y @ basis, and
     # unlike a matrix of products it squares none of them.
     triangle = np.zeros((0, basis.shape[1]))
@@ -180,6 +181,11 @@ def _power_method(
     vectors[:, :rank] = signed(basis @ rotation[:rank].T)
     sigma[:rank] = found[:rank]
     return vectors, sigma
+
+
+def _apart(basis: _Dense) -> _Dense:
+    """Return well-conditioned columns that span the same space: the unit lower factor of LU."""
+    return np.asarray(lu(basis, permute_l=True, check_finite=False)[0])
 
 
 def _orthonormal(basis: _Dense, S: csr_array) -> _Dense:
