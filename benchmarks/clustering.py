@@ -285,7 +285,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--cache", type=Path, default=CACHE, help="folder that S is kept in")
     parser.add_argument("--seeds", type=int, default=10, help="of k-means")
     parser.add_argument("--graph-seeds", type=int, default=5, help="of Louvain's method")
-    parser.add_argument("--dimensions", type=int, nargs="+", default=[100, 300])
+    parser.add_argument("--dimensions", type=int, nargs="+", default=[100, 200])
     parser.add_argument("--limit", type=int, help="so many messages, and no report")
     options = parser.parse_args(arguments)
     texts, labels = messages(options.limit)
@@ -293,7 +293,7 @@ def main(arguments: Sequence[str]) -> None:
     X = WEIGHTING.transform(analyzed.counts())
     matrices = similarity_matrices(analyzed, X, options.cache)
     rows = measured(X, labels, matrices, seeds=options.seeds, graph_seeds=options.graph_seeds)
-    some = {name: matrices[name] for name in (PLAIN, ENGLISH)}
+    some = {ENGLISH: matrices[ENGLISH]}
     measures = similarity_kept(X, some, dimensions=options.dimensions)
     if options.limit is not None:
         return

@@ -100,7 +100,7 @@ def _eigen(
     # What is similar to nothing but itself moves no eigenvector, and Lanczos converges better.
     shifted = csr_array(S - diags_array(np.ones(n)))
     basis = min(n, max(2 * k + 1, 20))
-    for tolerance in (0.0, 1e-6):
+    for tolerance in (1e-9, 1e-6):
         try:
             values, vectors = eigsh(
                 shifted, k=k, which="LA", v0=start, ncv=basis, maxiter=300, tol=tolerance
