@@ -220,7 +220,8 @@ def line(
     # LAPACK's part leaves out what happens to be zero, which next to nothing does.
     if not 0.999 * estimate.n_entries <= basis.n_entries <= estimate.n_entries:
         raise SystemExit(f"{basis.n_entries} entries, and {estimate.n_entries} were estimated.")
-    del basis, made
+    del basis
+    made.clear()
     if order == ORDERS[0] and estimate.n_operations <= bounds.rivals:
         for name, call in rivals(S).items():
             found: list[int] = []
@@ -258,7 +259,7 @@ def main(arguments: Sequence[str]) -> None:
         "the rivals are of ordering and factoring and taking L out. SuperLU: "
         "scipy.sparse.linalg.splu in symmetric mode, MMD_AT_PLUS_A. CHOLMOD: scikit-sparse, "
         "supernodal, AMD and METIS.",
-        "The last share: how many coordinates of a document are not 0, of 50 distinct words drawn by "
+        "The share of coordinates that are not 0 is of documents of 50 distinct words, drawn by "
         "Zipf's law.",
         "Memory is the rise of the peak during the first run; what the process kept from earlier "
         "ones and uses again does not show.",
