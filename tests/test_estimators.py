@@ -29,6 +29,7 @@ pytest.importorskip("sklearn")
 from sklearn import exceptions
 from sklearn.base import clone
 from sklearn.cluster import DBSCAN, KMeans
+from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -108,6 +109,15 @@ def test_few_coordinates_are_as_good_as_the_next_singular_value_says(c, k):
     error = np.abs(Q @ Z.T - oracle.soft_inner_product(c.queries, c.counts, c.S))
     norms = oracle.soft_norm(c.queries, c.S)[:, None]
     assert np.all(error <= norms * following + 1e-5 * scale * (norms + 1))
+
+
+def test_without_similarities_few_coordinates_are_those_of_truncated_svd():
+    X = documents()
+    for kind in (SoftCosineTransformer, SoftLSA):
+        ours = kind(similarity_matrix(np.eye(12)), n_components=3)
+        Y = X if kind is SoftCosineTransformer else Normalizer().fit_transform(X)
+        theirs = TruncatedSVD(3, algorithm="arpack", random_state=0).fit_transform(Y)
+        np.testing.assert_allclose(np.abs(ours.fit_transform(X)), np.abs(theirs), atol=1e-6)
 
 
 def test_a_linear_model_sees_words_that_mean_the_same():
