@@ -333,3 +333,11 @@ def test_frequent_words_are_kept(benchmark, monkeypatch, tmp_path):
     assert script.frequent_words(tmp_path, n=5) == ["king", "dead", "tea"]
     monkeypatch.setattr(script, "newsgroups", list)
     assert script.frequent_words(tmp_path, n=5) == ["king", "dead", "tea"]
+
+
+def test_document_map(benchmark, texts):
+    pytest.importorskip("sklearn")
+    script = benchmark("document_map")
+    rows = script.measured(texts, ["a", "b"] * 30, (3,))
+    assert len(rows) == 7
+    assert all(0 <= row["nearest ten kept"] <= 1 for row in rows)
