@@ -289,6 +289,11 @@ def test_the_memory_at_hand_is_read_where_the_system_tells_it(tmp_path, monkeypa
     assert whole is None or whole > 2**20
 
 
+def test_cholmod_is_among_the_methods_that_are_tried():
+    pytest.importorskip("sksparse", reason="needs scikit-sparse, which needs SuiteSparse's files")
+    assert "cholmod" in METHODS
+
+
 def test_without_scikit_sparse_the_message_is_the_command():
     S = similarity_matrix(np.eye(2))
     with (

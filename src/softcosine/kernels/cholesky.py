@@ -98,24 +98,23 @@ def factor_outside_core(  # type: ignore[no-untyped-def]
 
 @kernel(
     "void(int64[::1], int32[::1], float32[::1], int32[::1], int32[::1], int32[::1], int32[::1],"
-    " int64[::1], int64[::1], int32[::1], float64[::1], float64[:, ::1])"
+    " int32[::1], int64[::1], int64[::1], int32[::1], float64[::1], float64[:, ::1])"
 )
 def subtract_from_core(  # type: ignore[no-untyped-def]
-    indptr, indices, data, order, rank, places, columns, splits, ends, rows, values, square
+    indptr, indices, data, order, rank, members, places, columns, splits, ends, rows, values, square
 ):
     """Set up what is left of a core when the columns beside it have been eliminated.
 
-    `indptr`, `indices`, `data`, `order`, `rank` read: S. `places` (n,) read: the place within the
-    core of each place in the order, or -1. `columns` read: of the factor, those whose rows from
-    `splits` to `ends` lie in this core; `rows`, `values` read. `square` (m, m) zeros in, out: on
-    and below the diagonal the Schur complement, above it S. O(entries of S and sum of squares of
-    the columns' entries in the core).
+    `indptr`, `indices`, `data`, `order`, `rank` read: S. `members` (m,) read: the core's places in
+    the order; `places` (n,) all -1, and again afterwards. `columns` read: of the factor, those
+    whose rows from `splits` to `ends` lie in this core; `rows`, `values` read. `square` (m, m)
+    zeros in, out: on and below the diagonal the Schur complement, above it S. O(entries of S in
+    the core, and sum of squares of the columns' entries there).
     """
-    for k in range(order.shape[0]):
-        a = places[k]
-        if a < 0:
-            continue
-        row = order[k]
+    for a in range(members.shape[0]):
+        places[members[a]] = a
+    for a in range(members.shape[0]):
+        row = order[members[a]]
         for p in range(indptr[row], indptr[row + 1]):
             b = places[rank[indices[p]]]
             if b >= 0:
@@ -127,6 +126,8 @@ def subtract_from_core(  # type: ignore[no-untyped-def]
             entry = values[p]
             for q in range(splits[k], p + 1):
                 square[a, places[rows[q]]] -= values[q] * entry
+    for a in range(members.shape[0]):
+        places[members[a]] = -1
 
 
 @kernel("void(int64[::1], int64[::1], int32[::1], int32[::1], int64[::1])")

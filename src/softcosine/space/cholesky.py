@@ -150,23 +150,37 @@ def factored(elimination: Elimination, cores: Cores, *, least: float) -> csr_arr
     if failed >= 0:
         raise NotDefiniteError(int(order[failed]), float(values[0]))
     squares = []
+    places = np.full(n, -1, np.int32)
     for members, columns in zip(cores.members, cores.columns, strict=True):
-        places = np.full(n, -1, np.int32)
-        places[members] = np.arange(len(members), dtype=np.int32)
         square = np.zeros((len(members), len(members)))
-        subtract_from_core(*S, order, ranks, places, columns, splits, ends, rows, values, square)
+        subtract_from_core(
+            *S, order, ranks, members, places, columns, splits, ends, rows, values, square
+        )
         _factor_core(square, order[members], least)
         squares.append(square)
+    return _laid_out(order, starts, ends, rows, values, cores.members, squares)
 
+
+def _laid_out(
+    order: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    rows: NDArray[np.int32],
+    values: NDArray[np.float64],
+    cores: tuple[NDArray[np.int32], ...],
+    squares: list[NDArray[np.float64]],
+) -> csr_array:
+    """Bring columns and cores into one sparse array, by rows."""
+    n = len(order)
     held = np.zeros(n, np.int64)
     count_outside_core(starts, ends, rows, order, held)
-    for square, members in zip(squares, cores.members, strict=True):
+    for square, members in zip(squares, cores, strict=True):
         count_in_core(square, members, order, held)
     indptr = np.concatenate([[0], np.cumsum(held)])
     indices, data = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float64)
     unwritten = indptr[:-1].copy()
     lay_out_outside_core(starts, ends, rows, values, order, unwritten, indices, data)
-    for square, members in zip(squares, cores.members, strict=True):
+    for square, members in zip(squares, cores, strict=True):
         lay_out_core(square, members, order, unwritten, indices, data)
     return csr_array((data, indices, indptr), shape=(n, n))
 
