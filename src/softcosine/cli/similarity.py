@@ -21,6 +21,7 @@ from softcosine.cli.options import (
     TextFields,
     Wait,
 )
+from softcosine.cli.pictures import Overwrite, check_plot
 from softcosine.cli.sources import SOURCES_HELP
 from softcosine.errors import InvalidInputError
 
@@ -189,6 +190,7 @@ def show(
         Path | None,
         typer.Option(metavar="FILE", help="Draw the histograms too: .png, .svg or .pdf."),
     ] = None,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Tell what a matrix holds and how it was made, with histograms.
@@ -204,6 +206,7 @@ def show(
     from softcosine.cli.matrix_words import opened_matrix
     from softcosine.cli.showing import print_json
 
+    check_plot(plot, overwrite=overwrite)
     S = opened_matrix(matrix)
     picture = S.picture()
     if plot is not None:

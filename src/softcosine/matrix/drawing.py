@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import threading
 import unicodedata
 import uuid
@@ -195,8 +196,14 @@ def _settings(what: str) -> Iterator[None]:
     except ImportError as error:
         raise MissingDependencyError("matplotlib", "plots", what) from error
     own = {"font.family": list(_charmaps()), "svg.hashsalt": "softcosine"}
+    logger = logging.getLogger("matplotlib.font_manager")
     with _LOCK, style.context(["default", own]):
-        yield
+        level = logger.level
+        logger.setLevel(logging.ERROR)  # it warns of weights that fonts for other scripts lack
+        try:
+            yield
+        finally:
+            logger.setLevel(level)
 
 
 @cache

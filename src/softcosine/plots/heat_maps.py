@@ -34,7 +34,7 @@ def similarity_heat_map(
     labels: Sequence[str] | None = None,
     order: str = "similarity",
     ranking: str = "soft_cosine",
-    title: str | None = None,
+    title: str = "",
 ) -> HeatMap:
     """Return how similar every two of some documents are.
 
@@ -92,7 +92,7 @@ def similarity_heat_map(
         vectors = document_vectors(snapshot, searcher, int(numbers[row]))
         values[row, later] = values[later, row] = searcher.scores(vectors, numbers[later])
     unit = unit_of(snapshot, ranking)
-    return arranged(shown, values, order, unit=unit, title=title or "")
+    return arranged(shown, values, order, unit=unit, title=title)
 
 
 def term_heat_map(
@@ -100,7 +100,7 @@ def term_heat_map(
     terms: Iterable[str],
     *,
     order: str = "similarity",
-    title: str | None = None,
+    title: str = "",
 ) -> HeatMap:
     """Return how similar every two of some terms are in S.
 
@@ -139,7 +139,7 @@ def word_heat_map(
     *,
     k: int = 10,
     order: str = "similarity",
-    title: str | None = None,
+    title: str = "",
 ) -> HeatMap:
     """Return how similar some words and their nearest neighbours are.
 
@@ -227,7 +227,7 @@ class _Rows:
     def heat_map(
         self,
         order: str,
-        title: str | None,
+        title: str,
         inner: NDArray[np.float64] | None = None,
         cross: NDArray[np.float64] | None = None,
     ) -> HeatMap:
@@ -243,7 +243,7 @@ class _Rows:
             for inside, place in self.places
         ]
         return arranged(
-            labels, values[np.ix_(at, at)], order, unit="similarity of terms", title=title or "",
+            labels, values[np.ix_(at, at)], order, unit="similarity of terms", title=title,
             linkage="average",
         )  # fmt: skip
 
