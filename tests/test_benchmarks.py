@@ -12,6 +12,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from conftest import JIT
+from softcosine.index.soft_index import SoftIndex
 from softcosine.space.basis import orthonormal_basis
 
 FOLDER = Path(__file__).resolve().parent.parent / "benchmarks"
@@ -341,3 +342,20 @@ def test_document_map(benchmark, texts):
     rows = script.measured(texts, ["a", "b"] * 30, (3,))
     assert len(rows) == 7
     assert all(0 <= row["nearest ten kept"] <= 1 for row in rows)
+
+
+def test_engines(benchmark, texts, tmp_path):
+    for package in ("faiss", "annoy", "hnswlib", "usearch", "matplotlib"):
+        pytest.importorskip(package)
+    script = benchmark("engines")
+    index = SoftIndex.from_texts(texts, plain=True)
+    entered = script.contestants(n_lists=2, pieces=1, bits=4)
+    rows, lost = script.race(
+        index, index, n_queries=3, n_words=4, runs=1, dimensions=(4, 8, 16), by_basis=entered,
+        by_lsa=entered,
+    )  # fmt: skip
+    assert {row["route"] for row in rows} == {"basis", "lsa"}
+    assert all(0 <= row["recall@10"] <= 1 for row in rows + lost)
+    assert len(lost) == 3 * len(script.RERANKS)
+    script.plotted(rows, tmp_path / "engines.png")
+    assert (tmp_path / "engines.png").stat().st_size > 10_000

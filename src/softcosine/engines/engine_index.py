@@ -173,6 +173,11 @@ class EngineIndex:
         )
 
     @property
+    def state(self) -> State:
+        """What answers come from; another takes its place at an update."""
+        return self._state
+
+    @property
     def engine(self) -> str:
         """Name of the engine."""
         return self._state.asked.name

@@ -33,6 +33,7 @@ __all__ = ["MAX_MEMORY", "N_DIMENSIONS", "ROUTES", "Basis", "Lsa", "Route", "Spa
 # Bytes that dense coordinates, or a factor of S, may take where nobody chose the route.
 MAX_MEMORY = 1 << 30
 N_DIMENSIONS = 256
+_PASSES = 3  # more make the singular vectors better, and recall no better
 
 Progress = Callable[[str, int, "int | None"], None]
 Rows: TypeAlias = NDArray[np.float64] | csr_array
@@ -145,13 +146,14 @@ class Lsa:
 
     def documents(self, rows: csr_array) -> Rows:
         """Return Vᵀ W y."""
-        n_terms = self.V.shape[0]
-        known = rows if rows.shape[1] == n_terms else rows[:, :n_terms]
-        return np.asarray(known @ self.V)
+        terms, own = _of_terms(rows)
+        n_known = int(np.searchsorted(terms, self.V.shape[0]))
+        known = own if n_known == len(terms) else own[:, :n_known]
+        return np.asarray(known @ self.V[terms[:n_known]].astype(np.float64))
 
     def queries(self, rows: QueryRows, S: TermSimilarityMatrix) -> Rows:
         """Return Vᵀ Sᵀ W x."""
-        return self.documents(rows.expanded(S))
+        return self.documents(_expanded(rows, S))
 
     def follows(self, S: TermSimilarityMatrix) -> bool:
         """Documents do not depend on S, but for their norms, and terms come behind the others."""
@@ -190,7 +192,7 @@ class Sparse:
 
     def queries(self, rows: QueryRows, S: TermSimilarityMatrix) -> Rows:
         """Return Sᵀ W x."""
-        return rows.expanded(S)
+        return _expanded(rows, S)
 
     def follows(self, S: TermSimilarityMatrix) -> bool:
         """Documents do not depend on S, but for their norms."""
@@ -324,7 +326,7 @@ def _lsa(asked: _Asked) -> Route:
         n_passes += 1
 
     k = min(asked.n_dimensions, n_terms, len(ranked))
-    V, sigma = right_singular_vectors(blocks, n_terms, k=k)
+    V, sigma = right_singular_vectors(blocks, n_terms, k=k, n_iterations=_PASSES)
     # Of a lower rank, columns of zeros would be carried along.
     return Lsa(np.ascontiguousarray(V[:, : max(1, int(np.count_nonzero(sigma)))], np.float32))
 
@@ -354,6 +356,23 @@ def _check_fit(route: Route, ranked: RankedVectors, capabilities: Capabilities) 
             f"this engine holds vectors of at most {limit:,} non-zeros, and there are some of "
             f"{longest:,}; take the route lsa with fewer dimensions, or another engine."
         )
+
+
+def _expanded(rows: QueryRows, S: TermSimilarityMatrix) -> csr_array:
+    """Return Sᵀ W x."""
+    terms, weights = _of_terms(rows.weighted)
+    expanded = csr_array(weights @ S.to_scipy()[terms].astype(np.float64))
+    return csr_array(expanded + rows.outside) if rows.outside.nnz else expanded
+
+
+def _of_terms(rows: csr_array) -> tuple[NDArray[np.int64], csr_array]:
+    """Return the terms that rows have, ascending, and the rows with no others.
+
+    To multiply a few queries then costs what they have, not what a large matrix has.
+    """
+    terms, places = np.unique(rows.indices, return_inverse=True)
+    arrays = (rows.data, places.ravel(), rows.indptr)
+    return terms, csr_array(arrays, shape=(rows.shape[0], len(terms)))
 
 
 def _same(left: TermSimilarityMatrix, right: TermSimilarityMatrix) -> bool:
