@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import re
 import threading
 import unicodedata
 import uuid
@@ -143,9 +144,10 @@ def checked_picture_path(path: str | Path) -> Path:
 def label(text: str, width: int) -> str:
     """Return a text in one line of at most so many columns, cut in its middle.
 
-    Ids often differ in their ends, so that both stay. Wide characters take two columns.
+    Ids often differ in their ends, so that both stay. Wide characters take two columns; of several
+    that no font at hand can draw, one sign stands for all.
     """
-    line = " ".join(drawable(text).split())
+    line = " ".join(re.sub(f"{_UNKNOWN}+", _UNKNOWN, drawable(text)).split())
     if columns(line) <= width:
         return line
     end = _within(reversed(line), (width - 1) // 3)[::-1]
@@ -173,7 +175,8 @@ def columns(text: str) -> int:
 
 
 def _columns_of(character: str) -> int:
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    wide = character == _UNKNOWN or unicodedata.east_asian_width(character) in "WF"
+    return 2 if wide else 1
 
 
 def _within(characters: Iterable[str], width: int) -> str:

@@ -110,7 +110,7 @@ class DocumentMap(Picture):
                  f"a sample of {n:,} of {self.n_candidates:,} documents"]  # fmt: skip
         if self.left_out:
             parts.append(f"{len(self.left_out):,} left out, like no other")
-        if len(self):
+        if len(self) > _COMPARED + 1:  # else all are among them
             share = f"{self.kept_neighbors:.0%}"
             parts.append(
                 f"{share} of each one's {_COMPARED} nearest are among its {_COMPARED} nearest here"

@@ -81,7 +81,7 @@ def _draw_points(figure: Figure, axes: Any, drawn: DocumentMap, size: float) -> 
     if len(shown) > _MOST_COLORS:
         shown = shown[: _MOST_COLORS - 1]
     handles = []
-    for kind, color in zip(sorted(shown), _palette(len(shown)), strict=True):
+    for kind, color in zip(sorted(shown, key=_rank), _palette(len(shown)), strict=True):
         points = axes.scatter(*drawn.places[own == kind].T, color=color, **style)
         points.set_label(label(kind, _VALUE))
         handles.append(points)
@@ -102,6 +102,15 @@ def _draw_points(figure: Figure, axes: Any, drawn: DocumentMap, size: float) -> 
 def _kind(value: Any) -> str:
     """Return what stands for a value in the legend; equal ones share it."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _rank(kind: str) -> tuple[bool, float, str]:
+    """Return what sorts the legend: numbers by size, before all else."""
+    try:
+        number = float(kind)
+    except ValueError:
+        number = float("nan")
+    return (True, 0.0, kind) if number != number else (False, number, kind)
 
 
 def _palette(n: int) -> list[Any]:
