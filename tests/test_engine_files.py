@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from toy_engine import ENTRY, ToyEngine
 from toys import similarity_matrix
 
 WORDS = ["ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen", "ibis", "jay"]
+FULL = Path("/dev/full")
 MADE = {
     "faiss": {"factory": "Flat"},
     "annoy": {"width": 10_000},
@@ -321,11 +323,19 @@ class TestDamage:
             fast.save(tmp_path / "other")
         assert not (tmp_path / "other").exists()
 
+    @pytest.mark.skipif(not FULL.exists(), reason="only Linux has a disk that is full")
+    @pytest.mark.parametrize("name", ["faiss", "hnswlib", "usearch"])  # Annoy deletes first
+    def test_a_full_disk_is_an_error_of_the_system(self, index, name):
+        fast = built(index, name)
+        for write in fast.state.engine.files().values():
+            with pytest.raises(OSError):  # noqa: PT011  # each system says it its own way
+                write(FULL)
+
     def test_a_graph_that_was_not_written_whole_is_an_error(self, index, tmp_path, monkeypatch):
         hnswlib = pytest.importorskip("hnswlib", reason="needs hnswlib")
         fast = built(index, "hnswlib")
         monkeypatch.setattr(
-            type(fast._state.engine), "_saved", lambda self, path: path.write_bytes(b"short")
+            type(fast.state.engine), "_saved", lambda self, path: path.write_bytes(b"short")
         )
         assert hnswlib
         with pytest.raises(OSError, match="disk is probably full"):

@@ -71,7 +71,7 @@ def saved(state: State, path: str | Path | None, *, overwrite: bool) -> Path:
         "asked": {
             "route": state.asked.route,
             "n_dimensions": int(state.asked.n_dimensions),
-            "max_memory": state.asked.max_memory,
+            "max_memory": None if state.asked.max_memory is None else int(state.asked.max_memory),
         },
         "why": state.why,
         "ranking": state.subject.ranking,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -120,12 +121,18 @@ class Usearch:
 
     def files(self) -> Mapping[str, Callable[[Path], None]]:
         """Return the one file, in USearch's own format."""
-        return {_FILE: lambda path: self._index.save(str(path))}
+        return {_FILE: self._write}
 
     def load(self, folder: Path, *, n_dimensions: int) -> None:
         """Read the graph into memory."""
         self._index = self._empty(n_dimensions)
         self._index.load(str(folder / _FILE))
+
+    def _write(self, path: Path) -> None:
+        try:
+            self._index.save(str(path))
+        except RuntimeError as error:  # as where the disk is full
+            raise OSError(errno.ENOSPC, f"could not be written: {error}", str(path)) from error
 
     def _empty(self, n_dimensions: int) -> Any:
         return self._kind(
