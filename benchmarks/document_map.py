@@ -21,7 +21,7 @@ from softcosine import SoftIndex
 from softcosine.index.ranked_vectors import RankedVectors
 from softcosine.plots.compared import compared_searcher, live_numbers
 from softcosine.plots.layout import kept_neighbors, laid_out
-from softcosine.plots.neighborhoods import neighborhoods
+from softcosine.plots.neighborhoods import Neighborhoods, neighborhoods
 from softcosine.space.latent import right_singular_vectors
 
 Places = NDArray[np.float64]
@@ -30,14 +30,6 @@ N_DOCUMENTS = 2000
 NEIGHBORS = (10, 20, 40)  # how many pull each document
 PERPLEXITY = 15.0
 COMPARED = 10  # nearest documents that are looked at
-
-
-def first(graph: csr_array, k: int) -> csr_array:
-    """Return the first k entries of each row, its best."""
-    ranks = np.arange(graph.nnz) - np.repeat(graph.indptr[:-1], np.diff(graph.indptr))
-    kept = ranks < k
-    pointers = np.concatenate([[0], np.cumsum(kept)])[graph.indptr]
-    return csr_array((graph.data[kept], graph.indices[kept], pointers), shape=graph.shape)
 
 
 def equal(graph: csr_array) -> csr_array:
@@ -103,8 +95,8 @@ def measured(
     numbers = live_numbers(index.snapshot)
     most = max(*neighbors, 3 * int(PERPLEXITY), COMPARED)
     found = neighborhoods(index.snapshot, searcher, numbers, k=most, threads=1)
-    there = np.diff(found.graph.indptr) > 0
-    graph, own = csr_array(found.graph[there][:, there]), np.array(labels)[there]
+    there, graph = found.connected()
+    own, linked = np.array(labels)[there], Neighborhoods(numbers[there], graph)
     vectors = RankedVectors(searcher.searchers[0])
     ((_, Y),) = vectors.documents(rows=len(texts))
     Y = csr_array(Y[there])
@@ -114,13 +106,13 @@ def measured(
         "two leading dimensions of LSA": lambda: (
             Y @ right_singular_vectors(lambda: [Y], Y.shape[1], k=2)[0]
         ),
-        "two leading eigenvectors of the graph": lambda: by_eigenvectors(first(graph, 20)),
+        "two leading eigenvectors of the graph": lambda: by_eigenvectors(linked.nearest(20).graph),
         "t-SNE of scikit-learn": lambda: by_scikit_learn(similarities),
         "ours, Gaussian links": lambda: laid_out(gaussian(graph, PERPLEXITY)),
-        "ours, equal links to 20": lambda: laid_out(equal(first(graph, 20))),
+        "ours, equal links to 20": lambda: laid_out(equal(linked.nearest(20).graph)),
     }
     for k in neighbors:
-        ways[f"ours, links by similarity to {k}"] = partial(laid_out, first(graph, k))
+        ways[f"ours, links by similarity to {k}"] = partial(laid_out, linked.nearest(k).graph)
     rows: list[dict[str, object]] = []
     for name, lay_out in ways.items():
         places = lay_out()

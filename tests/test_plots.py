@@ -34,6 +34,7 @@ from softcosine.plots import (
 from softcosine.plots.document_map import DocumentMap
 from softcosine.plots.heat_map import grouped
 from softcosine.plots.layout import kept_neighbors, laid_out
+from softcosine.plots.neighborhoods import Neighborhoods
 from softcosine.plots.regions import regions_of
 from softcosine.text.vocabulary import Vocabulary
 from toys import ToySource, similarity_matrix
@@ -478,6 +479,26 @@ def test_the_share_of_neighbors_kept_is_counted():
     # 0 has 1 (kept), 1 has 0 (kept), 2 has 0 (not 3), 3 has 1 (not 2)
     assert kept_neighbors(graph, places, k=1) == 0.5
     assert kept_neighbors(csr_array((0, 0)), np.zeros((0, 2))) == 1.0
+
+
+def test_documents_like_no_other_are_left_out_whatever_rounding_says():
+    # 1 is near nobody, though 0 takes it for a neighbour; then 0 has none either
+    graph = csr_array(
+        (
+            np.array([1e-17, 0.5, 0.4, 0.9, 0.5]),
+            np.array([1, 3, 4, 2, 2]),
+            np.array([0, 1, 1, 3, 4, 5]),
+        ),
+        shape=(5, 5),
+    )
+    found = Neighborhoods(np.arange(5) * 7, graph)
+    drawn, own = found.connected()
+    assert drawn.tolist() == [False, False, True, True, True]
+    assert own.indptr.tolist() == [0, 2, 3, 4]
+    assert own.indices.tolist() == [1, 2, 0, 0]
+    assert own.data.tolist() == [0.5, 0.4, 0.9, 0.5]
+    assert found.nearest(1).graph.indices.tolist() == [1, 3, 2, 2]
+    assert Neighborhoods(np.arange(2), csr_array((2, 2))).connected()[1].shape == (0, 0)
 
 
 def test_regions_are_named_by_what_sets_them_apart():

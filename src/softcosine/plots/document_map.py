@@ -18,7 +18,7 @@ from softcosine.index.snapshot import Snapshot
 from softcosine.matrix.drawing import Picture
 from softcosine.plots.compared import compared_searcher, live_numbers, snapshot_of
 from softcosine.plots.layout import kept_neighbors, laid_out
-from softcosine.plots.neighborhoods import neighborhoods
+from softcosine.plots.neighborhoods import Neighborhoods, neighborhoods
 from softcosine.plots.regions import Region, regions_of
 from softcosine.sources.settings import is_whole
 from softcosine.text.analyzer import shortened
@@ -201,11 +201,10 @@ def document_map(
         snapshot, searcher, numbers, k=max(n_neighbors, _COMPARED), threads=threads
     )
     ids = [snapshot.documents.id(number) for number in numbers.tolist()]
-    drawn = np.diff(found.graph.indptr) > 0
-    graph = csr_array(found.graph[drawn][:, drawn])
+    drawn, graph = found.connected()
     places = np.zeros((0, 2))
     if graph.shape[0]:
-        pulling = _first(graph, n_neighbors)
+        pulling = Neighborhoods(numbers[drawn], graph).nearest(n_neighbors).graph
         places = laid_out(pulling, progress=lambda step, of: report("laying out", step, of))
     regions, owners = regions_of(places, _presence(snapshot, numbers[drawn]), snapshot.S)
     kept = drawn.tolist()
@@ -256,14 +255,6 @@ def _values(snapshot: Snapshot, numbers: NDArray[np.int64], field: str | None) -
             + (f"they have {names}." if names else "they have none at all.")
         )
     return values
-
-
-def _first(graph: csr_array, k: int) -> csr_array:
-    """Return the first k entries of each row, which are its best."""
-    ranks = np.arange(graph.nnz) - np.repeat(graph.indptr[:-1], np.diff(graph.indptr))
-    kept = ranks < k
-    pointers = np.concatenate([[0], np.cumsum(kept)])[graph.indptr]
-    return csr_array((graph.data[kept], graph.indices[kept], pointers), shape=graph.shape)
 
 
 def _presence(snapshot: Snapshot, numbers: NDArray[np.int64]) -> csr_array:

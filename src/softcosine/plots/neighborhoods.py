@@ -31,9 +31,37 @@ class Neighborhoods:
     numbers: NDArray[np.int64]
     graph: csr_array
 
-    def among(self, chosen: NDArray[np.bool_]) -> Neighborhoods:
-        """Return the neighbourhoods of some of the documents; no others may be their neighbours."""
-        return Neighborhoods(self.numbers[chosen], csr_array(self.graph[chosen][:, chosen]))
+    def connected(self) -> tuple[NDArray[np.bool_], csr_array]:
+        """Return which documents are like any other, and the graph of these."""
+        rows = np.repeat(np.arange(len(self.numbers)), np.diff(self.graph.indptr))
+        there = np.ones(self.graph.nnz, np.bool_)
+        while True:
+            counts = np.bincount(rows[there], minlength=len(self.numbers))
+            drawn = counts > 0
+            # Who is somebody's neighbour has one, but for similarities that rounding makes of 0.
+            kept = there & drawn[self.graph.indices]
+            if np.array_equal(kept, there):
+                break
+            there = kept
+        places = np.cumsum(drawn) - 1
+        pointers = np.concatenate([[0], np.cumsum(counts[drawn])])
+        n = int(drawn.sum())
+        graph = csr_array(
+            (self.graph.data[there], places[self.graph.indices[there]], pointers), shape=(n, n)
+        )
+        return drawn, graph
+
+    def nearest(self, k: int) -> Neighborhoods:
+        """Return the first k neighbours of each."""
+        ranks = np.arange(self.graph.nnz) - np.repeat(
+            self.graph.indptr[:-1], np.diff(self.graph.indptr)
+        )
+        kept = ranks < k
+        pointers = np.concatenate([[0], np.cumsum(kept)])[self.graph.indptr]
+        graph = csr_array(
+            (self.graph.data[kept], self.graph.indices[kept], pointers), shape=self.graph.shape
+        )
+        return Neighborhoods(self.numbers, graph)
 
 
 def neighborhoods(
