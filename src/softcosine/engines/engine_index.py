@@ -10,7 +10,7 @@ import numpy as np
 
 from softcosine.engines.capabilities import Capabilities
 from softcosine.engines.recall import recall_of, sampled_queries
-from softcosine.engines.routes import N_DIMENSIONS, Progress
+from softcosine.engines.route_choice import N_DIMENSIONS, Progress
 from softcosine.engines.state import Asked, State
 from softcosine.engines.stored_state import opened, place, saved
 from softcosine.engines.subject import Owner, subject_of

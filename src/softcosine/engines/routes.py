@@ -11,7 +11,7 @@ By any of them the dot product of a document and a query is the index's score fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias
 
@@ -19,23 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from softcosine.engines.capabilities import Capabilities
-from softcosine.errors import IndefiniteMatrixError, InvalidInputError
-from softcosine.index.ranked_vectors import QueryRows, RankedVectors
+from softcosine.index.ranked_vectors import QueryRows
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.settings import is_whole
 
 if TYPE_CHECKING:
     from softcosine.space.basis import OrthonormalBasis
 
-__all__ = ["MAX_MEMORY", "N_DIMENSIONS", "ROUTES", "Basis", "Lsa", "Route", "Sparse", "made_route"]
+__all__ = ["ROUTES", "Basis", "Lsa", "Route", "Rows", "Sparse"]
 
-# Bytes that dense coordinates, or a factor of S, may take where nobody chose the route.
-MAX_MEMORY = 1 << 30
-N_DIMENSIONS = 256
-_PASSES = 3  # more make the singular vectors better, and recall no better
-
-Progress = Callable[[str, int, "int | None"], None]
 Rows: TypeAlias = NDArray[np.float64] | csr_array
 
 
@@ -213,151 +204,6 @@ ROUTES: dict[str, type[Basis] | type[Lsa] | type[Sparse]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What a route is made of."""
-
-    ranked: RankedVectors
-    n_dimensions: int
-    max_memory: int | None
-    progress: Progress
-
-
-def made_route(
-    name: str,
-    ranked: RankedVectors,
-    capabilities: Capabilities,
-    *,
-    n_dimensions: int = N_DIMENSIONS,
-    max_memory: int | None = None,
-    progress: Progress | None = None,
-) -> tuple[Route, str]:
-    """Make the route of a name, and say why that one where the name is ``auto``.
-
-    ``auto`` is ``sparse`` for engines of sparse vectors. For others it is ``basis`` where n_docs ·
-    n_terms · 4 bytes, the documents' dense coordinates, and the factor of S, by the estimate of its
-    fill-in, both stay within `max_memory`, and S has a factor; else ``lsa``.
-
-    Parameters
-    ----------
-    name : {"auto", "basis", "lsa", "sparse"}
-    ranked : RankedVectors
-    capabilities : Capabilities
-        Of the engine.
-    n_dimensions : int
-        Of ``lsa``; as many as there are, where there are fewer.
-    max_memory : int, optional
-        Bytes; 1 GiB for ``auto``, and what `orthonormal_basis` allows where ``basis`` is named.
-    progress : callable, optional
-
-    Raises
-    ------
-    InvalidInputError
-        If there is no such route, the engine cannot hold its vectors, or the factor is too large.
-    IndefiniteMatrixError
-        If ``basis`` is named and S is not positive definite.
-    """
-    for setting, value in (("n_dimensions", n_dimensions), ("max_memory", max_memory)):
-        if value is not None and not (is_whole(value) and value >= 1):
-            raise InvalidInputError(
-                f"{setting} is {value!r}; needed is a whole number of 1 or more."
-            )
-    if not isinstance(name, str) or name not in (*_MAKERS, "auto"):
-        raise InvalidInputError(
-            f"there is no route {name!r}; choose one of auto, {', '.join(_MAKERS)}."
-        )
-    sparse = capabilities.vectors == "sparse"
-    if name != "auto" and (name == Sparse.name) != sparse:
-        raise InvalidInputError(
-            f"this engine holds {capabilities.vectors} vectors, which the route {name} does not "
-            f"make; leave the route out, or take {'sparse' if sparse else 'basis or lsa'}."
-        )
-    asked = _Asked(ranked, int(n_dimensions), max_memory, progress or _silent)
-    if name == "auto":
-        route, why = (_sparse(asked), "") if sparse else _chosen(asked)
-    else:
-        route, why = _MAKERS[name](asked), ""
-    _check_fit(route, ranked, capabilities)
-    return route, why
-
-
-def _chosen(asked: _Asked) -> tuple[Route, str]:
-    """Take the basis where it fits."""
-    from softcosine.space.fill_in import estimate_fill_in
-
-    S, limit = asked.ranked.S, asked.max_memory or MAX_MEMORY
-    dense = 4 * len(asked.ranked) * len(S)
-    if dense > limit:
-        return _lsa(asked), (
-            f"{len(asked.ranked):,} documents have {_size(dense)} of coordinates in the basis of "
-            f"all {len(S):,} terms, more than {_size(limit)}"
-        )
-    if not S.symmetric:
-        return _lsa(asked), "S is asymmetric and has no basis"
-    factor = estimate_fill_in(S).memory
-    if factor > limit:
-        return _lsa(asked), f"the factor of S has {_size(factor)}, more than {_size(limit)}"
-    try:
-        return _basis(asked), ""
-    except IndefiniteMatrixError:
-        return _lsa(asked), "S is not positive definite and has no basis"
-
-
-def _basis(asked: _Asked) -> Route:
-    from softcosine.space.basis import orthonormal_basis
-
-    asked.progress("factoring S", 0, None)
-    return Basis(orthonormal_basis(asked.ranked.S, max_memory=asked.max_memory))
-
-
-def _lsa(asked: _Asked) -> Route:
-    from softcosine.space.latent import right_singular_vectors
-
-    ranked, n_terms = asked.ranked, len(asked.ranked.S)
-    n_passes = 0
-
-    def blocks() -> Any:
-        nonlocal n_passes
-        done = 0
-        for _, rows in ranked.documents():
-            asked.progress(f"reducing dimensions, pass {n_passes + 1}", done, len(ranked))
-            yield rows
-            done += rows.shape[0]
-        n_passes += 1
-
-    k = min(asked.n_dimensions, n_terms, len(ranked))
-    V, sigma = right_singular_vectors(blocks, n_terms, k=k, n_iterations=_PASSES)
-    # Of a lower rank, columns of zeros would be carried along.
-    return Lsa(np.ascontiguousarray(V[:, : max(1, int(np.count_nonzero(sigma)))], np.float32))
-
-
-def _sparse(asked: _Asked) -> Route:
-    return Sparse(len(asked.ranked.S))
-
-
-_MAKERS: dict[str, Callable[[_Asked], Route]] = {"basis": _basis, "lsa": _lsa, "sparse": _sparse}
-
-
-def _check_fit(route: Route, ranked: RankedVectors, capabilities: Capabilities) -> None:
-    """Refuse what the engine could not hold."""
-    if not capabilities.negative and not (route.sparse and ranked.S.non_negative):
-        raise InvalidInputError(
-            "this engine takes no negative numbers, and these vectors have some; take another "
-            "engine."
-        )
-    limit = capabilities.max_non_zeros
-    if limit is None:
-        return
-    longest = route.n_dimensions
-    if route.sparse:
-        longest = max(int(np.diff(rows.indptr).max()) for _, rows in ranked.documents())
-    if longest > limit:
-        raise InvalidInputError(
-            f"this engine holds vectors of at most {limit:,} non-zeros, and there are some of "
-            f"{longest:,}; take the route lsa with fewer dimensions, or another engine."
-        )
-
-
 def _expanded(rows: QueryRows, S: TermSimilarityMatrix) -> csr_array:
     """Return Sᵀ W x."""
     terms, weights = _of_terms(rows.weighted)
@@ -380,11 +226,3 @@ def _same(left: TermSimilarityMatrix, right: TermSimilarityMatrix) -> bool:
         return True
     pairs: list[tuple[Any, Any]] = list(zip(left.arrays, right.arrays, strict=True))
     return all(np.array_equal(*pair) for pair in pairs)
-
-
-def _size(n_bytes: int) -> str:
-    return f"{n_bytes / 2**20:,.0f} MiB"
-
-
-def _silent(what: str, done: int, total: int | None) -> None:
-    """Report nothing."""

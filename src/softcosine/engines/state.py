@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from softcosine.engines.contents import Contents, vectors_of_slots
 from softcosine.engines.engine import Engine, Vectors
 from softcosine.engines.registry import engine_by_name
-from softcosine.engines.routes import N_DIMENSIONS, Progress, made_route
+from softcosine.engines.route_choice import N_DIMENSIONS, Progress, made_route
 from softcosine.engines.row_space import RowSpace
 from softcosine.engines.subject import Subject
 from softcosine.errors import InvalidInputError

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from softcosine.engines.contents import Changes, vectors_of_slots
-from softcosine.engines.routes import Progress
+from softcosine.engines.route_choice import Progress
 from softcosine.engines.row_space import RowSpace
 from softcosine.engines.state import State, told
 from softcosine.engines.subject import Subject
