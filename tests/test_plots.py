@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
+import oracle
 from softcosine.errors import (
     InvalidInputError,
     MissingDependencyError,
@@ -31,12 +32,14 @@ from softcosine.plots import (
     term_heat_map,
     word_heat_map,
 )
+from softcosine.plots.compared import compared_searcher, live_numbers
 from softcosine.plots.document_map import DocumentMap
 from softcosine.plots.heat_map import grouped
 from softcosine.plots.layout import kept_neighbors, laid_out
-from softcosine.plots.neighborhoods import Neighborhoods
+from softcosine.plots.neighborhoods import Neighborhoods, neighborhoods
 from softcosine.plots.regions import regions_of
 from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.weighting import Weighting
 from toys import ToySource, similarity_matrix
 
 WORDS = ["ant", "bee", "cat", "dog", "eel", "fox"]
@@ -203,6 +206,26 @@ def test_a_heat_map_has_what_similar_documents_score(index, texts):
         expected = [found.get(other, 0.0) for other in ids]
         expected[row] = 1.0 if texts[int(id[1:])] else 0.0
         assert_close(heat.values[row], expected)
+
+
+@given(st.integers(1, 7), st.integers(0, 2**32 - 1))
+def test_a_heat_map_has_the_soft_cosines_of_the_definition(n, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 3, (n, len(WORDS)))
+    S = rng.choice([0.0, 0.0, 0.1, 0.15], (len(WORDS), len(WORDS)))
+    S = np.maximum(S, S.T)
+    np.fill_diagonal(S, 1.0)
+    index = SoftIndex.from_texts(
+        [np.repeat(WORDS, counts).tolist() for counts in X],
+        S=similarity_matrix(S, Vocabulary(WORDS)), weighting=Weighting(tf="raw", idf="none"),
+    )  # fmt: skip
+    ids = [str(i) for i in rng.permutation(n)]
+    heat = similarity_heat_map(index, ids, order="given")
+    own = X[[int(id) for id in ids]].astype(float)
+    assert_close(heat.values, oracle.soft_cosine(own, own, S))
+    by_group = similarity_heat_map(index, ids)
+    places = [by_group.labels.index(id) for id in ids]
+    assert_close(by_group.values[np.ix_(places, places)], heat.values)
 
 
 def test_pairs_of_the_index_are_the_cells_to_the_bit(index):
@@ -479,6 +502,28 @@ def test_the_share_of_neighbors_kept_is_counted():
     # 0 has 1 (kept), 1 has 0 (kept), 2 has 0 (not 3), 3 has 1 (not 2)
     assert kept_neighbors(graph, places, k=1) == 0.5
     assert kept_neighbors(csr_array((0, 0)), np.zeros((0, 2))) == 1.0
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_neighborhoods_are_those_that_similar_documents_have(tmp_path, texts, threads):
+    index = SoftIndex.create(tmp_path / "i", source=SOURCE)
+    for begin in (0, 20):  # in two segments
+        with index.writer(merge=None) as writer:
+            for number, text in enumerate(texts[begin : begin + 20], begin):
+                writer.add(f"d{number}", text, {"odd": number % 2})
+    with index.writer(merge=None) as writer:
+        writer.delete("d4")
+    numbers = live_numbers(index.snapshot)
+    assert len(numbers) == len(texts) - 1
+    chosen = numbers[::2]
+    ids = [index.documents.id(number) for number in chosen.tolist()]
+    searcher = compared_searcher(index.snapshot, "soft_cosine")
+    found = neighborhoods(index.snapshot, searcher, chosen, k=3, threads=threads)
+    for row, id in enumerate(ids):
+        hits = [hit for hit in index.similar(id, k=100) if hit.id in ids][:3]
+        own = slice(found.graph.indptr[row], found.graph.indptr[row + 1])
+        assert [ids[place] for place in found.graph.indices[own]] == [hit.id for hit in hits]
+        assert found.graph.data[own].tolist() == [hit.score for hit in hits]
 
 
 def test_documents_like_no_other_are_left_out_whatever_rounding_says():
