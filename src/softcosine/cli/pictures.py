@@ -100,7 +100,7 @@ def draw_map(
     ] = None,
     color_by: Annotated[
         str | None,
-        typer.Option(metavar="FIELD", help="Color documents by this field of their metadata."),
+        typer.Option(metavar="FIELD", help="Colour documents by this field of their metadata."),
     ] = None,
     where: Conditions = None,
     max_documents: Annotated[
@@ -110,7 +110,7 @@ def draw_map(
     threads: Threads = None,
     overwrite: Overwrite = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print places, regions and colors as JSON.")
+        bool, typer.Option("--json", help="Print places, regions and colours as JSON.")
     ] = False,
 ) -> None:
     """Draw the documents of an index as a map: similar ones lie together.
@@ -123,8 +123,8 @@ def draw_map(
     different than what lies half as far, and the directions mean nothing. The same index gives the
     same map.
 
-    JSON: documents of id, x, y and value (of --color-by); regions of words, x, y and n_documents;
-    n_candidates (documents to choose from), left_out (ids of documents like no other), n_neighbors
+    JSON: documents of id, x, y, region (its place in the list, or -1) and value (of --color-by);
+    regions of words, x, y and n_documents; n_candidates (documents to choose from), left_out (ids of documents like no other), n_neighbors
     and kept_neighbors: the share of each document's nearest that are its nearest on the map.
     """
     from softcosine.cli.conditions import read_where
