@@ -124,8 +124,9 @@ def draw_map(
     same map.
 
     JSON: documents of id, x, y, region (its place in the list, or -1) and value (of --color-by);
-    regions of words, x, y and n_documents; n_candidates (documents to choose from), left_out (ids of documents like no other), n_neighbors
-    and kept_neighbors: the share of each document's nearest that are its nearest on the map.
+    regions of words, x, y and n_documents; n_candidates (documents to choose from), left_out (ids
+    of documents like no other), n_neighbors and kept_neighbors: the share of each document's
+    nearest that are its nearest on the map.
     """
     from softcosine.cli.conditions import read_where
     from softcosine.cli.progress import Reporter
