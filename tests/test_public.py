@@ -12,8 +12,10 @@ import softcosine as sc
 ROOT = Path(__file__).resolve().parent.parent
 
 
-@pytest.mark.parametrize("name", sc.__all__)
+@pytest.mark.parametrize("name", dir(sc))
 def test_every_public_name_is_there_and_told(name):
+    if name.startswith("Soft") and name not in sc.__all__:
+        pytest.importorskip("sklearn")
     value = getattr(sc, name)
     assert name in dir(sc)
     assert name.startswith("__") or value.__doc__

@@ -24,6 +24,7 @@ _HOMES = {
     "Decisions": "softcosine.sources.constraints.decisions",
     "EditDistanceSimilarity": "softcosine.sources.spelling.edit_distance",
     "EmbeddingSimilarity": "softcosine.sources.vectors.embedding",
+    "EngineIndex": "softcosine.engines.engine_index",
     "EncoderSimilarity": "softcosine.sources.vectors.encoder",
     "Guarded": "softcosine.sources.constraints.guard",
     "IndexWriter": "softcosine.index.writer",
@@ -71,15 +72,34 @@ _HOMES = {
     "without": "softcosine.sources.constraints.decisions",
 }
 
-__all__ = ["__version__", "errors", *_HOMES]
+# They need scikit-learn, so that importing all names must not import them.
+_ESTIMATORS = {
+    "SoftCosineTransformer": "softcosine.learn.coordinates",
+    "SoftLSA": "softcosine.learn.lsa",
+    "SoftNeighborsTransformer": "softcosine.learn.neighbor_graph",
+    "SoftRandomProjection": "softcosine.learn.random_projection",
+    "SoftSpectralTransformer": "softcosine.learn.spectral",
+}
+_MODULES = ("errors", "plots")
+
+__all__ = ["__version__", *_MODULES, *_HOMES]
 
 if TYPE_CHECKING:
     from softcosine import errors as errors
+    from softcosine import plots as plots
+    from softcosine.engines.engine_index import EngineIndex as EngineIndex
     from softcosine.index.merging import MergePolicy as MergePolicy
     from softcosine.index.soft_index import SoftIndex as SoftIndex
     from softcosine.index.soft_neighbors import Matches as Matches
     from softcosine.index.soft_neighbors import SoftNeighbors as SoftNeighbors
     from softcosine.index.writer import IndexWriter as IndexWriter
+    from softcosine.learn.coordinates import SoftCosineTransformer as SoftCosineTransformer
+    from softcosine.learn.lsa import SoftLSA as SoftLSA
+    from softcosine.learn.neighbor_graph import (
+        SoftNeighborsTransformer as SoftNeighborsTransformer,
+    )
+    from softcosine.learn.random_projection import SoftRandomProjection as SoftRandomProjection
+    from softcosine.learn.spectral import SoftSpectralTransformer as SoftSpectralTransformer
     from softcosine.matrix.term_similarity_matrix import (
         TermSimilarityMatrix as TermSimilarityMatrix,
     )
@@ -149,14 +169,15 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "errors":
-        return import_module("softcosine.errors")
-    if name in _HOMES:
-        value = getattr(import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return import_module(f"softcosine.{name}")
+    home = _HOMES.get(name) or _ESTIMATORS.get(name)
+    if home is not None:
+        value = getattr(import_module(home), name)
         globals()[name] = value
         return value
     raise AttributeError(f"module 'softcosine' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *_ESTIMATORS])
