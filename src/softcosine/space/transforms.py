@@ -20,6 +20,7 @@ from softcosine.space.norms import (
     scaled_rows,
     soft_norms,
 )
+from softcosine.space.term_weights import checked_weights
 
 __all__ = ["cosine_documents", "cosine_queries", "expand_queries", "unit_documents"]
 
@@ -55,7 +56,7 @@ def expand_queries(
     InvalidInputError, VocabularyMismatchError
     """
     Q = checked_matrix(Q, len(checked_similarity(S)), "Q")
-    weights = _checked_weights(term_weights, len(S))
+    weights = checked_weights(term_weights, len(S))
     with np.errstate(over="ignore", invalid="ignore"):
         expanded = (Q * weights[None, :]) @ S.to_scipy().astype(np.float64)
         expanded = csr_array(expanded * weights[None, :] if raw_documents else expanded)
@@ -136,25 +137,9 @@ def cosine_queries(
     return csr_array(hstack([unit, csr_array((unit.shape[0], 1))], format="csr"))
 
 
-def _checked_weights(term_weights: ArrayLike | None, n_terms: int) -> NDArray[np.float64]:
-    if term_weights is None:
-        return np.ones(n_terms)
-    try:
-        weights = np.asarray(term_weights, np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"term_weights cannot be read as numbers: {error}") from error
-    if weights.shape != (n_terms,):
-        raise InvalidInputError(
-            f"term_weights has shape {weights.shape}; S needs one weight a term, ({n_terms},)."
-        )
-    if not np.all(np.isfinite(weights)) or np.any(weights < 0):
-        raise InvalidInputError("term_weights must be finite and not negative.")
-    return weights
-
-
 def _balanced_weights(term_weights: ArrayLike | None, n_terms: int) -> NDArray[np.float64]:
     """Term weights divided by a power of two: no cosine depends on it, and nothing overflows."""
-    weights = _checked_weights(term_weights, n_terms)
+    weights = checked_weights(term_weights, n_terms)
     return np.asarray(np.ldexp(weights, 1 - np.frexp(weights.max(initial=0.0))[1]), np.float64)
 
 
