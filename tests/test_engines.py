@@ -456,6 +456,19 @@ class TestIndexes:
         (few,) = fast.hits(["tea tyre"], min_score=least, rerank=6)
         assert few.ids == whole.ids[:2]
 
+    @pytest.mark.parametrize("name", EXHAUSTIVE)
+    def test_rounding_makes_no_answer_of_a_score_of_zero(self, name):
+        texts = ["tea cup", "dog bark dog", "kettle", "tea"]
+        index = SoftIndex.from_texts(texts, plain=True, ranking="inner_product")
+        fast = built(index, name, route="basis")
+        assert set(fast.hits(["tea"])[0].ids) == {"0", "3"}
+        assert (fast.search(["tea", "cup"]).ids >= 0).sum(axis=1).tolist() == [2, 1]
+
+    def test_a_score_that_may_be_rounding_is_computed_exactly(self, index, monkeypatch):
+        monkeypatch.setattr("softcosine.engines.state._ROUNDING", 2.0)
+        fast = built(index, "faiss flat")
+        assert list(fast.hits(["tea tyre"])[0]) == list(index.search("tea tyre"))
+
     def test_what_only_the_index_can_do_is_refused(self, index):
         fast = built(index, "faiss flat")
         for query in ("+tea", "-tea tyre", '"the tea"'):

@@ -160,8 +160,10 @@ class State:
     ) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
         """Return documents and their scores by the engine, in any order.
 
-        Where they are scored exactly afterwards, so are those whose score may be 0 but for
-        rounding.
+        Parameters
+        ----------
+        exact : bool
+            Whether all of them are scored exactly afterwards.
         """
         nothing = np.empty(0, np.int64), np.empty(0)
         found = [nothing] * len(vectors)
@@ -180,13 +182,16 @@ class State:
         for place, query in enumerate(reaching.tolist()):
             slots = answer.slots[place]
             scores = answer.scores[place].astype(np.float64)
-            # Of documents that may be answers only if they score above 0, none for its rounding.
-            least = _ROUNDING if self.subject.positive and not exact else -np.inf
-            there = (slots >= 0) & (slots < len(numbers)) & (scores >= least)
+            there = (slots >= 0) & (slots < len(numbers)) & np.isfinite(scores)
             there[there] = numbers[slots[there]] >= 0
-            scores = scores * (factors[query] * self.subject.weight)
-            there &= np.isfinite(scores)
-            found[query] = numbers[slots[there]], scores[there]
+            documents, scores = numbers[slots[there]], scores[there]
+            doubtful = np.abs(scores) < _ROUNDING
+            scores *= factors[query] * self.subject.weight
+            if self.subject.positive and not exact and doubtful.any():
+                # Whether it is above 0 decides whether a document is an answer.
+                scores[doubtful] = self.subject.scores(vectors[query], documents[doubtful])
+            finite = np.isfinite(scores)
+            found[query] = documents[finite], scores[finite]
         return found
 
     def _with_zeros(
