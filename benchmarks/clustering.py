@@ -175,11 +175,13 @@ def measured(
         Weighted documents.
     labels : ndarray of shape (n_docs,)
     matrices : mapping of str to TermSimilarityMatrix
+        The first is what the others are compared with.
     seeds, graph_seeds : int
         How often k-means and Louvain's method are started.
     """
     n_groups = len(np.unique(labels))
     rows: list[dict[str, object]] = []
+    plain: dict[str, list[float]] = {}
     for name, S in matrices.items():
         chosen = ways(X, S, n_groups, dimensions=dimensions, n_neighbors=n_neighbors)
         for way, n_dimensions, prepare in chosen:
@@ -191,12 +193,16 @@ def measured(
             spent = (time.perf_counter() - start - prepared) / len(found)
             scores = [normalized_mutual_info_score(labels, each) for each in found]
             clusters = [len(np.unique(each)) for each in found]
+            first = S is next(iter(matrices.values()))
+            if first:
+                plain[way] = scores
             rows.append({
                 "similarity": name,
                 "clustering": way,
                 "dimensions": n_dimensions,
                 "NMI, mean": round(float(np.mean(scores)), 4),
                 "NMI, sd": round(float(np.std(scores, ddof=1)), 4),
+                "over plain": None if first else gain(scores, plain.get(way)),
                 "seeds": len(scores),
                 "clusters": round(float(np.mean(clusters)), 1),
                 "s to prepare": round(prepared, 2),
@@ -205,6 +211,14 @@ def measured(
             print(rows[-1], file=sys.stderr, flush=True)
     order = list(dict.fromkeys(row["clustering"] for row in rows[::-1]))[::-1]
     return sorted(rows, key=lambda row: order.index(row["clustering"]))
+
+
+def gain(scores: Sequence[float], plain: Sequence[float] | None) -> str | None:
+    """Return the difference of two means, and half its interval of 95 % (Welch), over seeds."""
+    if plain is None:
+        return None
+    error = np.sqrt(sum(np.var(each, ddof=1) / len(each) for each in (scores, plain)))
+    return f"{np.mean(scores) - np.mean(plain):+.3f} ± {1.96 * error:.3f}"
 
 
 def similarity_kept(
@@ -283,8 +297,8 @@ def messages(limit: int | None) -> tuple[list[str], Labels]:
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cache", type=Path, default=CACHE, help="folder that S is kept in")
-    parser.add_argument("--seeds", type=int, default=10, help="of k-means")
-    parser.add_argument("--graph-seeds", type=int, default=5, help="of Louvain's method")
+    parser.add_argument("--seeds", type=int, default=20, help="of k-means")
+    parser.add_argument("--graph-seeds", type=int, default=10, help="of Louvain's method")
     parser.add_argument("--dimensions", type=int, nargs="+", default=[100, 200])
     parser.add_argument("--limit", type=int, help="so many messages, and no report")
     options = parser.parse_args(arguments)
@@ -308,7 +322,9 @@ def main(arguments: Sequence[str]) -> None:
     }
     notes = (
         "Normalised mutual information with the newsgroups, arithmetic; its mean and standard "
-        "deviation over seeds. Headers and footers stand in the texts as they are in the data.",
+        "deviation over seeds, and its difference from plain cosine in the same clustering with "
+        "the interval of 95 % over seeds, which says nothing of other texts.",
+        "Headers and footers stand in the texts as they are in the data.",
         "Every S but I is balanced and definite. None of their settings was chosen by these "
         "figures.",
         "Spherical k-means in all dimensions multiplies by S what it would otherwise multiply "
