@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import need_engine
 from softcosine.index.soft_index import SoftIndex
 
 TEXTS = {
@@ -27,7 +28,7 @@ def folder(tmp_path) -> Path:
 
 
 def exported(run, folder, name, *arguments):
-    pytest.importorskip(name, reason=f"needs {name}")
+    need_engine(name)
     return run("export", folder, name, *arguments)
 
 
@@ -126,8 +127,8 @@ def test_a_changed_index_is_exported_again_or_followed(run, folder, tmp_path):
     ],
 )
 def test_wrong_usage_is_told_in_a_line(run, folder, arguments, message):
-    pytest.importorskip("faiss", reason="needs faiss")
-    pytest.importorskip("usearch", reason="needs usearch")
+    need_engine("faiss")
+    need_engine("usearch")
     shown = run("export", folder, *arguments, code=2)
     assert message in shown
     assert shown.count("\n") == 1

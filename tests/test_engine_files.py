@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from conftest import need_engine
 from softcosine import SoftIndex, SoftNeighbors
 from softcosine.cli.inspecting import bytes_of
 from softcosine.engines import registry
@@ -58,7 +59,7 @@ def index(tmp_path):
 
 def built(index, name, **more):
     if name != "toy":
-        pytest.importorskip(name, reason=f"needs {name}")
+        need_engine(name)
     return EngineIndex.build(index, name, threads=1, **{**MADE.get(name, {}), **more})
 
 
@@ -332,11 +333,10 @@ class TestDamage:
                 write(FULL)
 
     def test_a_graph_that_was_not_written_whole_is_an_error(self, index, tmp_path, monkeypatch):
-        hnswlib = pytest.importorskip("hnswlib", reason="needs hnswlib")
+        need_engine("hnswlib")
         fast = built(index, "hnswlib")
         monkeypatch.setattr(
             type(fast.state.engine), "_saved", lambda self, path: path.write_bytes(b"short")
         )
-        assert hnswlib
         with pytest.raises(OSError, match="disk is probably full"):
             fast.save(tmp_path / "engine")

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import strategies as own
+from conftest import need_engine
 from softcosine import SoftIndex, SoftNeighbors, Weighting
 from softcosine.engines import registry
 from softcosine.engines.capabilities import Capabilities
@@ -50,7 +51,7 @@ def built(index, name, **more):
     """An engine of the table; skips the test where its package is missing."""
     engine, engine_settings = ENGINES.get(name, (name, {}))
     if engine in registry.ENGINES and engine != "toy":
-        pytest.importorskip(engine, reason=f"needs {engine}")
+        need_engine(engine)
     return EngineIndex.build(index, engine, threads=1, **{**engine_settings, **more})
 
 
@@ -255,7 +256,9 @@ class TestFaiss:
         assert fast.recall(counts[:50], 10, width=1, rerank=50) < 1.0
 
     def test_threads_of_the_process_stay_as_they_were(self, data):
-        faiss = pytest.importorskip("faiss")
+        need_engine("faiss")
+        import faiss
+
         counts, S, queries = data
         before = faiss.omp_get_max_threads()
         fast = built(SoftNeighbors(S).fit(counts), "faiss flat")
@@ -527,7 +530,7 @@ class TestRegistry:
     )
     def test_what_there_is_not_is_told(self, name, given, message):
         if name in registry.ENGINES:
-            pytest.importorskip(name, reason=f"needs {name}")
+            need_engine(name)
         with pytest.raises(InvalidInputError, match=message):
             engine_by_name(name, given)
 
