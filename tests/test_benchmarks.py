@@ -309,8 +309,8 @@ def test_clusters_are_those_of_coordinates(benchmark, workload):
 def test_basis(benchmark):
     script = benchmark("basis")
     words = script.EmbeddingSimilarity.english().words[:60]
-    rows, fitted = script.measured(words, (10, 20), (40,), runs=1)
-    assert [row["n"] for row in rows] == [10, 10, 10, 20, 20, 20, 40, 40]
+    rows, fitted = script.measured(words, (10, 20), (30, 40), runs=1, once=30)
+    assert [row["n"] for row in rows] == [10, 10, 10, 20, 20, 20, 30, 30, 30, 40, 40]
     assert len(fitted) == 3
 
 
