@@ -112,7 +112,7 @@ def search(
     --plot draws the soft cosines of every two of the documents found, similar ones side by side.
 
     With --engine another engine finds the documents, which 'export' has brought them into; it may
-    miss some. Its scores are near the index's own; with --rerank 100 they are the same.
+    miss some. Scores are then its own, but with --rerank 100 those of the index.
 
     JSON: query, ranking, seconds, outside (words in no document), unknown and left_out (words that
     did not count), offset, with --plan also plan {method, reason}, and hits of rank, id, score,

@@ -36,12 +36,11 @@ class EngineIndex:
     Examples
     --------
     >>> import softcosine as sc
-    >>> from softcosine.engines.engine_index import EngineIndex
     >>> index = sc.SoftIndex.from_texts(
     ...     ["a puncture in the bike's tyre", "the tea is getting cold"], ids=["bike", "tea"]
     ... )
-    >>> fast = EngineIndex.build(index, "faiss", factory="Flat")  # doctest: +SKIP
-    >>> [hit.id for hit in fast.hits(["bicycle repair"])[0]]      # doctest: +SKIP
+    >>> fast = sc.EngineIndex.build(index, "faiss", factory="Flat")  # doctest: +SKIP
+    >>> [hit.id for hit in fast.hits(["bicycle repair"])[0]]  # doctest: +SKIP
     ['bike']
     """
 
