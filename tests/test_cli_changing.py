@@ -277,6 +277,7 @@ def test_another_matrix_is_given_to_an_index(run, folder):
     }  # fmt: skip
     assert record["note"] == "Similarities come from s.matrix."
     assert (record["documents"], record["generation"]) == (3, 2)
+    assert SoftIndex.open(path).note == record["note"]
     hits = json.loads(run("search", path, "bike", "--json"))["hits"]
     assert [hit["id"] for hit in hits][:1] == ["bike"]
     run("add", path, written("b.jsonl", {"id": "x", "text": "my motorbike"}))

@@ -375,7 +375,7 @@ def exchange(
     with Reporter() as report, writing(index, wait=wait) as (opened, writer):
         saved.check_stems(index, opened.analyzer)
         S, note = saved.over(opened.vocabulary, report)
-        writer.set_similarity(S, source=saved.source)
+        writer.set_similarity(S, source=saved.source, note=note)
         report("computing lengths", 0, None)
         writer.commit()
     seconds = time.perf_counter() - started

@@ -162,10 +162,12 @@ class Draft:
                 return True
         return False
 
-    def set_similarity(self, S: TermSimilarityMatrix, source: TermSimilaritySource | None) -> None:
+    def set_similarity(
+        self, S: TermSimilarityMatrix, source: TermSimilaritySource | None, note: str
+    ) -> None:
         """Take another S, over the first terms of the vocabulary."""
         self._space = Space(S, source, None)
-        self.settings = replace(self.settings, note="", plain=False)
+        self.settings = replace(self.settings, note=note, plain=False)
         self.changed = self._stale = True
 
     def set_weighting(self, weighting: Weighting, ranking: str) -> None:

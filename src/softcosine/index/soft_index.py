@@ -354,6 +354,7 @@ class SoftIndex(Answering):
         S: TermSimilarityMatrix,
         *,
         source: TermSimilaritySource | None = None,
+        note: str = "",
         timeout: float | None = 0.0,
     ) -> None:
         """Take another S, on disk too; no posting is rewritten, norms are computed anew.
@@ -362,6 +363,8 @@ class SoftIndex(Answering):
         ----------
         S, source
             See `with_similarity`.
+        note : str
+            Where the similarities come from, for people.
         timeout : float or None
             Seconds to wait for a writer of the index.
 
@@ -370,10 +373,10 @@ class SoftIndex(Answering):
         VocabularyMismatchError, IndexLockedError, PermissionError
         """
         if self._on_disk is None:
-            self._snapshot = self._with_similarity(S, source)
+            self._snapshot = self._with_similarity(S, source).changed(note=note)
             return
         with self.writer(timeout=timeout) as writer:
-            writer.set_similarity(S, source=source)
+            writer.set_similarity(S, source=source, note=note)
 
     def set_weighting(
         self,

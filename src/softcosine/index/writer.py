@@ -235,7 +235,11 @@ class IndexWriter:
         )
 
     def set_similarity(
-        self, S: TermSimilarityMatrix, *, source: TermSimilaritySource | None = None
+        self,
+        S: TermSimilarityMatrix,
+        *,
+        source: TermSimilaritySource | None = None,
+        note: str = "",
     ) -> None:
         """Take another S from the next commit on; no posting is rewritten.
 
@@ -246,6 +250,8 @@ class IndexWriter:
         source : TermSimilaritySource, optional
             Asked for the rows of terms to come, and about query words outside the vocabulary.
             Without it terms to come are similar to themselves alone.
+        note : str
+            Where the similarities come from, for people.
 
         Raises
         ------
@@ -261,7 +267,7 @@ class IndexWriter:
                 f"S speaks of {len(S)} terms, not the {len(self.vocabulary)} of this index; build "
                 "it with writer.vocabulary, or take S.restricted(writer.vocabulary)."
             )
-        self._draft.set_similarity(S, source)
+        self._draft.set_similarity(S, source, note)
 
     def set_weighting(self, weighting: Weighting, *, ranking: str | None = None) -> None:
         """Take other term weights, and another default ranking, from the next commit on.
