@@ -227,6 +227,7 @@ def plotted(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     colors = (
         "#0072b2",
@@ -240,7 +241,7 @@ def plotted(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     )
     routes = [route for route in ("basis", "lsa") if any(row["route"] == route for row in rows)]
     figure, axes = plt.subplots(
-        1, len(routes), figsize=(5.2 * len(routes), 5.4), sharey=True, squeeze=False
+        1, len(routes), figsize=(5.2 * len(routes), 5.4), sharex=True, sharey=True, squeeze=False
     )
     for axis, route in zip(axes[0], routes, strict=True):
         own = [row for row in rows if row["route"] == route and "ms a query" in row]
@@ -266,6 +267,9 @@ def plotted(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
                     label="exact index", linestyle="none",
                 )  # fmt: skip
         axis.set_xscale("log")
+        axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.xaxis.set_minor_formatter(NullFormatter())
         axis.set_ylim(0, 1.05)
         axis.set_xlabel("milliseconds a query, one thread")
         n = own[0]["dimensions"]

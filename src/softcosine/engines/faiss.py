@@ -33,8 +33,8 @@ class Faiss:
         What Faiss's factory makes an index of: ``Flat`` (exact), ``HNSW32`` (a graph),
         ``IVF256,Flat`` (inverted lists), ``PQ32`` (32 bytes a vector), ``OPQ32,IVF256,PQ32``.
     width : int, optional
-        Candidates of a graph (``efSearch``; 128 by default), or inverted lists that are looked at
-        (``nprobe``; 16 by default).
+        Candidates of a graph (``efSearch``; 128 by default, and better no fewer than answers or
+        candidates to re-rank), or inverted lists that are looked at (``nprobe``; 16 by default).
     construction : int, default 200
         Candidates of a graph while it is built (``efConstruction``).
     trained_on : int, default 100_000
