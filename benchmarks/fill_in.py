@@ -54,8 +54,8 @@ class Bounds:
     """
 
     ours: float = 1e12
-    other_orders: float = 1e11
-    rivals: float = 1e10
+    other_orders: float = 3e10
+    rivals: float = 6e9
     memory: int = 8 << 30
 
 
