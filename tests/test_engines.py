@@ -214,6 +214,33 @@ def test_sparse_vectors_lose_nothing_whatever_s_is(c, ranking):
     check_near(found, exact, neighbors, c.queries, width=c.n_docs)
 
 
+@settings(max_examples=25)
+@given(
+    st.lists(st.lists(st.integers(0, 19), max_size=20), min_size=2, max_size=4),
+    st.sampled_from(["toy", "faiss flat", "usearch, all", "annoy dot"]),
+)
+def test_however_documents_come_and_go_the_answers_follow(states, name):
+    counts, S = toy_data(7, n_docs=20)
+    neighbors = SoftNeighbors(S)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(registry.ENGINES, "toy", ENTRY)
+        fast = built(neighbors.fit(counts[states[0]].reshape(-1, N_TERMS)), name)
+        for chosen in states[1:]:
+            rows = counts[chosen].reshape(-1, N_TERMS)
+            neighbors.fit(rows)
+            try:
+                fast.update(threads=1)
+            except InvalidInputError:  # a forest never changes
+                assert name == "annoy dot"
+                fast = built(neighbors, name)
+            assert len(fast) == len(rows)
+            found = fast.search(counts[:4], 20, rerank=20)
+            exact = neighbors.search(counts[:4], k=20)
+            assert np.array_equal(found.scores, exact.scores)
+            positive = exact.scores > 0
+            assert np.array_equal(found.ids[positive], exact.ids[positive])
+
+
 class TestFaiss:
     def test_what_it_can_depends_on_the_factory(self, data):
         counts, S, _ = data
