@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from softcosine.index.ranked_vectors import QueryRows
+from softcosine.index.ranked_vectors import QueryRows, of_terms
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
 if TYPE_CHECKING:
@@ -137,14 +137,14 @@ class Lsa:
 
     def documents(self, rows: csr_array) -> Rows:
         """Return Vᵀ W y."""
-        terms, own = _of_terms(rows)
+        terms, own = of_terms(rows)
         n_known = int(np.searchsorted(terms, self.V.shape[0]))
         known = own if n_known == len(terms) else own[:, :n_known]
         return np.asarray(known @ self.V[terms[:n_known]].astype(np.float64))
 
     def queries(self, rows: QueryRows, S: TermSimilarityMatrix) -> Rows:
         """Return Vᵀ Sᵀ W x."""
-        return self.documents(_expanded(rows, S))
+        return self.documents(rows.expanded(S))
 
     def follows(self, S: TermSimilarityMatrix) -> bool:
         """Documents do not depend on S, but for their norms, and terms come behind the others."""
@@ -183,7 +183,7 @@ class Sparse:
 
     def queries(self, rows: QueryRows, S: TermSimilarityMatrix) -> Rows:
         """Return Sᵀ W x."""
-        return _expanded(rows, S)
+        return rows.expanded(S)
 
     def follows(self, S: TermSimilarityMatrix) -> bool:
         """Documents do not depend on S, but for their norms."""
@@ -202,23 +202,6 @@ class Sparse:
 ROUTES: dict[str, type[Basis] | type[Lsa] | type[Sparse]] = {
     one.name: one for one in (Basis, Lsa, Sparse)
 }
-
-
-def _expanded(rows: QueryRows, S: TermSimilarityMatrix) -> csr_array:
-    """Return Sᵀ W x."""
-    terms, weights = _of_terms(rows.weighted)
-    expanded = csr_array(weights @ S.to_scipy()[terms].astype(np.float64))
-    return csr_array(expanded + rows.outside) if rows.outside.nnz else expanded
-
-
-def _of_terms(rows: csr_array) -> tuple[NDArray[np.int64], csr_array]:
-    """Return the terms that rows have, ascending, and the rows with no others.
-
-    To multiply a few queries then costs what they have, not what a large matrix has.
-    """
-    terms, places = np.unique(rows.indices, return_inverse=True)
-    arrays = (rows.data, places.ravel(), rows.indptr)
-    return terms, csr_array(arrays, shape=(rows.shape[0], len(terms)))
 
 
 def _same(left: TermSimilarityMatrix, right: TermSimilarityMatrix) -> bool:

@@ -115,8 +115,7 @@ class Subject:
 
     def generation(self) -> str:
         """Return the checksum of the commit that this is, on disk; empty in memory."""
-        on_disk = _on_disk(self.owner)
-        return "" if on_disk is None or not self.current else str(on_disk.generation.checksum)
+        return self.owner.commit if isinstance(self.owner, SoftIndex) and self.current else ""
 
     def content(self, digests: NDArray[np.uint64], numbers: NDArray[np.int64]) -> str:
         """Return a checksum of all that scores depend on, given that of each document."""
@@ -160,7 +159,7 @@ def subject_of(owner: Owner, ranking: str | None = None) -> Subject:
                 f"ranking is {ranking!r}, and this SoftNeighbors ranks by {owner.ranking}; leave "
                 "it out, or fit another one."
             )
-        searcher = owner._fitted()
+        searcher = owner.searcher
         return Subject(owner, owner.ranking, RankedVectors(searcher), 1.0, None, searcher)
     if not isinstance(owner, SoftIndex):
         raise InvalidInputError(
@@ -194,9 +193,4 @@ def digests_of(rows: Any) -> NDArray[np.uint64]:
 
 def folder_of(owner: Owner) -> Path | None:
     """Return the folder of an index; None in memory."""
-    on_disk = _on_disk(owner)
-    return None if on_disk is None else Path(on_disk.store.path)
-
-
-def _on_disk(owner: Owner) -> Any:
-    return owner._on_disk if isinstance(owner, SoftIndex) else None
+    return owner.path if isinstance(owner, SoftIndex) else None

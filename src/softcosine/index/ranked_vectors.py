@@ -19,7 +19,7 @@ from softcosine.index.values import QueryVector
 from softcosine.kernels.documents import SATURATED
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
-__all__ = ["QueryRows", "RankedVectors"]
+__all__ = ["QueryRows", "RankedVectors", "of_terms"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,19 @@ class QueryRows:
 
     def expanded(self, S: TermSimilarityMatrix) -> csr_array:
         """Return Sᵀ W x, (n_queries, n_terms): its dot products with documents are the scores."""
-        return csr_array(self.weighted @ S.to_scipy().astype(np.float64) + self.outside)
+        terms, weighted = of_terms(self.weighted)
+        expanded = csr_array(weighted @ S.to_scipy()[terms].astype(np.float64))
+        return csr_array(expanded + self.outside) if self.outside.nnz else expanded
+
+
+def of_terms(rows: csr_array) -> tuple[NDArray[np.int64], csr_array]:
+    """Return the terms that rows have, ascending, and the rows with no others.
+
+    To multiply a few queries then costs what they have, not what a large matrix has.
+    """
+    terms, places = np.unique(rows.indices, return_inverse=True)
+    arrays = (rows.data, places.ravel(), rows.indptr)
+    return terms, csr_array(arrays, shape=(rows.shape[0], len(terms)))
 
 
 class RankedVectors:

@@ -124,6 +124,16 @@ class SoftIndex(Answering):
         index.searcher(ranking)  # norms are computed, and faults of S found, now
         return index
 
+    @property
+    def path(self) -> Path | None:
+        """The folder of the index; None in memory."""
+        return None if self._on_disk is None else self._on_disk.store.path
+
+    @property
+    def commit(self) -> str:
+        """Checksum of the commit that searches are answered from; empty in memory."""
+        return "" if self._on_disk is None else self._on_disk.generation.checksum
+
     def __repr__(self) -> str:
         return f"SoftIndex({len(self)} documents, {len(self.vocabulary)} terms)"
 

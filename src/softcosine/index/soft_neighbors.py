@@ -172,7 +172,7 @@ class SoftNeighbors:
         ------
         NotFittedError, InvalidInputError, VocabularyMismatchError, IndefiniteMatrixError
         """
-        searcher = self._fitted()
+        searcher = self.searcher
         k = min(check_k(self.n_neighbors if k is None else k), self.n_samples_fit_)
         queries = self.query_vectors(Q)
         if k == 0:
@@ -201,7 +201,7 @@ class SoftNeighbors:
         n_neighbors : int, optional
         return_distance : bool
         """
-        searcher = self._fitted()
+        searcher = self.searcher
         k = check_k(self.n_neighbors if n_neighbors is None else n_neighbors)
         needed = k + (X is None)
         if needed > self.n_samples_fit_:
@@ -217,7 +217,9 @@ class SoftNeighbors:
             ids, scores = matches.ids, matches.scores
         return (1.0 - scores, ids) if return_distance else ids
 
-    def _fitted(self) -> Searcher:
+    @property
+    def searcher(self) -> Searcher:
+        """What searches the fitted rows; NotFittedError before `fit`."""
         searcher: Searcher | None = getattr(self, "searcher_", None)
         if searcher is None:
             raise NotFittedError("this SoftNeighbors is not fitted yet; call fit(X) first.")
@@ -226,7 +228,7 @@ class SoftNeighbors:
     def query_vectors(self, Q: ArrayLike | csr_array) -> list[QueryVector]:
         """Weigh the rows of Q as queries; errors are those of `search`."""
         Q = _non_negative(checked_matrix(Q, len(self.S), "Q"), "Q")
-        ranking = self._fitted().ranking
+        ranking = self.searcher.ranking
         weighting, average = ranking.query_weighting, ranking.average_length
         queries = []
         for row in range(Q.shape[0]):
