@@ -17,7 +17,8 @@ COMPILED := annoy==1.17.3 hnswlib==0.8.0
 INTERPRETED_TESTS := $(patsubst %,tests/test_%.py,oracle kernels corpus assembly matrix measures \
 	transforms rankings search_exactness search_panels soft_neighbors cooccurrence sources_contract \
 	nearest edit_distance character_ngrams pairs thesaurus association second_order regression \
-	streaming decisions ordering balance fields phrases all_pairs groups)
+	streaming decisions ordering balance fields phrases all_pairs groups basis fill_in ranked_vectors \
+	plots)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
