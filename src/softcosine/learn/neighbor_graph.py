@@ -64,8 +64,8 @@ class SoftNeighborsTransformer(SoftTransformer):
     >>> graph = SoftNeighborsTransformer(S, n_neighbors=1).fit_transform(
     ...     [[1, 0, 0], [0, 1, 0], [0, 0, 2], [1, 0, 1]]
     ... )
-    >>> graph[1].toarray()
-    array([[0. , 0. , 0.5, 0. ]])
+    >>> graph.toarray()[1]
+    array([0. , 0. , 0.5, 0. ])
     """
 
     neighbors_: SoftNeighbors
