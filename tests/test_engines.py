@@ -305,6 +305,13 @@ class TestRoutes:
         few = SoftNeighbors(S).fit(counts[:1])
         assert "the factor of S has" in built(few, "faiss flat", max_memory=100).note
 
+    def test_whatever_memory_is_allowed_some_route_is_found(self, data):
+        counts, S, _ = data
+        few = SoftNeighbors(S).fit(counts[:1])
+        notes = {built(few, "faiss flat", max_memory=2**n).note for n in range(5, 20)}
+        assert "" in notes
+        assert any(note.startswith("factoring S takes more than") for note in notes)
+
     def test_an_s_without_a_basis_goes_by_few_dimensions(self, data):
         counts, _, _ = data
         S = np.eye(N_TERMS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import warnings
 from contextlib import contextmanager
@@ -1033,3 +1034,9 @@ def test_a_stored_source_of_vectors_is_read_when_it_is_first_asked(tmp_path):
     assert repr(opened) == repr(source)
     assert opened.antonyms == source.antonyms
     assert opened.source.words == ("hot", "cold")
+
+
+def test_a_matrix_that_never_changes_is_not_copied():
+    S = similarity_matrix(np.eye(2))
+    assert copy.copy(S) is S
+    assert copy.deepcopy([S])[0] is S

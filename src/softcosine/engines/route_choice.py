@@ -112,6 +112,8 @@ def _chosen(asked: _Asked) -> tuple[Route, str]:
         return _basis(asked), ""
     except IndefiniteMatrixError:
         return _lsa(asked), "S is not positive definite and has no basis"
+    except InvalidInputError:  # the factor fits, and what is needed while it is made does not
+        return _lsa(asked), f"factoring S takes more than {_size(limit)}"
 
 
 def _basis(asked: _Asked) -> Route:

@@ -187,6 +187,12 @@ class TermSimilarityMatrix(TermEntries):
             f"{'symmetric' if self.symmetric else 'asymmetric'})"
         )
 
+    def __copy__(self) -> Self:
+        return self  # it never changes
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
     def statistics(self, *, eigenvalue: bool = True) -> MatrixStatistics:
         """Count neighbours; with `eigenvalue`, the smallest one too (seconds if S is large)."""
         return matrix_statistics(self, eigenvalue=eigenvalue)
