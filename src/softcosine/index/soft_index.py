@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -419,7 +420,8 @@ class SoftIndex(Answering):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_snapshot": self._snapshot}  # who is sent an index does not follow its folder
+        # Who is sent an index does not follow its folder. As bytes: see `SoftNeighbors`.
+        return {"_snapshot": pickle.dumps(self._snapshot)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _on_disk=None)
+        self.__dict__.update(_snapshot=pickle.loads(state["_snapshot"]), _on_disk=None)

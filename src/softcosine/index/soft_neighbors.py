@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -216,6 +217,19 @@ class SoftNeighbors:
             matches = self.search(X, k=k)
             ids, scores = matches.ids, matches.scores
         return (1.0 - scores, ids) if return_distance else ids
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        if "searcher_" in state:
+            # As bytes: joblib opens arrays of other processes read-only, and kernels take theirs as
+            # arrays that can be written to.
+            state["searcher_"] = pickle.dumps(self.searcher_)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if "searcher_" in state:
+            self.searcher_ = pickle.loads(state["searcher_"])
 
     @property
     def searcher(self) -> Searcher:

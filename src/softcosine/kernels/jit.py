@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numba import njit
 
 __all__ = ["helper", "inlined", "kernel"]
@@ -35,7 +36,14 @@ class _Kernel:
         compiled = self._compiled
         if compiled is None:
             compiled = self.compile()
-        return compiled(*args)
+        try:
+            return compiled(*args)
+        except TypeError:
+            # Compiled code takes no read-only arrays; joblib maps those of other processes so.
+            if not any(map(_is_closed, args)):
+                raise
+            writable = [arg.copy() if _is_closed(arg) else arg for arg in args]
+            return compiled(*writable)
 
     def compile(self) -> Callable[..., Any]:
         """Compile now, or load from the disk cache."""
@@ -50,6 +58,10 @@ class _Kernel:
                     compiled = njit(self._signatures, nogil=True)(self._function)
                 self._compiled = compiled
             return self._compiled
+
+
+def _is_closed(arg: Any) -> bool:
+    return isinstance(arg, np.ndarray) and not arg.flags.writeable
 
 
 def kernel(*signatures: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

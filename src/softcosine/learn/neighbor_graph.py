@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import numpy as np
@@ -131,21 +130,6 @@ class SoftNeighborsTransformer(SoftTransformer):
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
         return tags
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled."""
-        state = dict(super().__getstate__())
-        if "neighbors_" in state:
-            # As bytes: joblib, which opens arrays of other processes read-only, would open those
-            # of the index too, and the kernels take theirs as arrays that can be written to.
-            state["neighbors_"] = pickle.dumps(state["neighbors_"])
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what was pickled."""
-        if "neighbors_" in state:
-            state = {**state, "neighbors_": pickle.loads(state["neighbors_"])}
-        super().__setstate__(state)
 
     @property
     def _n_found(self) -> int:

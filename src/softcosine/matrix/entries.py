@@ -43,13 +43,18 @@ class Entries:
         """S as a SciPy array (n_terms, n_terms), float32. Do not change it."""
         return self._S
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if "arrays" in state:
+            self.__dict__["arrays"] = tuple(map(_writable, state["arrays"]))
+
     @cached_property
     def arrays(self) -> Arrays:
         """Row pointers, column indices and values, as kernels take them."""
         return (
-            np.ascontiguousarray(self._S.indptr, np.int64),
-            np.ascontiguousarray(self._S.indices, np.int32),
-            np.ascontiguousarray(self._S.data, np.float32),
+            _writable(self._S.indptr, np.int64),
+            _writable(self._S.indices, np.int32),
+            _writable(self._S.data, np.float32),
         )
 
     @cached_property
@@ -117,3 +122,8 @@ def asymmetry(purpose: str) -> InvalidInputError:
         f"S is asymmetric, and {purpose} needs a symmetric one; build it with "
         'strategy="symmetric" or "dominant".'
     )
+
+
+def _writable(array: NDArray[Any], dtype: Any = None) -> NDArray[Any]:
+    """Return an array as kernels take it; what joblib mapped read-only is copied."""
+    return np.require(np.asarray(array), dtype, ("C", "W"))
