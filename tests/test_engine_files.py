@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from softcosine.errors import (
     IndexFormatError,
     InvalidInputError,
     MissingDependencyError,
+    NotFittedError,
 )
 from softcosine.index.store import Store
 from softcosine.index.verification import verify_index
@@ -340,3 +342,74 @@ class TestDamage:
         )
         with pytest.raises(OSError, match="disk is probably full"):
             fast.save(tmp_path / "engine")
+
+
+class TestReplacedWhileOpened:
+    def test_what_is_opened_is_one_engine_whole(self, tmp_path):
+        need_engine("faiss")
+        there = SoftIndex.from_texts(texts_of(40), plain=True)
+        other = SoftIndex.from_texts(texts_of(40)[::-1], plain=True)
+        mine, theirs = (built(one, "faiss", factory="Flat") for one in (there, other))
+        path = tmp_path / "engine"
+        mine.save(path)
+        stop = threading.Event()
+
+        def replace():
+            while not stop.is_set():
+                theirs.save(path, overwrite=True)
+                mine.save(path, overwrite=True)
+
+        thread = threading.Thread(target=replace)
+        thread.start()
+        try:
+            good = 0
+            while good < 20:
+                try:
+                    fast = EngineIndex.open(path, there)
+                except CorruptIndexError:
+                    raise
+                except IndexFormatError:  # theirs, which is stale
+                    continue
+                check_same(fast, there)
+                good += 1
+        finally:
+            stop.set()
+            thread.join()
+
+
+def test_vectors_beyond_float32_are_told_apart():
+    need_engine("faiss")
+    S = similarity_matrix(np.eye(3))
+    X = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1]])
+    for scale in (1e60, 1e-60):
+        neighbors = SoftNeighbors(S, ranking="inner_product").fit(X * scale)
+        fast = EngineIndex.build(neighbors, "faiss", factory="Flat")
+        neighbors.fit(X[[1, 1, 0]] * scale)
+        assert fast.update()
+        assert fast.search(X[:2], 1).ids.ravel().tolist() == [2, 0]
+
+
+def test_an_unfitted_owner_is_no_damage(tmp_path):
+    need_engine("faiss")
+    S = similarity_matrix(np.eye(2))
+    fast = EngineIndex.build(SoftNeighbors(S).fit(np.eye(2)), "faiss", factory="Flat")
+    fast.save(tmp_path / "engine")
+    with pytest.raises(NotFittedError):
+        EngineIndex.open(tmp_path / "engine", SoftNeighbors(S))
+
+
+@pytest.mark.parametrize("factory", ["HNSW0", "HNSW1", "IVF2_HNSW1,Flat"])
+def test_graphs_without_links_are_refused_before_faiss_fails(index, factory):
+    need_engine("faiss")
+    with pytest.raises(InvalidInputError, match="2 links or more"):
+        built(index, "faiss", factory=factory)
+
+
+@pytest.mark.parametrize("name", ["annoy", "faiss", "hnswlib", "usearch"])
+def test_widths_of_any_size_are_looked_at_or_refused(index, name):
+    need_engine(name)
+    fast = built(index, name)
+    for width in (2**31 - 1, 10**6):
+        assert fast.search(["ant bee"], 3, width=width).ids.shape == (1, 3)
+    with pytest.raises(InvalidInputError, match="width is 1000000"):
+        fast.search(["ant bee"], 3, width=10**22)

@@ -553,7 +553,7 @@ class TestRegistry:
                 {"depth": 3},
                 "faiss has no setting 'depth'; its settings are factory, width",
             ),
-            ("faiss", {"width": 0}, "faiss: width is 0; needed is a whole number of 1 or more"),
+            ("faiss", {"width": 0}, "faiss: width is 0; needed is a whole number from 1 to"),
             ("faiss", {"factory": 7}, "faiss: factory is 7"),
             ("annoy", {"metric": "euclidean"}, "needed is 'angular' or 'dot'"),
             ("annoy", {"trees": "many"}, "annoy: trees is 'many'"),

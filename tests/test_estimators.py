@@ -558,3 +558,33 @@ def test_without_scikit_learn_the_message_is_the_command():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "needs the package scikit-learn" in done.stdout
     assert "pip install 'softcosine[sklearn]'" in done.stdout
+
+
+def test_columns_in_another_order_than_the_terms_are_refused():
+    pandas = pytest.importorskip("pandas")
+    terms = sc.Vocabulary(["car", "auto", "tree"])
+    S = sc.TermSimilarityMatrix.from_matrix([[1, 0.9, 0], [0.9, 1, 0], [0, 0, 1]], terms)
+    mixed = pandas.DataFrame(np.eye(3), columns=["tree", "car", "auto"])
+    with pytest.raises(VocabularyMismatchError, match="column 0 of X is 'tree'"):
+        SoftCosineTransformer(S).fit(mixed)
+    with pytest.raises(VocabularyMismatchError, match="column 0 of X is 'tree'"):
+        SoftCosineTransformer(vocabulary=list(terms.terms)).fit(mixed)
+    ordered = mixed[["car", "auto", "tree"]]
+    assert SoftCosineTransformer(S).fit_transform(ordered).shape == (3, 3)
+
+
+def test_a_generator_that_is_read_once_is_refused():
+    S = sc.TermSimilarityMatrix.from_matrix([[1, 0.5], [0.5, 1]])
+    parts = iter([csr_array(np.eye(2)), csr_array(np.ones((2, 2)))])
+    with pytest.raises(InvalidInputError, match="can be read only once"):
+        SoftLSA(S, n_components=1).fit_blocks(lambda: parts)
+
+
+def test_what_failed_to_fit_again_is_not_fitted():
+    good = sc.TermSimilarityMatrix.from_matrix([[1, 0.5], [0.5, 1]])
+    bad = sc.TermSimilarityMatrix.from_matrix([[1, 2.0], [2.0, 1]], warn=False)
+    model = SoftCosineTransformer(good).fit(np.eye(2)).set_params(S=bad)
+    with pytest.raises(IndefiniteMatrixError):
+        model.fit(np.eye(2))
+    with pytest.raises(errors.NotFittedError):
+        model.transform(np.eye(2))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import csr_array, random_array
+from scipy.sparse import csr_array, diags_array, eye_array, kron, random_array
 
 import oracle
 import strategies as own
@@ -294,3 +294,14 @@ def test_blocks_that_do_not_fit_are_refused():
     read = iter([csr_array([[1.0, 0, 1]]), csr_array([[0, 1.0, 1]])])
     with pytest.raises(InvalidInputError, match="gave 2 documents at first and 0 later"):
         right_singular_vectors(lambda: read, 3, k=1, oversampling=0)
+
+
+def test_equal_eigenvalues_are_found_as_often_as_they_are():
+    path = diags_array([np.ones(15)] * 2, offsets=[-1, 1])
+    grid = 0.2 * (kron(path, eye_array(16)) + kron(eye_array(16), path)) + eye_array(256)
+    S = similarity_matrix(grid.toarray())
+    for k in (3, 6, 20):
+        values = leading_eigenvectors(S, k=k)[1]
+        np.testing.assert_allclose(
+            values, leading_eigenvectors(S, k=k, dense_order=1000)[1], atol=1e-7
+        )

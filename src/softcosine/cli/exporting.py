@@ -37,8 +37,9 @@ def export(
         typer.Option(help="basis (nothing is lost), lsa (few dimensions), or auto: what fits."),
     ] = "auto",
     dimensions: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Dimensions of the route lsa.")
-    ] = 256,
+        int | None,
+        typer.Option(min=1, metavar="N", help="Dimensions of the route lsa; 256 by default."),
+    ] = None,
     width: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="How broadly searches look; see the docs."),
@@ -79,6 +80,7 @@ def export(
     from softcosine.cli.inspecting import bytes_of
     from softcosine.cli.progress import Reporter
     from softcosine.engines.engine_index import EngineIndex
+    from softcosine.engines.route_choice import N_DIMENSIONS
     from softcosine.index.soft_index import SoftIndex
 
     started = time.perf_counter()
@@ -87,14 +89,14 @@ def export(
     opened = SoftIndex.open(index)
     with Reporter() as report:
         if update:
-            _check_update(settings, route, ranking, memory)
+            _check_update(settings, route, dimensions, ranking, memory)
             made = EngineIndex.open_in(
                 opened, engine, update=True, threads=threads, progress=report
             )
         else:
             made = EngineIndex.build(
-                opened, engine, route=route, n_dimensions=dimensions, max_memory=limit,
-                ranking=ranking, threads=threads, progress=report, **settings,
+                opened, engine, route=route, n_dimensions=dimensions or N_DIMENSIONS,
+                max_memory=limit, ranking=ranking, threads=threads, progress=report, **settings,
             )  # fmt: skip
         report("writing", 0, None)
         path = made.save(overwrite=True)
@@ -172,9 +174,14 @@ def _value(written: str) -> Any:
 
 
 def _check_update(
-    settings: dict[str, Any], route: str, ranking: str | None, memory: str | None
+    settings: dict[str, Any],
+    route: str,
+    dimensions: int | None,
+    ranking: str | None,
+    memory: str | None,
 ) -> None:
-    if settings or route != "auto" or ranking is not None or memory is not None:
+    given = (dimensions, ranking, memory)
+    if settings or route != "auto" or any(one is not None for one in given):
         raise InvalidInputError(
             "--update keeps the engine as it was made; leave its settings out, or export anew "
             "without --update."

@@ -5,6 +5,7 @@ Douze et al. 2024, "The Faiss library", arXiv:2401.08281.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,9 @@ __all__ = ["Faiss"]
 
 _FILE = "index.faiss"
 _CANDIDATES, _LISTS = 128, 16  # default widths of graphs and of inverted lists
+
+
+_NO_GRAPH = re.compile(r"HNSW0*[01](?!\d)")
 
 
 class Faiss:
@@ -146,6 +150,8 @@ class Faiss:
     def _made(self, n_dimensions: int) -> Any:
         """Return an empty index that ranks by dot product."""
         faiss = self._faiss
+        if _NO_GRAPH.search(self.factory):  # which Faiss itself does not survive
+            raise RuntimeError("a graph needs 2 links or more")
         index = faiss.index_factory(n_dimensions, self.factory, faiss.METRIC_INNER_PRODUCT)
         # Some combinations drop the metric that was asked for, and rank by distance.
         if index.metric_type != faiss.METRIC_INNER_PRODUCT:

@@ -85,7 +85,8 @@ class Hnswlib:
 
     def search(self, queries: Block, k: int, *, width: int | None, threads: int) -> Found:
         """Search the graph."""
-        self._index.set_ef(max(int(self.width if width is None else width), k))
+        looked = min(int(self.width if width is None else width), self._index.get_current_count())
+        self._index.set_ef(max(looked, k))
         slots = np.full((queries.shape[0], k), -1, np.int64)
         scores = np.zeros((queries.shape[0], k), np.float32)
         k = min(k, self._index.get_current_count() - self._n_deleted)

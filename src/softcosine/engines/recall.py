@@ -8,6 +8,7 @@ import numpy as np
 
 from softcosine.engines.state import State
 from softcosine.engines.subject import Subject
+from softcosine.errors import IndefiniteMatrixError
 from softcosine.index.values import QueryVector
 
 __all__ = ["recall_of", "sampled_queries"]
@@ -51,7 +52,13 @@ def sampled_queries(subject: Subject, n: int) -> list[QueryVector]:
             part = slice(*rows.indptr[row : row + 2])
             terms, values = rows.indices[part], rows.data[part]
             heaviest = np.sort(terms[np.argsort(-values, kind="stable")[:_WORDS]])
-            if len(heaviest):
-                queries.append(QueryVector(heaviest.astype(np.int32), term_weights[heaviest]))
+            if not len(heaviest):
+                continue
+            query = QueryVector(heaviest.astype(np.int32), term_weights[heaviest])
+            try:
+                subject.ranked.queries([query])
+            except IndefiniteMatrixError:  # nobody asked it
+                continue
+            queries.append(query)
         first += rows.shape[0]
     return queries

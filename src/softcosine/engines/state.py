@@ -128,7 +128,7 @@ class State:
             See `Engine.search`.
         """
         for name, value in (("rerank", rerank), ("width", width)):
-            if value is not None and not (is_whole(value) and value >= 1):
+            if value is not None and not (is_whole(value) and 1 <= value < 2**31):
                 raise InvalidInputError(
                     f"{name} is {value!r}; needed is a whole number of 1 or more, or None."
                 )

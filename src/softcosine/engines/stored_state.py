@@ -24,7 +24,12 @@ from softcosine.engines.routes import ROUTES, Basis
 from softcosine.engines.row_space import RowSpace
 from softcosine.engines.state import Asked, State
 from softcosine.engines.subject import Owner, Subject, folder_of, subject_of
-from softcosine.errors import CorruptIndexError, IndexFormatError, InvalidInputError
+from softcosine.errors import (
+    CorruptIndexError,
+    IndexFormatError,
+    InvalidInputError,
+    SoftCosineError,
+)
 from softcosine.storage import Folder, open_folder, write_folder
 
 __all__ = ["FOLDER", "opened", "place", "saved"]
@@ -100,13 +105,30 @@ def opened(path: str | Path, owner: Owner, *, stale: bool) -> State:
     stale : bool
         Whether it may have been made of another state, which an update then makes up for.
     """
-    folder = open_folder(path, KIND, version=VERSION)
-    # Engines read their files without a check: what has changed could end the process.
-    folder.verify()
+    while True:
+        folder = open_folder(path, KIND, version=VERSION)
+        try:
+            # Engines read their files without a check: what has changed could end the process.
+            folder.verify()
+            state = _opened(folder, owner, stale)
+        except OSError:
+            if _is_there(path, folder):
+                raise
+            continue  # it was replaced meanwhile
+        if _is_there(path, folder):
+            return state
+
+
+def _is_there(path: str | Path, folder: Folder) -> bool:
+    """Whether the engine at a path is still the one that was opened."""
+    return open_folder(path, KIND, version=VERSION).checksum == folder.checksum
+
+
+def _opened(folder: Folder, owner: Owner, stale: bool) -> State:
     try:
         return _read(folder, owner, stale)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, InvalidInputError):
+        if isinstance(error, SoftCosineError):
             raise
         raise CorruptIndexError(
             f"{folder.path} lacks a part of an engine: {error!r}; build it anew."

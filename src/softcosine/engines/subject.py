@@ -181,7 +181,7 @@ def subject_of(owner: Owner, ranking: str | None = None) -> Subject:
 def digests_of(rows: Any) -> NDArray[np.uint64]:
     """Return a checksum of each row, (n, 2): equal rows, equal checksums."""
     terms = np.ascontiguousarray(rows.indices, np.int64)
-    values = np.ascontiguousarray(rows.data, np.float32)
+    values = np.ascontiguousarray(rows.data, np.float64)
     bounds = rows.indptr.tolist()
     found = bytearray()
     for begin, end in pairwise(bounds):

@@ -100,7 +100,8 @@ class Usearch:
         """Search the graph, or all vectors."""
         n_queries = queries.shape[0]
         slots, scores = np.full((n_queries, k), -1, np.int64), np.zeros((n_queries, k), np.float32)
-        self._index.expansion_search = max(int(self.width if width is None else width), k)
+        looked = min(int(self.width if width is None else width), len(self._index))
+        self._index.expansion_search = max(looked, k)  # it makes room for so many
         found = self._index.search(queries, k, threads=threads, exact=self.exact)
         # For a single query only what is there comes back, for several also how much is.
         keys = np.atleast_2d(np.asarray(found.keys)).astype(np.int64)

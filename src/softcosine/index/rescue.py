@@ -51,7 +51,7 @@ def rescue(path: str | Path, to: str | Path, *, overwrite: bool) -> Rescued:
     """
     target = checked_path(to)
     check_target(target, KIND, overwrite=overwrite)
-    if target.absolute() == checked_path(path).absolute():
+    if target.resolve() == checked_path(path).resolve():
         raise InvalidInputError(f"{to} is the damaged index itself; save what is left elsewhere.")
     snapshot, report = _read(checked_path(path))
     save(snapshot, target, overwrite=overwrite)

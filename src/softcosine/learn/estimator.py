@@ -82,6 +82,7 @@ class SoftTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         ------
         InvalidInputError, VocabularyMismatchError, IndefiniteMatrixError
         """
+        self.__dict__.pop("_n_features_out", None)  # if this fails, it is not fitted
         X = self._documents(X, reset=True)
         self._fit_similarity(lambda: row_blocks(X))
         self._fit(X)
@@ -143,6 +144,8 @@ class BlockwiseTransformer(SoftTransformer):
         InvalidInputError
             If there are no documents, or a pass gives others than the first; else as `fit`.
         """
+        self.__dict__.pop("_n_features_out", None)  # if this fails, it is not fitted
+        blocks = _renewed(blocks)
         n_terms = next((np.shape(block)[1] for block in _given(blocks)), None)
         if n_terms is None:
             raise InvalidInputError("blocks() gave no documents; at least one block is needed.")
@@ -198,6 +201,24 @@ def row_blocks(X: csr_array) -> Iterator[csr_array]:
     """Yield the rows of X, some at a time: products with S then take bounded memory."""
     for start in range(0, X.shape[0], _ROWS):
         yield csr_array(X[start : start + _ROWS])
+
+
+def _renewed(blocks: Blocks) -> Blocks:
+    """Refuse a generator that comes a second time: what was read of it would be lost."""
+    last: Any = None
+
+    def anew() -> Any:
+        nonlocal last
+        given = blocks()
+        if isinstance(given, Iterator) and given is last:
+            raise InvalidInputError(
+                "blocks() gives the same generator each time, which can be read only once; pass a "
+                "function that makes one, such as lambda: read(path)."
+            )
+        last = given
+        return given
+
+    return anew if callable(blocks) else blocks
 
 
 def _given(blocks: Blocks) -> Iterator[Any]:

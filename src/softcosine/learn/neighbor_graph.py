@@ -120,8 +120,11 @@ class SoftNeighborsTransformer(SoftTransformer):
         distances[distances < _ROUNDING] = 0.0  # soft cosines exceed 1 where S is indefinite
         entries = distances if self.mode == "distance" else np.ones_like(distances)
         n_docs, width = matches.ids.shape
-        pointers = np.arange(n_docs + 1, dtype=np.int32) * np.int32(width)
-        columns = matches.ids.ravel().astype(np.int32)
+        # Many estimators need indices of 32 bits, where these suffice.
+        fits = max(n_docs * width, self.n_samples_fit_) <= np.iinfo(np.int32).max
+        dtype = np.int32 if fits else np.int64
+        pointers = (np.arange(n_docs + 1, dtype=np.int64) * width).astype(dtype)
+        columns = matches.ids.ravel().astype(dtype)
         shape = (n_docs, self.n_samples_fit_)
         return csr_array((entries.ravel(), columns, pointers), shape=shape)
 

@@ -89,7 +89,7 @@ def built_similarity(
         If S or the vocabulary has another number of terms than the documents.
     """
     if settings.S is not None:
-        return _given(settings, n_terms)
+        return _given(settings, n_terms, names)
     if settings.min_similarity is not None and not (
         is_number(settings.min_similarity) and 0.0 <= settings.min_similarity <= 1.0
     ):
@@ -141,7 +141,9 @@ class Sharpened(MappedSource):
         return np.where(kept, powers, 0.0).astype(np.float32)
 
 
-def _given(settings: SimilaritySettings, n_terms: int) -> TermSimilarityMatrix:
+def _given(
+    settings: SimilaritySettings, n_terms: int, names: NDArray[Any] | None
+) -> TermSimilarityMatrix:
     S = checked_similarity(settings.S)
     beside = ("source", "vocabulary", "min_similarity", "exponent", "max_neighbors")
     given = [name for name in beside if getattr(settings, name) is not None]
@@ -154,7 +156,20 @@ def _given(settings: SimilaritySettings, n_terms: int) -> TermSimilarityMatrix:
         raise VocabularyMismatchError(
             f"X has {n_terms} terms but S has {len(S)}; build both from one vocabulary."
         )
+    _check_names(S.vocabulary, names)
     return S
+
+
+def _check_names(vocabulary: Vocabulary, names: NDArray[Any] | None) -> None:
+    """Refuse columns that are named otherwise, or in another order, than the terms."""
+    if names is None or vocabulary == Vocabulary.numbered(len(vocabulary)):
+        return
+    for number, name in enumerate(names):
+        if vocabulary.term(number) != name:
+            raise VocabularyMismatchError(
+                f"column {number} of X is {name!r}, and the term of that number is "
+                f"{vocabulary.term(number)!r}; give the columns in the order of the vocabulary."
+            )
 
 
 def _vocabulary(
@@ -179,6 +194,7 @@ def _vocabulary(
             f"X has {n_terms} terms but the vocabulary has {len(vocabulary)}; build both from one "
             "vocabulary."
         )
+    _check_names(vocabulary, names)
     return vocabulary
 
 

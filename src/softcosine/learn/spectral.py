@@ -24,8 +24,9 @@ class SoftSpectralTransformer(FewDimensions):
     With :math:`S \approx U_k \Lambda_k U_k^\top`, `transform` gives :math:`\Lambda_k^{1/2}
     U_k^\top y'` for :math:`y' = y / \lvert y \rvert_S`. Queries are transformed as documents are,
     and no document has a say in the dimensions. A dot product of two documents differs from their
-    soft cosine by at most :math:`\lvert x' \rvert \lvert y' \rvert \lambda_{k+1}`: little where
-    few eigenvalues of S are great, which is not so for a sparse S of many terms.
+    soft cosine by at most :math:`\lvert x' \rvert \lvert y' \rvert` times the greatest size of
+    an eigenvalue left out: little where few eigenvalues of S are great, which is not so for a
+    sparse S of many terms.
 
     Parameters
     ----------

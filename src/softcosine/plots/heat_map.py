@@ -116,7 +116,7 @@ class HeatMap(Picture):
             _write_numbers(axes, others, high)
         if len(self) > 1:
             bar = figure.colorbar(image, ax=axes, shrink=min(1.0, 4.0 / self._size[1]), pad=0.02)
-            bar.set_label(self.unit, fontsize=9)
+            bar.set_label(label(self.unit, 60), fontsize=9, parse_math=False)
             bar.ax.tick_params(labelsize=8)
             bar.outline.set_visible(False)
 

@@ -96,19 +96,56 @@ def _eigen(
         return values[::-1][:k], vectors[:, ::-1][:, :k]
     from scipy.sparse.linalg import ArpackError, eigsh
 
-    start = np.random.default_rng(0).standard_normal(n)
+    generator = np.random.default_rng(0)
     # What is similar to nothing but itself moves no eigenvector, and Lanczos converges better.
     shifted = csr_array(S - diags_array(np.ones(n)))
-    basis = min(n, max(2 * k + 1, 20))
-    for tolerance in (1e-9, 1e-6):
+    basis = max(2 * k + 1, 20)
+    for tolerance, width in ((1e-9, basis), (1e-6, basis), (1e-6, max(2 * basis, 200))):
         try:
             values, vectors = eigsh(
-                shifted, k=k, which="LA", v0=start, ncv=basis, maxiter=300, tol=tolerance
-            )
+                shifted, k=k, which="LA", v0=generator.standard_normal(n), ncv=min(n, width),
+                maxiter=300, tol=tolerance,
+            )  # fmt: skip
         except ArpackError:  # also where it did not converge
             continue
-        order = np.argsort(-values, kind="stable")
+        values, vectors = _with_multiples(shifted, values, vectors, generator)
+        order = np.argsort(-values, kind="stable")[:k]
         return values[order] + 1.0, np.linalg.qr(vectors[:, order])[0]
     raise InvalidInputError(
         f"Lanczos did not converge on {n} terms; ask for another number of eigenvectors than {k}."
     )
+
+
+def _with_multiples(
+    A: csr_array,
+    values: NDArray[np.float64],
+    vectors: NDArray[np.float64],
+    generator: np.random.Generator,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Add eigenvectors that Lanczos has missed: of equal eigenvalues it finds one from one start.
+
+    What is found is taken out of A, and the greatest eigenvalue of the rest asked for, from
+    another start, until that is not among the k greatest.
+    """
+    from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+
+    n, k = A.shape[0], len(values)
+    low = -float(abs(A).sum(axis=1).max())  # no eigenvalue of A is below
+
+    def rest(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        x = x.ravel()
+        return np.asarray(A @ x - vectors @ ((values - low) * (vectors.T @ x)))
+
+    while len(values) < min(2 * k, n - 1):
+        try:
+            value, vector = eigsh(
+                LinearOperator((n, n), matvec=rest, dtype=np.float64), k=1, which="LA",
+                v0=generator.standard_normal(n), ncv=min(n, 40), maxiter=300, tol=1e-9,
+            )  # fmt: skip
+        except ArpackError:  # many lie close together there; none is clearly greater
+            break
+        if value[0] <= np.sort(values)[-k] + 1e-8:
+            break
+        values = np.append(values, value)
+        vectors = np.linalg.qr(np.hstack([vectors, vector]))[0]
+    return values, vectors
