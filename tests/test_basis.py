@@ -283,6 +283,11 @@ def test_the_memory_at_hand_is_read_where_the_system_tells_it(tmp_path, monkeypa
     assert memory.available_memory() == 4096
     limit.write_text("3000\n")
     assert memory.available_memory() == 2000
+    (tmp_path / "memory.stat").write_text("anon 5\ninactive_file 700\n")
+    assert memory.available_memory() == 2700
+    (tmp_path / "memory.stat").write_text("inactive_file 700\ntotal_inactive_file 800\n")
+    assert memory.available_memory() == 2800
+    (tmp_path / "memory.stat").unlink()
     limit.write_text("500\n")
     assert memory.available_memory() == 0
     told.write_text("MemTotal: 9 kB\n")

@@ -39,6 +39,7 @@ from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from softcosine.learn.coordinates import SoftCosineTransformer
+from softcosine.learn.kept import _correlation
 from softcosine.learn.lsa import SoftLSA
 from softcosine.learn.neighbor_graph import SoftNeighborsTransformer
 from softcosine.learn.random_projection import SoftRandomProjection
@@ -588,3 +589,15 @@ def test_what_failed_to_fit_again_is_not_fitted():
         model.fit(np.eye(2))
     with pytest.raises(errors.NotFittedError):
         model.transform(np.eye(2))
+
+
+def test_what_is_constant_correlates_with_nothing():
+    for value in (0.02, 0.03):
+        assert np.isnan(_correlation(np.full(10, 0.01), np.full(10, value)))
+    assert _correlation(np.array([1.0, 2.0]), np.array([0.1, 0.3])) == pytest.approx(1.0)
+
+
+def test_bounds_hold_where_squares_cancel():
+    S = similarity_matrix(np.eye(3))
+    lsa = SoftLSA(S, n_components=1).fit([[1, 0, 0]] * 100 + [[1, 5e-9, 0]])
+    assert lsa.error_bounds([[0, 1, 0]])[0] >= 5e-9

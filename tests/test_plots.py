@@ -694,3 +694,18 @@ def test_heat_maps_compare_by_being_the_same():
 def test_a_map_of_terms_reads_no_other_rows():
     S = TermSimilarityMatrix.identity(Vocabulary(WORDS))
     assert_close(term_heat_map(S, ["fox", "ant"]).values, np.eye(2))
+
+
+def test_numbers_beyond_float64_color_a_map_as_kinds(tmp_path):
+    texts = [f"ant bee word{n}" for n in range(40)]
+    metadata = [{"c": 10**400 if n == 3 else n} for n in range(40)]
+    index = SoftIndex.from_texts(texts, metadata=metadata, plain=True)
+    document_map(index, color_by="c").save(tmp_path / "map.png")
+    assert (tmp_path / "map.png").stat().st_size > 1000
+
+
+def test_names_of_fields_are_no_formulas(tmp_path):
+    fields = {"a$\\frac$": 1.0, "b": 2.0}
+    texts = [dict.fromkeys(fields, "cat dog"), dict.fromkeys(fields, "cat tea")]
+    index = SoftIndex.from_texts(texts, fields=fields, plain=True)
+    similarity_heat_map(index).save(tmp_path / "heat.png")

@@ -116,6 +116,9 @@ def kept_similarity(
 
 
 def _correlation(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
+    for side in (left, right):  # equal but for rounding, it says nothing of the other
+        if np.ptp(side) <= 1e-12 * np.abs(side).max(initial=0.0):
+            return float("nan")
     left, right = left - left.mean(), right - right.mean()
     size = float(np.sqrt((left @ left) * (right @ right)))
     return float(left @ right) / size if size > 0 else float("nan")

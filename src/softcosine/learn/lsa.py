@@ -21,6 +21,8 @@ from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["SoftLSA"]
 
+_ROUNDING = 16 * float(np.finfo(np.float64).eps)
+
 
 class SoftLSA(FewDimensions):
     r"""Latent semantic analysis for the soft cosine (theory T11).
@@ -132,5 +134,7 @@ class SoftLSA(FewDimensions):
 
     def _residual(self, block: csr_array) -> float:
         kept = block @ self.components_
-        squares = row_sums(block * block) - np.sum(kept * kept, axis=1)
-        return float(np.sqrt(max(squares.max(initial=0.0), 0.0)))
+        squares = row_sums(block * block)
+        # The difference of nearly equal numbers is known but for their rounding.
+        rest = np.maximum(squares - np.sum(kept * kept, axis=1), 0.0) + _ROUNDING * squares
+        return float(np.sqrt(rest.max(initial=0.0)))

@@ -33,10 +33,20 @@ def available_memory() -> int | None:
         return _physical()
     for limit, used in _LIMITS:
         try:
-            found.append(int(limit.read_text()) - int(used.read_text()))
+            left = int(limit.read_text()) - int(used.read_text())
+            found.append(left + _given_back(used.parent / "memory.stat"))
         except (OSError, ValueError):  # no such file, or "max"
             continue
     return max(min(found), 0)
+
+
+def _given_back(statistics: Path) -> int:
+    """Bytes of files in memory that count as used, and that the kernel gives back when asked."""
+    try:
+        facts = dict(line.split(maxsplit=1) for line in statistics.read_text().splitlines())
+        return int(facts.get("total_inactive_file", facts.get("inactive_file", 0)))
+    except (OSError, ValueError):
+        return 0
 
 
 def _meminfo(field: str) -> int:
