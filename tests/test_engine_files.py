@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import sys
 import threading
 from pathlib import Path
 
@@ -403,6 +405,19 @@ def test_graphs_without_links_are_refused_before_faiss_fails(index, factory):
     need_engine("faiss")
     with pytest.raises(InvalidInputError, match="2 links or more"):
         built(index, "faiss", factory=factory)
+
+
+def test_refining_is_left_to_the_index(index):
+    need_engine("faiss")
+    with pytest.raises(InvalidInputError, match="re-rank by rerank"):
+        built(index, "faiss", factory="IVF2,Flat,RFlat")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere paths are Unicode")
+def test_paths_that_packages_cannot_read_are_told(index, tmp_path):
+    fast = built(index, "hnswlib")
+    with pytest.raises(InvalidInputError, match="no UTF-8"):
+        fast.save(tmp_path / os.fsdecode(b"s\xff"))
 
 
 @pytest.mark.parametrize("name", ["annoy", "faiss", "hnswlib", "usearch"])

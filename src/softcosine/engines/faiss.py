@@ -156,6 +156,8 @@ class Faiss:
         # Some combinations drop the metric that was asked for, and rank by distance.
         if index.metric_type != faiss.METRIC_INNER_PRODUCT:
             raise RuntimeError("it does not rank by dot product")
+        if isinstance(index, faiss.IndexRefine):  # whose width Faiss does not hand on
+            raise RuntimeError("leave the refining out, and re-rank by rerank, which is exact")
         self._index = index
         core = self._core()
         if isinstance(index, faiss.IndexPreTransform):

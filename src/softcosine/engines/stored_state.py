@@ -68,6 +68,13 @@ def saved(state: State, path: str | Path | None, *, overwrite: bool) -> Path:
         target.parent.mkdir(exist_ok=True)
     else:
         target = Path(path)
+    try:
+        str(target.absolute()).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(
+            f"the path {str(target)!r} is no UTF-8, which the packages of engines need; choose "
+            "another."
+        ) from error
     contents, space = state.contents, state.space
     settings: dict[str, Any] = {
         "engine": state.asked.name,
