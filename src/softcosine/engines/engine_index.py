@@ -10,7 +10,7 @@ import numpy as np
 
 from softcosine.engines.capabilities import Capabilities
 from softcosine.engines.recall import recall_of, sampled_queries
-from softcosine.engines.route_choice import N_DIMENSIONS, Progress
+from softcosine.engines.route_choice import N_DIMENSIONS, Progress, silent
 from softcosine.engines.state import Asked, State
 from softcosine.engines.stored_state import opened, place, saved
 from softcosine.engines.subject import Owner, subject_of
@@ -99,7 +99,7 @@ class EngineIndex:
         asked = Asked(engine, settings, route, n_dimensions, max_memory)
         asked.engine()  # what is wrong with it is told before there is work
         subject = subject_of(index, ranking)
-        return cls(State.made(asked, subject, threads=threads, progress=progress or _silent))
+        return cls(State.made(asked, subject, threads=threads, progress=progress or silent))
 
     @classmethod
     def open(
@@ -138,7 +138,7 @@ class EngineIndex:
         state = opened(path, index, stale=update)
         if not update:
             return cls(state)
-        return cls(*followed(state, state.subject, threads=threads, progress=progress or _silent))
+        return cls(*followed(state, state.subject, threads=threads, progress=progress or silent))
 
     @classmethod
     def open_in(
@@ -365,7 +365,7 @@ class EngineIndex:
         subject, done = self._state.subject.newest(), Update()
         if subject is not self._state.subject:
             self._state, done = followed(
-                self._state, subject, threads=threads, progress=progress or _silent
+                self._state, subject, threads=threads, progress=progress or silent
             )
         self._updated = done
         return done
@@ -388,7 +388,3 @@ class EngineIndex:
             If no path is given and the index is in memory alone.
         """
         return saved(self._state, path, overwrite=overwrite)
-
-
-def _silent(what: str, done: int, total: int | None) -> None:
-    """Report nothing."""

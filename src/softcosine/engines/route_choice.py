@@ -14,7 +14,7 @@ from softcosine.errors import IndefiniteMatrixError, InvalidInputError
 from softcosine.index.ranked_vectors import RankedVectors
 from softcosine.sources.settings import is_whole
 
-__all__ = ["MAX_MEMORY", "N_DIMENSIONS", "Progress", "made_route"]
+__all__ = ["MAX_MEMORY", "N_DIMENSIONS", "Progress", "made_route", "silent"]
 
 # Bytes that dense coordinates, or a factor of S, may take where nobody chose the route.
 MAX_MEMORY = 1 << 30
@@ -83,7 +83,7 @@ def made_route(
             f"this engine holds {capabilities.vectors} vectors, which the route {name} does not "
             f"make; leave the route out, or take {'sparse' if sparse else 'basis or lsa'}."
         )
-    asked = _Asked(ranked, int(n_dimensions), max_memory, progress or _silent)
+    asked = _Asked(ranked, int(n_dimensions), max_memory, progress or silent)
     if name == "auto":
         route, why = (_sparse(asked), "") if sparse else _chosen(asked)
     else:
@@ -175,5 +175,5 @@ def _size(n_bytes: int) -> str:
     return f"{n_bytes / 2**20:,.0f} MiB"
 
 
-def _silent(what: str, done: int, total: int | None) -> None:
+def silent(what: str, done: int, total: int | None) -> None:
     """Report nothing."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from softcosine.errors import InvalidInputError
@@ -57,17 +57,7 @@ class ExplanationBars(Picture):
             "id": self.id,
             "score": self.score,
             "ranking": self.ranking,
-            "parts": [
-                {
-                    "query_word": part.query_word,
-                    "document_word": part.document_word,
-                    "similarity": part.similarity,
-                    "contribution": part.contribution,
-                    "exact": part.exact,
-                    "field": part.field,
-                }
-                for part in self.parts
-            ],
+            "parts": [asdict(part) for part in self.parts],
             "n_rest": self.n_rest,
             "rest_exact": self.rest_exact,
             "rest_near": self.rest_near,
