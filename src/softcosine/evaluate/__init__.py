@@ -1,0 +1,1 @@
+"""Measuring what soft similarity brings: data sets, systems, measures, significance, tuning."""

@@ -1,0 +1,1 @@
+"""Judged collections of every kind, read from files as they are published."""

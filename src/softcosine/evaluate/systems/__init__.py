@@ -1,0 +1,1 @@
+"""What is compared: soft similarity and its rivals, behind one protocol."""

@@ -1,0 +1,1 @@
+"""Choosing settings on labelled queries by cross-validation."""
