@@ -1,0 +1,103 @@
+"""Texts with ids, in one field or several: what is searched, and what is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import DuplicateIdError, InvalidInputError
+
+__all__ = ["Documents"]
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """Documents or queries: their ids, and the text of each in every field.
+
+    Parameters
+    ----------
+    ids : tuple of str
+        No two the same.
+    fields : mapping of str to sequence of str
+        A field's name, and its text of every document, such as ``text`` alone, ``title`` and
+        ``text``, or ``subject`` and ``body``. A document that lacks a field has ``""`` there.
+
+    Raises
+    ------
+    DuplicateIdError
+        If an id comes twice.
+    InvalidInputError
+        If there is no field, or one has another number of texts.
+
+    Examples
+    --------
+    >>> documents = Documents.of(["a flat tyre", "a puncture"])
+    >>> documents.ids, len(documents)
+    (('0', '1'), 2)
+    """
+
+    ids: tuple[str, ...]
+    fields: Mapping[str, Sequence[str]]
+
+    def __post_init__(self) -> None:
+        if not self.fields:
+            raise InvalidInputError("documents without a field were given; name one, as 'text'.")
+        for name, texts in self.fields.items():
+            if len(texts) != len(self.ids):
+                raise InvalidInputError(
+                    f"field {name!r} has {len(texts)} texts for {len(self.ids)} documents; give "
+                    "one text for each, '' where there is none."
+                )
+        if len(set(self.ids)) < len(self.ids):
+            ordered = sorted(self.ids)
+            twice = next(first for first, second in pairwise(ordered) if first == second)
+            raise DuplicateIdError(f"the id {twice!r} comes twice; every id stands for one text.")
+
+    @classmethod
+    def of(cls, texts: Iterable[str], ids: Iterable[str] | None = None) -> Documents:
+        """Make documents of one field, ``text``; their numbers are their ids by default."""
+        kept = list(texts)
+        named = tuple(map(str, range(len(kept)))) if ids is None else tuple(ids)
+        return cls(named, {"text": kept})
+
+    @property
+    def texts(self) -> list[str]:
+        """The text of each document: its fields, one a line.
+
+        A field that the next one begins with is said once, as where an abstract repeats its title.
+        """
+        columns = list(self.fields.values())
+        if len(columns) == 1:
+            return list(columns[0])
+        return ["\n".join(_said_once(texts)) for texts in zip(*columns, strict=True)]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the fields."""
+        return tuple(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def numbers(self) -> dict[str, int]:
+        """Return the number of every id."""
+        return {id: number for number, id in enumerate(self.ids)}
+
+    def taken(self, numbers: Iterable[int] | NDArray[np.int64]) -> Documents:
+        """Return some of them, in the order of their numbers given."""
+        chosen = [int(number) for number in numbers]
+        return Documents(
+            tuple(self.ids[number] for number in chosen),
+            {name: [texts[number] for number in chosen] for name, texts in self.fields.items()},
+        )
+
+
+def _said_once(texts: Sequence[str]) -> Iterator[str]:
+    for text, after in zip(texts, [*texts[1:], ""], strict=True):
+        own, following = " ".join(text.split()), " ".join(after.split())
+        if own and not f"{following} ".startswith(f"{own} "):
+            yield text
