@@ -169,9 +169,9 @@ def test_what_cannot_be_counted_is_refused():
         soft_cardinality([[1, 1]], similarity_matrix([[1, 0.5], [0, 1]]))
     with pytest.raises(InvalidInputError, match="X has 1 rows and Y has 2; pairs need as many"):
         paired_soft_set_similarity([[1, 0, 0]], [[1, 0, 0]] * 2, S)
-    with pytest.raises(InvalidInputError, match="leaves the range of float64"):
+    with pytest.raises(InvalidInputError, match=r"X holds 1e\+308, weights of terms included"):
         soft_cardinality([[1e308, 0, 1e308]], S)
-    with pytest.raises(InvalidInputError, match=r"X counts 1e\+200 equal elements"):
+    with pytest.raises(InvalidInputError, match=r"X holds 1e\+200"):
         soft_cardinality([[1e200, 0, 1]], S, multiset=True)
     with pytest.raises(VocabularyMismatchError, match="X has 2 terms but S has 3"):
         soft_cardinality([[1, 1]], S)

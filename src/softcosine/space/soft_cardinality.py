@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _BLOCK = 1 << 16  # pairs whose unions are counted at once
-_MOST = 1e100  # of equal elements; sums of them stay finite
+_MOST = 1e100  # sums of no larger weights stay finite
 
 _Floats = NDArray[np.float64]
 
@@ -136,7 +136,7 @@ def soft_cardinality(
     array([1.333, 2.   ])
     """
     counting = _Counting.of(S, term_weights, exponent, multiset)
-    return _finite(counting.counted(counting.sets(X, "X")))
+    return counting.counted(counting.sets(X, "X"))
 
 
 def paired_soft_cardinalities(
@@ -161,9 +161,9 @@ def paired_soft_cardinalities(
         )
     rows = np.arange(len(left))
     return SoftCardinalities(
-        _finite(counting.counted(left)),
-        _finite(counting.counted(right)),
-        _finite(counting.united(left, right, rows, rows)),
+        counting.counted(left),
+        counting.counted(right),
+        counting.united(left, right, rows, rows),
     )
 
 
@@ -245,7 +245,7 @@ def soft_set_similarity(
             x_counts[rows, None], y_counts, united.reshape(len(rows), len(right))
         )
         result[rows] = formula(counted)
-    return _finite(result)
+    return result
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -297,16 +297,17 @@ class _Counting:
                 f"{name} has {matrix.data.min():g} in row {row}; weights of elements, and their "
                 "numbers, are 0 or more."
             )
-        if self.multiset and matrix.nnz and matrix.data.max() > _MOST:
-            raise InvalidInputError(
-                f"{name} counts {matrix.data.max():g} equal elements; at most {_MOST:g} make sense."
-            )
         if np.any(matrix.data == 0):  # what weighs nothing is no element
             matrix = matrix.copy()
             matrix.eliminate_zeros()
         terms = np.ascontiguousarray(matrix.indices, np.int32)
         values, ones = np.ascontiguousarray(matrix.data), np.ones(matrix.nnz)
         weights = (ones if self.multiset else values) * self.term_weights[terms]
+        largest = max(values.max(initial=0.0), weights.max(initial=0.0))
+        if largest > _MOST:
+            raise InvalidInputError(
+                f"{name} holds {largest:g}, weights of terms included; scale it down to {_MOST:g}."
+            )
         pointers = np.ascontiguousarray(matrix.indptr, np.int64)
         return _Sets(pointers, terms, weights, values if self.multiset else ones)
 
@@ -343,9 +344,3 @@ def _formula(measure: str) -> Callable[[SoftCardinalities], _Floats]:
 def _ratio(above: _Floats, below: _Floats) -> _Floats:
     above, below = np.broadcast_arrays(above, below)
     return np.divide(above, below, out=np.zeros(below.shape), where=below > 0)
-
-
-def _finite(values: _Floats) -> _Floats:
-    if not np.all(np.isfinite(values)):
-        raise InvalidInputError("a cardinality leaves the range of float64; scale X down.")
-    return values
