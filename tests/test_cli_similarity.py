@@ -382,7 +382,7 @@ def test_a_matrix_of_quite_other_words_is_refused(run, folder):
         (["english", "V", "--min-similarity", "2"], 2, "min_similarity is 2.0"),
         (["english", "V", "--min-df", "few"], 2, "--min-df is 'few'"),
         (["english", "V", "--exponent", "-1"], 2, "exponent is -1"),
-        (["edit-distance", "V", "--exponent", "2"], 2, "--threshold and --exponent are of vectors"),
+        (["edit-distance", "V", "--exponent", "2"], 2, "threshold and exponent are of vectors"),
         (["texts", "--words", "words.txt"], 2, "'texts' learns from texts, and there are none"),
         (["--words", "words.txt"], 2, "no source was named, and there are no texts"),
         (["english", "V", "--stemmer", "klingon"], 2, "no stemmer 'klingon'"),
@@ -448,7 +448,7 @@ def test_the_output_is_needed_and_not_overwritten_unasked(run, folder):
     ],
 )
 def test_files_are_told_apart_by_what_is_in_them(tmp_path, content, is_vectors):
-    from softcosine.cli.source_kinds import told
+    from softcosine.sources.kinds import told
 
     for suffix, data in ((".txt", content.encode()), (".txt.gz", gzip.compress(content.encode()))):
         path = tmp_path / f"a{suffix}"
@@ -457,7 +457,7 @@ def test_files_are_told_apart_by_what_is_in_them(tmp_path, content, is_vectors):
 
 
 def test_endings_and_kinds_tell_what_a_source_is(tmp_path):
-    from softcosine.cli.source_kinds import told
+    from softcosine.sources.kinds import told
 
     for name, kind in (("a.vec", "vectors"), ("a.npz", "vectors"), ("a.csv.gz", "synonyms")):
         (tmp_path / name).write_text("x")

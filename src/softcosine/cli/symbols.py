@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from softcosine.errors import AlreadyExistsError, SoftCosineError
+from softcosine.storage.home import data_folder
 from softcosine.version import __version__
 
 if TYPE_CHECKING:
@@ -149,28 +149,3 @@ def _edition() -> int:
     """Return a number that changes with what the index is made from and how."""
     vectors = Path(__file__).parent.parent / "sources" / "data" / "english.npz"
     return zlib.crc32(f"{_SETTINGS} {vectors.stat().st_size}".encode())
-
-
-def data_folder() -> Path | None:
-    """Return where softcosine keeps a user's data; SOFTCOSINE_HOME names another place.
-
-    None where the user has no home folder, as in some containers.
-    """
-    given = os.environ.get("SOFTCOSINE_HOME")
-    if given:
-        return Path(given)
-    try:
-        return _users_data()
-    except RuntimeError:
-        return None
-
-
-def _users_data() -> Path:
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "softcosine"
-    if sys.platform == "win32":
-        local = os.environ.get("LOCALAPPDATA")
-        return (Path(local) if local else Path.home() / "AppData" / "Local") / "softcosine"
-    shared = os.environ.get("XDG_DATA_HOME", "")
-    root = Path(shared) if Path(shared).is_absolute() else Path.home() / ".local" / "share"
-    return root / "softcosine"

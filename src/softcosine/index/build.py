@@ -39,7 +39,7 @@ from softcosine.text.corpus import AnalyzedTexts, analyze
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting, checked_weighting
 
-__all__ = ["Progress", "build"]
+__all__ = ["Progress", "build", "in_vocabulary"]
 
 _logger = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ def build(
     )  # fmt: skip
     counts, vocabulary, note = analyzed.counts(), analyzed.vocabulary, ""
     if S is not None:
-        counts, vocabulary = _in_vocabulary(counts, vocabulary, S.vocabulary), S.vocabulary
+        counts, vocabulary = in_vocabulary(counts, vocabulary, S.vocabulary), S.vocabulary
     elif plain:
         S, note = TermSimilarityMatrix.identity(vocabulary), "Ordinary cosine: S = I."
     else:
@@ -205,8 +205,8 @@ def _silent(what: str, done: int, total: int | None) -> None:
     """Report nothing."""
 
 
-def _in_vocabulary(counts: csr_array, own: Vocabulary, given: Vocabulary) -> csr_array:
-    """Move counts to the columns of another vocabulary; terms that it lacks are left out."""
+def in_vocabulary(counts: csr_array, own: Vocabulary, given: Vocabulary) -> csr_array:
+    """Return counts in the columns of another vocabulary; terms that it lacks are left out."""
     columns = given.indices(own.terms)
     coo = counts.tocoo()
     rows, places = coo.coords[0], columns[coo.coords[1]]

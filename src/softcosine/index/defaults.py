@@ -53,6 +53,8 @@ def default_source(
     *,
     vocabulary: Vocabulary | None = None,
     progress: Callable[[int, int], None] | None = None,
+    threshold: float = 0.3,
+    exponent: float = 4.0,
 ) -> DefaultSource:
     """Choose the English table, if the text is English, joined with what the texts teach.
 
@@ -65,6 +67,8 @@ def default_source(
         Of the texts, with document frequencies; needed for a stream.
     progress : callable, optional
         Called with (how far, out of how many).
+    threshold, exponent : float
+        Of the cosines of both; see `EmbeddingSimilarity`.
     """
     # An index that is opened and searched needs none of these.
     from softcosine.sources.constraints.guard import Guarded
@@ -76,7 +80,9 @@ def default_source(
     if vocabulary is None:
         assert texts.vocabulary is not None
         vocabulary = texts.vocabulary
-    learned = CooccurrenceSimilarity.fit(texts, progress=progress)
+    learned = CooccurrenceSimilarity.fit(
+        texts, threshold=threshold, exponent=exponent, progress=progress
+    )
     if not len(vocabulary):
         return DefaultSource(Guarded(learned), "There are no words to find similarities for.")
     share = english_share(vocabulary)
@@ -86,8 +92,9 @@ def default_source(
             f"The bundled English vectors know {share:.0%} of the longer words, less than "
             f"{MIN_ENGLISH:.0%}: they were left out, and similarities come from the texts alone.",
         )
+    english = EmbeddingSimilarity.english(threshold=threshold, exponent=exponent)
     return DefaultSource(
-        Guarded(first(EmbeddingSimilarity.english(), learned)),
+        Guarded(first(english, learned)),
         f"Similarities come from the bundled English vectors, which know {share:.0%} of the longer "
         "words, and for the others from what the texts teach.",
     )

@@ -17,7 +17,16 @@ if TYPE_CHECKING:
     from softcosine.sources.vectors.approximate import ApproximateSimilarity
     from softcosine.text.corpus import AnalyzedTexts
 
-__all__ = ["KINDS", "LEARNED", "OF_COSINES", "PROPOSED", "SOURCES_HELP", "SourceSettings", "told"]
+__all__ = [
+    "KINDS",
+    "LEARNED",
+    "NAMES",
+    "OF_COSINES",
+    "PREFIXES",
+    "PROPOSED",
+    "SourceSettings",
+    "told",
+]
 
 Progress = Callable[[str, int, "int | None"], None]
 
@@ -106,27 +115,14 @@ def _model(name: str, settings: SourceSettings) -> TermSimilaritySource:
 
 def _encoder(name: str, settings: SourceSettings) -> TermSimilaritySource:
     from softcosine.sources.vectors.encoder import EncoderSimilarity
+    from softcosine.storage.home import kept_file
 
     return EncoderSimilarity(
         name,
-        cache=_encoded(),
+        cache=kept_file("encoded.sqlite"),  # a later run goes on from there
         progress=settings.progress(f"encoding by {name}"),
         **settings.of_cosines(),
     )
-
-
-def _encoded() -> Path | None:
-    """Return the file that keeps what encoders gave, so that a later run goes on from there."""
-    from softcosine.cli.symbols import data_folder
-
-    folder = data_folder()
-    try:
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-            return folder / "encoded.sqlite"
-    except OSError:  # a home that cannot be written to
-        pass
-    return None
 
 
 def _synonyms(path: str, settings: SourceSettings) -> TermSimilaritySource:
@@ -209,15 +205,14 @@ def _regression(argument: str, settings: SourceSettings) -> TermSimilaritySource
 def _learned_from(name: str, settings: SourceSettings) -> Any:
     if settings.texts is None:
         raise InvalidInputError(
-            f"the source {name!r} learns from texts, and there are none; give documents by "
-            "--vocabulary FILE."
+            f"the source {name!r} learns from texts, and there are none; give it documents."
         )
     return settings.texts
 
 
 _Maker = Callable[[str, SourceSettings], "TermSimilaritySource"]
 
-_NAMES: dict[str, _Maker] = {
+NAMES: dict[str, _Maker] = {
     "english": _english,
     "wordnet": _wordnet,
     "texts": _texts,
@@ -228,23 +223,18 @@ _NAMES: dict[str, _Maker] = {
     "character-ngrams": _character_ngrams,
     "phonetic": _phonetic,
 }
-_PREFIXES: dict[str, _Maker] = {
+PREFIXES: dict[str, _Maker] = {
     "vectors": _vectors,
     "synonyms": _synonyms,
     "wordnet": _wordnet,
     "model": _model,
     "encoder": _encoder,
 }
-KINDS: dict[str, _Maker] = {**_NAMES, **_PREFIXES}
+KINDS: dict[str, _Maker] = {**NAMES, **PREFIXES}
 LEARNED = ("texts", "association", "second-order", "regression")
 _OF_FILES = ("vectors", "synonyms", "wordnet")
 PROPOSED = ("english", "vectors", "model", "encoder")
 OF_COSINES = ("english", "texts", "vectors", "model", "encoder")
-
-SOURCES_HELP = (
-    f"A name ({', '.join(_NAMES)}), a file of vectors or of synonyms, or KIND:PLACE "
-    f"({', '.join(_PREFIXES)}). By default what 'index' takes."
-)
 
 _VECTOR_SUFFIXES = (".vec", ".bin", ".npz", ".npy", ".kv", ".model", ".safetensors", ".glove")
 _SYNONYM_SUFFIXES = (".csv", ".tsv", ".jsonl", ".syn", ".synonyms")
@@ -252,10 +242,10 @@ _SYNONYM_SUFFIXES = (".csv", ".tsv", ".jsonl", ".syn", ".synonyms")
 
 def told(name: str) -> tuple[str, str]:
     """Return the kind of a source and what it is made of."""
-    if name in _NAMES:
+    if name in NAMES:
         return name, ""
     prefix, colon, place = name.partition(":")
-    if colon and prefix in _PREFIXES and place:
+    if colon and prefix in PREFIXES and place:
         if prefix in _OF_FILES and not Path(place).exists():
             raise FileNotFoundError(f"there is no file {place}, which {name} names.")
         return prefix, place
@@ -277,9 +267,9 @@ def told(name: str) -> tuple[str, str]:
 
 def _possible() -> str:
     return (
-        f"A source is one of the names {', '.join(_NAMES)}; or a file of word vectors "
+        f"A source is one of the names {', '.join(NAMES)}; or a file of word vectors "
         f"({', '.join(_VECTOR_SUFFIXES)}, .txt), or of synonyms ({', '.join(_SYNONYM_SUFFIXES)}, "
-        f".txt); or a kind and a place, such as {':..., '.join(_PREFIXES)}:..."
+        f".txt); or a kind and a place, such as {':..., '.join(PREFIXES)}:..."
     )
 
 
