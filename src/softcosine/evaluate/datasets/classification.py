@@ -1,0 +1,178 @@
+"""Documents with labels, and what of them is for training and for testing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.evaluate.datasets.lines import json_objects, kept_fields, stem
+from softcosine.evaluate.documents import Documents
+
+__all__ = ["ClassificationSet", "Split", "read_classification", "seeded_splits"]
+
+N_SPLITS, TRAIN_SHARE = 10, 0.7  # as the papers do where no split is given
+_WHOLE = ("all", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Numbers of documents to train on, and to test on.
+
+    Attributes
+    ----------
+    train, test : ndarray of int64
+        Ascending.
+    """
+
+    train: NDArray[np.int64]
+    test: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassificationSet:
+    """Documents, the label of each, and one split or several.
+
+    Parameters
+    ----------
+    name : str
+    documents : Documents
+    labels : tuple of str
+        Of every document.
+    splits : tuple of Split
+        One where the file gives it; otherwise ten seeded ones, see `seeded_splits`.
+    background : tuple of str
+        Further texts to learn statistics from.
+    notes : tuple of str
+        What was decided or left out on reading.
+
+    Raises
+    ------
+    InvalidInputError
+        If numbers do not fit, there is one label only, or a split has nothing to train or test on.
+    """
+
+    name: str
+    documents: Documents
+    labels: tuple[str, ...]
+    splits: tuple[Split, ...]
+    background: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.labels) != len(self.documents):
+            raise InvalidInputError(
+                f"{self.name} has {len(self.labels)} labels for {len(self.documents)} documents."
+            )
+        if len(set(self.labels)) < 2:
+            raise InvalidInputError(
+                f"{self.name} has {len(set(self.labels))} labels; at least two were needed."
+            )
+        if not self.splits:
+            raise InvalidInputError(f"{self.name} has no split; see seeded_splits.")
+        for split in self.splits:
+            for what, numbers in (("train", split.train), ("test", split.test)):
+                if numbers.shape[0] == 0:
+                    raise InvalidInputError(f"{self.name} has no documents to {what} on.")
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The labels there are, sorted."""
+        return tuple(sorted(set(self.labels)))
+
+    @property
+    def label_numbers(self) -> NDArray[np.int64]:
+        """The position of every document's label among `classes`."""
+        number = {label: position for position, label in enumerate(self.classes)}
+        return np.array([number[label] for label in self.labels], np.int64)
+
+
+def seeded_splits(
+    n_documents: int,
+    *,
+    n_splits: int = N_SPLITS,
+    train_share: float = TRAIN_SHARE,
+    random_state: int = 0,
+) -> tuple[Split, ...]:
+    """Draw splits at random; the i-th is the same whatever `n_splits` is.
+
+    Parameters
+    ----------
+    n_documents : int
+    n_splits : int
+    train_share : float
+        Of the documents, between 0 and 1; rounded down.
+    random_state : int
+    """
+    n_train = int(train_share * n_documents)
+    drawn = [np.random.default_rng([random_state, i]).permutation(n_documents)
+             for i in range(n_splits)]  # fmt: skip
+    return tuple(Split(np.sort(order[:n_train]), np.sort(order[n_train:])) for order in drawn)
+
+
+def read_classification(
+    path: Path, *, split: str | None = None, encoding: str = "utf-8"
+) -> ClassificationSet:
+    """Read JSON lines with ``label`` and ``text``, and perhaps ``id``, ``title`` and ``split``.
+
+    Parameters
+    ----------
+    path : Path
+    split : str, optional
+        The part to test on, ``test`` by default; what is trained on is ``train``. Where no line
+        tells its part, or all say ``all``, the splits are drawn.
+    encoding : str
+
+    Raises
+    ------
+    MalformedFileError
+        If a line is at fault; it is named.
+    """
+    ids, labels, parts = [], [], []
+    columns: dict[str, list[str]] = {"title": [], "text": []}
+    seen: set[str] = set()
+    for number, row in json_objects(path, ("label", "text"), encoding=encoding):
+        id = str(row.get("id", number))
+        if id in seen:
+            raise MalformedFileError(path, f"the id {id!r} comes twice.", line=number)
+        seen.add(id)
+        ids.append(id)
+        labels.append(str(row["label"]))
+        parts.append(str(row.get("split", "")))
+        for name, texts in columns.items():
+            text = row.get(name, "")
+            if not isinstance(text, str):
+                raise MalformedFileError(path, f"{name!r} is no string.", line=number)
+            texts.append(text)
+    documents = Documents(tuple(ids), kept_fields(columns))
+    splits, notes = _splits(path, parts, split)
+    return ClassificationSet(stem(path), documents, tuple(labels), splits, notes=notes)
+
+
+def _splits(
+    path: Path, parts: list[str], asked: str | None
+) -> tuple[tuple[Split, ...], tuple[str, ...]]:
+    there = tuple(dict.fromkeys(parts))
+    if all(part in _WHOLE for part in there):
+        if asked is not None:
+            raise InvalidInputError(f"{path} has no part {asked!r}: its lines name no split.")
+        drawn = seeded_splits(len(parts))
+        note = f"no split is given: {len(drawn)} seeded ones, {TRAIN_SHARE:.0%} for training"
+        return drawn, (note,)
+    test = "test" if asked is None else asked
+    for needed in ("train", test):
+        if needed not in there:
+            raise InvalidInputError(
+                f"{path} has no part {needed!r}; its lines name {', '.join(map(repr, there))}."
+            )
+    if test == "train":
+        raise InvalidInputError(f"{path}: 'train' is trained on, so it cannot be tested on.")
+    column = np.array(parts)
+    own = Split(np.flatnonzero(column == "train"), np.flatnonzero(column == test))
+    left = [part for part in there if part not in ("train", test)]
+    n_left = sum(parts.count(part) for part in left)
+    note = f"{n_left:,} documents of the parts {', '.join(left)} were left out"
+    return (own,), (note,) if left else ()

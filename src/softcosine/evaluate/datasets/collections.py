@@ -1,0 +1,221 @@
+"""Retrieval collections from their three parts: documents, queries and judgements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from softcosine.errors import DuplicateIdError, InvalidInputError, MalformedFileError
+from softcosine.evaluate.datasets.grades import CLEVERDON, GAINS, GRADES, grades_of
+from softcosine.evaluate.datasets.lines import (
+    first_line,
+    json_objects,
+    kept_fields,
+    numbered_lines,
+    stem,
+)
+from softcosine.evaluate.datasets.ranking import RankingSet, known_judgements
+from softcosine.evaluate.datasets.trec import (
+    TOPIC_FIELDS,
+    read_trec_documents,
+    read_trec_topics,
+)
+from softcosine.evaluate.documents import Documents
+
+__all__ = ["read_collection", "read_qrels"]
+
+# A text's line, id, title and text.
+_Texts = Iterator[tuple[int, str, str, str]]
+
+
+def read_collection(
+    documents: Sequence[Path],
+    queries: Sequence[Path],
+    qrels: Sequence[Path],
+    *,
+    name: str,
+    grades: str | None = None,
+    topic_fields: Sequence[str] = TOPIC_FIELDS[:1],
+    encoding: str = "utf-8",
+) -> RankingSet:
+    """Read a collection; every file tells its format by its first line.
+
+    Parameters
+    ----------
+    documents : sequence of Path
+        JSON lines (``id`` or ``_id``, ``text``, perhaps ``title``), TREC (``<DOC>``), or an id and
+        a text with a tab between.
+    queries : sequence of Path
+        The same, with ``<top>`` for TREC's topics.
+    qrels : sequence of Path
+        Query, document and gain, with tabs between, with a header or none; or TREC's four columns.
+        Of several files, each is a part, named after the file (``test.tsv``).
+    name : str
+    grades : str, optional
+        What the numbers mean: ``gains`` or ``cleverdon``; by default the collection's name tells,
+        see `softcosine.evaluate.datasets.grades`.
+    topic_fields : sequence of str
+        Of TREC's topics, what is asked: some of title, description and narrative.
+    encoding : str
+
+    Raises
+    ------
+    MalformedFileError
+        If a line is at fault; it is named.
+    DuplicateIdError
+        If an id comes twice.
+    InvalidInputError
+        If nothing is left to measure.
+    """
+    for field in topic_fields:
+        if field not in TOPIC_FIELDS:
+            raise InvalidInputError(
+                f"a topic has no field {field!r}; it has {', '.join(TOPIC_FIELDS)}."
+            )
+    chosen = grades_of(name) if grades is None else grades
+    if chosen not in GRADES:
+        raise InvalidInputError(f"there are no grades {chosen!r}; choose {' or '.join(GRADES)}.")
+    found = _read_texts(documents, _DOCUMENTS, "documents", encoding)
+    asked = _read_texts(queries, _queries_by(topic_fields), "queries", encoding)
+    judged: dict[str, dict[str, int]] = {}
+    splits: dict[str, str] = {}
+    for path in qrels:
+        for query, own in read_qrels(path, grades=chosen, encoding=encoding).items():
+            judged.setdefault(query, {}).update(own)
+            splits[query] = _part_of(path)
+    kept, notes = known_judgements(judged, found, asked)
+    if not kept:
+        raise InvalidInputError(
+            f"none of the {len(judged):,} judged queries of {name} is among its {len(asked):,} "
+            "queries with a document that it has; do the ids fit each other?"
+        )
+    if chosen == CLEVERDON:
+        notes = ("Cleverdon's codes were read: gain 4, 3, 2, 1 for 1 to 4, and 0 for -1", *notes)
+    return RankingSet(
+        name, found, asked, kept, notes=notes,
+        splits={id: splits[id] for id in asked.ids if id in kept} if len(qrels) > 1 else None,
+    )  # fmt: skip
+
+
+def read_qrels(
+    path: Path, *, grades: str = GAINS, encoding: str = "utf-8"
+) -> dict[str, dict[str, int]]:
+    """Read judgements: for every query, the gain of each judged document.
+
+    Raises
+    ------
+    MalformedFileError
+        If a line is at fault, or judges a document once more and otherwise; it is named.
+    """
+    found: dict[str, dict[str, int]] = {}
+    tabs = True
+    for position, (number, line) in enumerate(numbered_lines(path, encoding=encoding)):
+        if not position:
+            tabs = "\t" in line
+        row = [value.strip() for value in (line.split("\t") if tabs else line.split())]
+        if len(row) not in (3, 4):
+            raise MalformedFileError(
+                path,
+                f"this line has {len(row)} columns; needed are query, document and gain, or "
+                "TREC's query, 0, document and gain.",
+                line=number,
+            )
+        query, document, code = row[0], row[-2], row[-1]
+        try:
+            gain = int(code)
+        except ValueError:
+            if not position:  # a header
+                continue
+            raise MalformedFileError(
+                path, f"the gain is {code[:40]!r}; a whole number was needed.", line=number
+            ) from None
+        try:
+            gain = GRADES[grades](gain)
+        except ValueError as error:
+            raise MalformedFileError(path, f"{error}.", line=number) from None
+        own = found.setdefault(query, {})
+        if own.setdefault(document, gain) != gain:
+            raise MalformedFileError(
+                path,
+                f"document {document!r} is judged twice for query {query!r}, and otherwise.",
+                line=number,
+            )
+    return found
+
+
+_Reader = Callable[[Path, str], _Texts]
+
+
+def _read_texts(
+    paths: Sequence[Path], readers: dict[str, _Reader], what: str, encoding: str
+) -> Documents:
+    ids: dict[str, None] = {}
+    columns: dict[str, list[str]] = {"title": [], "text": []}
+    for path in paths:
+        kind = _format(first_line(path, encoding=encoding))
+        if kind not in readers:
+            raise MalformedFileError(
+                path,
+                f"these are no {what}; needed are lines of JSON, TREC's tags, or an id and a text "
+                "with a tab between.",
+                line=1,
+            )
+        for number, id, title, text in readers[kind](path, encoding):
+            if id in ids:
+                raise DuplicateIdError(f"{path}, line {number}: the id {id!r} comes twice.")
+            ids[id] = None
+            columns["title"].append(title)
+            columns["text"].append(text)
+    if not ids:
+        raise InvalidInputError(f"{', '.join(map(str, paths))}: there are no {what} in it.")
+    return Documents(tuple(ids), kept_fields(columns))
+
+
+def _format(line: str) -> str:
+    start = line.lstrip()[:1]
+    return {"{": "json", "<": "trec"}.get(start, "tabs" if "\t" in line else "")
+
+
+def _json(path: Path, encoding: str) -> _Texts:
+    for number, row in json_objects(path, ("text",), encoding=encoding):
+        id = row.get("_id", row.get("id"))
+        title, text = row.get("title") or "", row["text"]
+        if id is None or isinstance(id, bool | list | dict):
+            raise MalformedFileError(path, "'id' (or '_id') is missing.", line=number)
+        if not isinstance(title, str) or not isinstance(text, str):
+            raise MalformedFileError(path, "'title' or 'text' is no string.", line=number)
+        yield number, str(id), title, text
+
+
+def _tabs(path: Path, encoding: str) -> _Texts:
+    for number, line in numbered_lines(path, encoding=encoding):
+        id, tab, text = line.partition("\t")
+        if not tab:
+            raise MalformedFileError(path, "no tab stands between id and text.", line=number)
+        yield number, id.strip(), "", text.replace("\t", " ").strip()
+
+
+def _trec(path: Path, encoding: str) -> _Texts:
+    return read_trec_documents(path, encoding=encoding)
+
+
+def _queries_by(fields: Iterable[str]) -> dict[str, _Reader]:
+    asked = tuple(fields)
+
+    def topics(path: Path, encoding: str) -> _Texts:
+        for number, id, parts in read_trec_topics(path, encoding=encoding):
+            yield number, id, "", "\n".join(parts[field] for field in asked if parts[field])
+
+    return {**_DOCUMENTS, "trec": topics}
+
+
+def _part_of(path: Path) -> str:
+    """Return the part that a file's name tells: test.tsv, qrels.test.txt, qrels-dev.tsv."""
+    shown = stem(path) if stem(path) != "qrels" else path.name
+    for piece in reversed(shown.replace("-", ".").replace("_", ".").split(".")):
+        if piece not in ("gz", "tsv", "txt", "qrels", "qrel", ""):
+            return piece
+    return path.name
+
+
+_DOCUMENTS: dict[str, _Reader] = {"json": _json, "trec": _trec, "tabs": _tabs}

@@ -1,0 +1,214 @@
+"""Data sets of every kind from a path: what lies there tells which kind it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.evaluate.datasets.classification import ClassificationSet, read_classification
+from softcosine.evaluate.datasets.collections import read_collection
+from softcosine.evaluate.datasets.lines import first_line
+from softcosine.evaluate.datasets.pairs import PairSet, WordPairSet, pair_layout, read_pairs
+from softcosine.evaluate.datasets.questions import read_questions
+from softcosine.evaluate.datasets.ranking import RankingSet
+from softcosine.evaluate.datasets.trec import TOPIC_FIELDS
+
+__all__ = ["KINDS", "DataSet", "load"]
+
+DataSet = RankingSet | ClassificationSet | PairSet
+
+# How the three parts of a collection may begin, as files or as folders of files.
+_PARTS = {
+    "documents": ("corpus", "documents", "docs", "collection"),
+    "queries": ("queries", "topics", "query", "topic"),
+    "qrels": ("qrels", "qrel"),
+}
+_SKIPPED = (".md", ".py", ".png", ".html", ".bin", ".zip", ".tar")
+
+UNDERSTOOD = (
+    "Understood are folders with documents (corpus.jsonl, or TREC's), queries (or topics) and "
+    "qrels; and files, compressed or not: questions with candidates (JSON lines with orgq_id and "
+    "relq_id), documents with labels (JSON lines with label and text), pairs of sentences (score "
+    "and two sentences, with tabs), pairs of words (two words and a score)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    split: str | None
+    grades: str | None
+    topic_fields: Sequence[str]
+    encoding: str
+
+
+def load(
+    path: str | Path,
+    *,
+    kind: str | None = None,
+    split: str | None = None,
+    grades: str | None = None,
+    topic_fields: Sequence[str] = TOPIC_FIELDS[:1],
+    encoding: str = "utf-8",
+) -> DataSet:
+    """Read a data set.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file, or a folder that holds the files of one set.
+    kind : str, optional
+        One of `KINDS`, where it is not to be guessed: ``retrieval``, ``questions``,
+        ``classification``, ``pairs`` or ``words``.
+    split : str, optional
+        The part to score, such as ``test``. By default, documents with labels are tested on
+        ``test``; of queries, all are there, and `RankingSet.part` takes some.
+    grades : str, optional
+        What the numbers of judgements mean, ``gains`` or ``cleverdon``; see
+        `softcosine.evaluate.datasets.grades`.
+    topic_fields : sequence of str
+        What of TREC's topics is asked: some of title, description and narrative.
+    encoding : str
+        Of its text files.
+
+    Returns
+    -------
+    RankingSet, ClassificationSet, PairSet or WordPairSet
+
+    Raises
+    ------
+    MalformedFileError
+        If a file breaks its format; it is named, with the line.
+    InvalidInputError
+        If it cannot be told what it is, or there is no such part.
+    FileNotFoundError
+        If there is nothing.
+
+    Examples
+    --------
+    >>> load("cranfield")  # doctest: +SKIP
+    RankingSet(name='cranfield', ...)
+    """
+    given = Path(path)
+    if not given.exists():
+        raise FileNotFoundError(f"{given} does not exist.")
+    options = _Options(split, grades, topic_fields, encoding)
+    chosen, place = _recognized(given, kind, encoding)
+    if kind is not None:
+        if kind not in KINDS:
+            raise InvalidInputError(f"there is no kind {kind!r}; choose one of {', '.join(KINDS)}.")
+        chosen = kind
+    return KINDS[chosen](place, options)
+
+
+def _recognized(path: Path, kind: str | None, encoding: str) -> tuple[str, Path]:
+    """Return the kind of what lies at a path, and the file or folder that holds it."""
+    if path.is_file():
+        found = kind or _kind_of(path, encoding)
+        if found is None:
+            raise InvalidInputError(f"{path}: it cannot be told what this file is. {UNDERSTOOD}.")
+        return found, path
+    if _parts_of(path) is not None or kind == "retrieval":
+        return "retrieval", path
+    files = [
+        file
+        for file in sorted(path.iterdir())
+        if file.is_file() and not file.name.startswith(".") and file.suffix not in _SKIPPED
+    ]
+    sets = [(found, file) for file in files if (found := _kind_of(file, encoding)) is not None]
+    if kind is not None:
+        sets = [(found, file) for found, file in sets if found == kind]
+    if len(sets) == 1:
+        return sets[0]
+    there = ", ".join(file.name for file in files[:12]) or "no files"
+    if sets:
+        shown = ", ".join(file.name for _, file in sets[:12])
+        raise InvalidInputError(f"{path} holds {len(sets)} data sets; name one of: {shown}.")
+    raise InvalidInputError(f"{path} holds no data set, but {there}. {UNDERSTOOD}.")
+
+
+def _kind_of(path: Path, encoding: str) -> str | None:
+    try:
+        line = first_line(path, encoding=encoding)
+    except MalformedFileError:
+        return None
+    if not line.lstrip().startswith("{"):
+        layout = pair_layout(line)
+        return None if layout is None else "words" if layout.words else "pairs"
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    if "orgq_id" in found:
+        return "questions"
+    return "classification" if "label" in found and "text" in found else None
+
+
+def _parts_of(folder: Path) -> dict[str, list[Path]] | None:
+    """Return the files of a collection's three parts; None where one is missing."""
+    parts: dict[str, list[Path]] = {}
+    for part, beginnings in _PARTS.items():
+        found = [
+            entry
+            for entry in sorted(folder.iterdir())
+            if entry.name.lower().startswith(beginnings) and entry.suffix not in _SKIPPED
+        ]
+        files = [file for entry in found for file in _files(entry)]
+        if not files:
+            return None
+        parts[part] = files
+    return parts
+
+
+def _files(entry: Path) -> list[Path]:
+    if entry.is_file():
+        return [entry]
+    return sorted(
+        file for file in entry.rglob("*") if file.is_file() and not file.name.startswith(".")
+    )
+
+
+def _retrieval(path: Path, options: _Options) -> RankingSet:
+    parts = _parts_of(path) if path.is_dir() else None
+    if parts is None:
+        needed = "; ".join(f"{part}: {' or '.join(names)}" for part, names in _PARTS.items())
+        raise InvalidInputError(
+            f"{path} is no folder of a retrieval collection: it needs files or folders that begin "
+            f"with these names ({needed})."
+        )
+    whole = read_collection(
+        parts["documents"], parts["queries"], parts["qrels"], name=path.resolve().name,
+        grades=options.grades, topic_fields=options.topic_fields, encoding=options.encoding,
+    )  # fmt: skip
+    return whole if options.split is None else whole.part(options.split)
+
+
+def _questions(path: Path, options: _Options) -> RankingSet:
+    whole = read_questions(path, encoding=options.encoding)
+    return whole if options.split is None else whole.part(options.split)
+
+
+def _classification(path: Path, options: _Options) -> ClassificationSet:
+    return read_classification(path, split=options.split, encoding=options.encoding)
+
+
+def _pairs(path: Path, options: _Options) -> PairSet:
+    if options.split is not None:
+        raise InvalidInputError(f"{path} has no part {options.split!r}: a file of pairs is one.")
+    return read_pairs(path, encoding=options.encoding)
+
+
+def _words(path: Path, options: _Options) -> WordPairSet:
+    found = _pairs(path, options)
+    return WordPairSet(found.name, found.left, found.right, found.scores, found.background)
+
+
+KINDS: dict[str, Callable[[Path, _Options], DataSet]] = {
+    "retrieval": _retrieval,
+    "questions": _questions,
+    "classification": _classification,
+    "pairs": _pairs,
+    "words": _words,
+}

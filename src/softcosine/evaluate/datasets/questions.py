@@ -1,0 +1,96 @@
+"""Question ranking as SemEval-2016 Task 3 B sets it: which known questions ask the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from softcosine.errors import MalformedFileError
+from softcosine.evaluate.datasets.lines import json_objects, kept_fields, stem
+from softcosine.evaluate.datasets.ranking import RankingSet
+from softcosine.evaluate.documents import Documents
+
+__all__ = ["read_questions"]
+
+_FIELDS = ("subject", "body")
+_NEEDED = ("orgq_id", "relq_id")
+
+
+def read_questions(path: Path, *, encoding: str = "utf-8") -> RankingSet:
+    """Read JSON lines, one a pair of an asked question and a candidate.
+
+    A line has ``orgq_id`` and ``relq_id``, ``org_subject``, ``org_body``, ``rel_subject`` and
+    ``rel_body``, ``relevant`` (true or false) or ``label`` (``Irrelevant`` or another), and perhaps
+    ``split``. All questions are scored, those without a relevant candidate with 0. Of a question
+    that comes with different texts, the first counts; a note tells.
+
+    Raises
+    ------
+    MalformedFileError
+        If a line is at fault; it is named.
+    """
+    asked, known = _Texts("org"), _Texts("rel")
+    qrels: dict[str, dict[str, int]] = {}
+    splits: dict[str, str] = {}
+    for number, row in json_objects(path, _NEEDED, encoding=encoding):
+        query, document = str(row["orgq_id"]), str(row["relq_id"])
+        try:
+            asked.add(query, row)
+            known.add(document, row)
+            judged = qrels.setdefault(query, {})
+            if document in judged:
+                raise ValueError(f"the candidate {document!r} of {query!r} comes twice.")
+            judged[document] = _relevant(row)
+            part = str(row.get("split", ""))
+            if splits.setdefault(query, part) != part:
+                raise ValueError(f"{query!r} is in {splits[query]!r} and in {part!r}.")
+        except ValueError as error:
+            raise MalformedFileError(path, str(error), line=number) from None
+    return RankingSet(
+        stem(path),
+        known.documents(),
+        asked.documents(),
+        qrels,
+        candidates={query: tuple(judged) for query, judged in qrels.items()},
+        splits=splits if any(splits.values()) else None,
+        notes=(*asked.notes, *known.notes),
+    )
+
+
+class _Texts:
+    """The questions of one side, each once."""
+
+    def __init__(self, side: str) -> None:
+        self._side = side
+        self._found: dict[str, tuple[str, ...]] = {}
+        self._differing: dict[str, None] = {}
+
+    def add(self, id: str, row: Mapping[str, Any]) -> None:
+        texts = tuple(row.get(f"{self._side}_{name}") or "" for name in _FIELDS)
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"the subject or body of {id!r} is no string.")
+        if self._found.setdefault(id, texts) != texts:
+            self._differing[id] = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        if not self._differing:
+            return ()
+        n, shown = len(self._differing), ", ".join([*self._differing][:3])
+        return (f"{n} questions come with several texts, of which the first counts: {shown}",)
+
+    def documents(self) -> Documents:
+        columns = {
+            name: [texts[place] for texts in self._found.values()]
+            for place, name in enumerate(_FIELDS)
+        }
+        return Documents(tuple(self._found), kept_fields(columns))
+
+
+def _relevant(row: Mapping[str, Any]) -> int:
+    if isinstance(row.get("relevant"), bool):
+        return int(row["relevant"])
+    if isinstance(row.get("label"), str):
+        return int(row["label"] != "Irrelevant")
+    raise ValueError("neither 'relevant' (true or false) nor 'label' (a string) is there.")
