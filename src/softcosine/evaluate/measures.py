@@ -1,0 +1,324 @@
+"""How good answers are: the field's measures by their names, through ir-measures and by definition.
+
+Of rankings, every judged query counts the same; one without a relevant document, or for which
+nothing was found, counts 0. Documents are given to ir-measures by rank, for trec_eval would order
+equal scores by id. Gains are used as they are, in nDCG too (not 2 to their power).
+
+========================  ==========================================================
+rankings                  map, ndcg, p, recall, mrr, success, rprec, bpref, with a
+                          cutoff where wanted: ndcg@10, p@10, recall@100, mrr@10
+labels of documents       error (lower is better), accuracy, macro_f1
+pairs with a score        pearson, spearman
+pairs with a label        auc, average_precision
+========================  ==========================================================
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine.evaluate.datasets.classification import ClassificationSet
+from softcosine.evaluate.datasets.pairs import PairSet
+from softcosine.evaluate.datasets.ranking import RankingSet
+from softcosine.evaluate.neighbors import Predictions
+from softcosine.evaluate.runs import Run
+from softcosine.evaluate.statistics import (
+    AreaUnderCurve,
+    AveragePrecision,
+    Correlation,
+    MacroF1,
+    Mean,
+    RankCorrelation,
+    Ratio,
+    Statistic,
+)
+
+__all__ = ["Answers", "Figures", "default_measures", "lower_is_better", "measured"]
+
+# What a system gave: of a set to rank, to classify, of pairs.
+Answers = Run | Predictions | NDArray[np.float64]
+
+_LOWER = ("error",)
+_NAME = re.compile(r"(?P<base>[a-z_0-9]+?)(@(?P<cutoff>[1-9][0-9]*))?")
+# Our name; the name in ir-measures; whether a cutoff must, may or cannot follow.
+_RANKED = {
+    "map": ("AP", "may"),
+    "ndcg": ("nDCG", "may"),
+    "p": ("P", "must"),
+    "recall": ("R", "must"),
+    "mrr": ("RR", "may"),
+    "success": ("Success", "must"),
+    "rprec": ("Rprec", "cannot"),
+    "bpref": ("Bpref", "cannot"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What one system reaches on one set.
+
+    Attributes
+    ----------
+    values : dict of str to float
+        By the names of the measures.
+    statistics : dict of str to Statistic
+        What each was computed from, for the bootstrap.
+    units : tuple of str
+        What was averaged over: ids of queries or of documents, or pairs.
+    per_unit : dict of str to ndarray of shape (n_units,)
+        Of measures that are means: the value of every unit; `units` are their ids.
+    per_split : dict of str to ndarray of shape (n_splits,)
+        Of a set with several splits: the value on each.
+    """
+
+    values: Mapping[str, float]
+    statistics: Mapping[str, Statistic]
+    units: tuple[str, ...]
+    per_unit: Mapping[str, NDArray[np.float64]]
+    per_split: Mapping[str, NDArray[np.float64]]
+
+
+def lower_is_better(measure: str) -> bool:
+    """Whether a measure counts what is wrong."""
+    return measure in _LOWER
+
+
+@singledispatch
+def default_measures(dataset: Any) -> tuple[str, ...]:
+    """Return the names of what is usually measured on a set of this kind."""
+    raise _unknown_set(dataset)
+
+
+@default_measures.register
+def _(dataset: RankingSet) -> tuple[str, ...]:
+    if dataset.candidates is not None:
+        return "map", "mrr", "ndcg@10"
+    return "ndcg@10", "map", "p@10", "recall@100", "mrr"
+
+
+@default_measures.register
+def _(dataset: ClassificationSet) -> tuple[str, ...]:
+    return "error", "macro_f1"
+
+
+@default_measures.register
+def _(dataset: PairSet) -> tuple[str, ...]:
+    return ("auc", "average_precision") if dataset.binary else ("pearson", "spearman")
+
+
+@singledispatch
+def measured(dataset: Any, answers: Any, measures: Sequence[str] | None = None) -> Figures:
+    """Measure what a system gave.
+
+    Parameters
+    ----------
+    dataset : RankingSet, ClassificationSet or PairSet
+    answers : Run, Predictions or ndarray of shape (n_pairs,)
+        Of that kind: see `run_of`, `classified`, and ``paired`` of a fitted system.
+    measures : sequence of str, optional
+        By default those of `default_measures`.
+
+    Returns
+    -------
+    Figures
+
+    Raises
+    ------
+    InvalidInputError
+        If a measure is not known, or not for such a set.
+    MissingDependencyError
+        If ir-measures is needed and not installed.
+    """
+    raise _unknown_set(dataset)
+
+
+@measured.register
+def _(dataset: RankingSet, answers: Run, measures: Sequence[str] | None = None) -> Figures:
+    names = _checked(measures, dataset)
+    ids = dataset.judged.ids
+    values = _by_ir_measures(dataset, answers, names)
+    per_unit = {name: np.array([values[name].get(id, 0.0) for id in ids]) for name in names}
+    return _figures({name: Mean(column) for name, column in per_unit.items()}, ids)
+
+
+@measured.register
+def _(
+    dataset: ClassificationSet, answers: Predictions, measures: Sequence[str] | None = None
+) -> Figures:
+    names = _checked(measures, dataset, _LABELED)
+    labels, n_classes = dataset.label_numbers, len(dataset.classes)
+    whole = _splits_of(dataset, answers, labels)
+    per_split = {
+        name: np.array([_value(_LABELED[name](len(labels), n_classes, [one])) for one in whole])
+        for name in names
+    }
+    statistics = {name: _LABELED[name](len(labels), n_classes, whole) for name in names}
+    return _figures(statistics, dataset.documents.ids, per_split if len(dataset.splits) > 1 else {})
+
+
+@measured.register
+def _(dataset: PairSet, answers: np.ndarray, measures: Sequence[str] | None = None) -> Figures:
+    table = {**_SCORED, **(_BINARY if dataset.binary else {})}
+    names = _checked(measures, dataset, table)
+    scores = np.asarray(answers, np.float64)
+    if scores.shape != dataset.scores.shape or not np.isfinite(scores).all():
+        raise InvalidInputError(
+            f"scores of shape {scores.shape} were given for {len(dataset)} pairs of "
+            f"{dataset.name}; one finite number for each was needed."
+        )
+    units = tuple(str(position + 1) for position in range(len(dataset)))
+    return _figures({name: table[name](scores, dataset.scores) for name in names}, units)
+
+
+def _figures(
+    statistics: Mapping[str, Statistic],
+    units: tuple[str, ...],
+    per_split: Mapping[str, NDArray[np.float64]] | None = None,
+) -> Figures:
+    means = {name: found.values for name, found in statistics.items() if isinstance(found, Mean)}
+    values = {name: _value(found) for name, found in statistics.items()}
+    return Figures(values, statistics, units, means, per_split or {})
+
+
+def _value(statistic: Statistic) -> float:
+    """Return the value on the sample itself, of which each unit is drawn once."""
+    return float(statistic.resampled(np.ones((1, statistic.n_units), np.int64))[0])
+
+
+# ---------------------------------------------------------------- rankings
+
+
+def _by_ir_measures(
+    dataset: RankingSet, run: Run, names: Iterable[str]
+) -> dict[str, dict[str, float]]:
+    """Return the value of every query that the package gives one, by measure."""
+    try:
+        import ir_measures
+    except ImportError as error:
+        raise MissingDependencyError("ir-measures", "evaluate", "measuring rankings") from error
+    parsed = {ir_measures.parse_measure(_in_ir_measures(name)): name for name in names}
+    ranked = {
+        query: {id: float(len(ids) - place) for place, id in enumerate(ids)}
+        for query in dataset.qrels
+        if (ids := run.rankings.get(query))
+    }
+    gains = {
+        query: {id: max(int(gain), 0) for id, gain in judged.items()}
+        for query, judged in dataset.qrels.items()
+    }
+    values: dict[str, dict[str, float]] = {name: {} for name in names}
+    if ranked:  # or every value is 0
+        for metric in ir_measures.iter_calc(list(parsed), gains, ranked):
+            values[parsed[metric.measure]][metric.query_id] = float(metric.value)
+    return values
+
+
+def _in_ir_measures(name: str) -> str:
+    found = _NAME.fullmatch(name)
+    assert found is not None  # it was checked
+    cutoff = found["cutoff"]
+    return _RANKED[found["base"]][0] + (f"@{cutoff}" if cutoff else "")
+
+
+def _known_ranked(name: str) -> bool:
+    found = _NAME.fullmatch(name)
+    if found is None or found["base"] not in _RANKED:
+        return False
+    cutoff = _RANKED[found["base"]][1]
+    return cutoff == "may" or (cutoff == "must") == (found["cutoff"] is not None)
+
+
+# ---------------------------------------------------------------- labels
+
+_Split = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+
+
+def _splits_of(
+    dataset: ClassificationSet, answers: Predictions, labels: NDArray[np.int64]
+) -> list[_Split]:
+    if len(answers.labels) != len(dataset.splits):
+        raise InvalidInputError(
+            f"predictions of {len(answers.labels)} splits were given; {dataset.name} has "
+            f"{len(dataset.splits)}."
+        )
+    return [
+        (split.test, labels[split.test], predicted)
+        for split, predicted in zip(dataset.splits, answers.labels, strict=True)
+    ]
+
+
+def _shares(n_units: int, splits: Sequence[_Split], wrong: bool) -> Statistic:
+    """Return how often a document's label was missed, or found, over all splits together."""
+    counted, tested = np.zeros(n_units), np.zeros(n_units)
+    for units, labels, predicted in splits:
+        counted[units] += (labels != predicted) if wrong else (labels == predicted)
+        tested[units] += 1.0
+    return Mean(counted) if (tested == 1.0).all() else Ratio(counted, tested)
+
+
+def _error(n_units: int, n_classes: int, splits: Sequence[_Split]) -> Statistic:
+    return _shares(n_units, splits, wrong=True)
+
+
+def _accuracy(n_units: int, n_classes: int, splits: Sequence[_Split]) -> Statistic:
+    return _shares(n_units, splits, wrong=False)
+
+
+_LABELED: dict[str, Callable[[int, int, Sequence[_Split]], Statistic]] = {
+    "error": _error,
+    "accuracy": _accuracy,
+    "macro_f1": MacroF1,
+}
+
+# ---------------------------------------------------------------- pairs
+
+_Pairs = Callable[[NDArray[np.float64], NDArray[np.float64]], Statistic]
+
+
+def _auc(scores: NDArray[np.float64], labels: NDArray[np.float64]) -> Statistic:
+    return AreaUnderCurve(scores, labels == 1.0)
+
+
+def _average_precision(scores: NDArray[np.float64], labels: NDArray[np.float64]) -> Statistic:
+    return AveragePrecision(scores, labels == 1.0)
+
+
+_SCORED: dict[str, _Pairs] = {"pearson": Correlation, "spearman": RankCorrelation}
+_BINARY: dict[str, _Pairs] = {"auc": _auc, "average_precision": _average_precision}
+
+
+def _checked(
+    measures: Sequence[str] | None, dataset: Any, table: Mapping[str, Any] | None = None
+) -> tuple[str, ...]:
+    """Return the names of the measures, if they are of this kind of set."""
+    if measures is None:
+        return default_measures(dataset)
+    names = (measures,) if isinstance(measures, str) else tuple(dict.fromkeys(measures))
+    if not names:
+        raise InvalidInputError("no measure was named; leave it out for the usual ones.")
+    for name in names:
+        if not (_known_ranked(name) if table is None else name in table):
+            known = (
+                [base + {"must": "@K", "may": "[@K]", "cannot": ""}[cutoff]
+                 for base, (_, cutoff) in _RANKED.items()]
+                if table is None else list(table)
+            )  # fmt: skip
+            raise InvalidInputError(
+                f"there is no measure {name!r} for {dataset.name}; choose of {', '.join(known)}."
+            )
+    return names
+
+
+def _unknown_set(dataset: Any) -> InvalidInputError:
+    return InvalidInputError(
+        f"the data set is of type {type(dataset).__name__}; pass what "
+        "softcosine.evaluate.datasets.load gives."
+    )
