@@ -68,7 +68,7 @@ class Explanation:
     ranking: str
 
     def __str__(self) -> str:
-        lines = [f"score {self.score:.4f} ({TITLES[self.ranking]}) of document {self.id}"]
+        lines = [f"score {self.score:.4f} ({self.title}) of document {self.id}"]
         if not self.parts:
             return f"{lines[0]}: no word of it is like a word of the query"
         left = max(len(part.query_word) for part in self.parts)
@@ -80,6 +80,11 @@ class Explanation:
             for part in self.parts
         ]
         return "\n".join(lines)
+
+    @property
+    def title(self) -> str:
+        """What the score is."""
+        return TITLES.get(self.ranking, self.ranking)
 
     @property
     def several_fields(self) -> bool:
@@ -100,7 +105,7 @@ class Explanation:
             "<thead><tr><th>query</th><th></th><th>document</th>"
             f"{'<th>field</th>' if fields else ''}<th>similarity</th>"
             f"<th>adds</th></tr></thead><tbody>{rows}</tbody><tfoot><tr>"
-            f"<th colspan='{4 + fields}'>{TITLES[self.ranking]}</th>"
+            f"<th colspan='{4 + fields}'>{self.title}</th>"
             f"<td>{self.score:.4f}</td></tr></tfoot></table>"
         )
 

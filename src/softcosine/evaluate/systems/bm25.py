@@ -1,0 +1,115 @@
+"""BM25 by the package bm25s."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array
+
+from softcosine.errors import MissingDependencyError
+from softcosine.evaluate.documents import Documents
+from softcosine.evaluate.systems.analysis import Corpus, TextSettings
+from softcosine.evaluate.systems.cosine import explain_terms
+from softcosine.evaluate.systems.fitted import FittedVectors, products
+from softcosine.evaluate.systems.rows import SparseRows
+from softcosine.evaluate.systems.settings import choice, number, setting
+from softcosine.index.explanation import Explanation
+from softcosine.text.weighting import Weighting
+
+__all__ = ["BM25", "impacts"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BM25(TextSettings):
+    """BM25; with ``method="lucene"``, soft BM25 where S = I gives the same order (theory T15).
+
+    Parameters
+    ----------
+    k1 : float
+        How slowly frequency saturates.
+    b : float
+        How far documents are judged by their length.
+    method : {"lucene", "robertson", "atire"}
+        The variants of bm25s that give nothing to terms that a document lacks.
+    **settings
+        See `TextSettings`.
+
+    Notes
+    -----
+    Texts and their partners are compared both ways, and that divided by what each gets for itself:
+    (s(l, r) + s(r, l)) / (s(l, l) + s(r, r)), by Lucene's idf.
+    """
+
+    called = "bm25"
+    k1: float = setting(1.2, number(0.0), "how slowly frequency saturates")
+    b: float = setting(0.75, number(0.0, 1.0), "how far documents are judged by their length")
+    method: str = setting(
+        "lucene", choice("lucene", "robertson", "atire"), "which formula of bm25s"
+    )
+
+    def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedVectors:
+        """Index the documents; the background counts in idf and in the average length."""
+        corpus = Corpus.of(documents, background, self)
+        rows = SparseRows(impacts(corpus, k1=self.k1, b=self.b, method=self.method))
+
+        def vectors(texts: Sequence[str]) -> csr_array:
+            return csr_array(corpus.counts(texts), dtype=np.float64)
+
+        def explain(query: Documents, number: int) -> Explanation:
+            text = documents.texts[number]
+            return explain_terms(
+                corpus, vectors(query.texts), rows.row(number), query.texts[0], text,
+                id=documents.ids[number], ranking="BM25",
+            )  # fmt: skip
+
+        return FittedVectors(
+            rows, vectors, lambda left, right: self._both_ways(corpus, left, right), explain
+        )
+
+    def _both_ways(
+        self, corpus: Corpus, left: Sequence[str], right: Sequence[str]
+    ) -> NDArray[np.float64]:
+        saturated = Weighting("bm25", "bm25", k1=self.k1, b=self.b)
+        asked = corpus.weighted_pairs(left, right, Weighting("raw", "none"))
+        held = corpus.weighted_pairs(left, right, saturated)
+        between = products(asked[0], held[1]) + products(asked[1], held[0])
+        own = products(asked[0], held[0]) + products(asked[1], held[1])
+        return np.divide(between, own, out=np.zeros_like(own), where=own > 0)
+
+
+def impacts(corpus: Corpus, *, k1: float, b: float, method: str) -> csr_array:
+    """Return what each term adds to each document's score, as bm25s computes it.
+
+    Returns
+    -------
+    csr_array of shape (n_docs, n_terms), float64
+        Without the background texts, whose statistics count.
+
+    Raises
+    ------
+    MissingDependencyError
+    """
+    try:
+        import bm25s
+    except ImportError as error:
+        raise MissingDependencyError("bm25s", "evaluate", "BM25") from error
+    analyzed, n_terms = corpus.analyzed, len(corpus.vocabulary)
+    if not n_terms:  # nothing has an average length then
+        return csr_array((corpus.n_docs, 0), dtype=np.float64)
+    tokens, offsets = analyzed.tokens.tolist(), analyzed.offsets.tolist()
+    texts = [
+        [token for token in tokens[start:end] if token >= 0] for start, end in pairwise(offsets)
+    ]
+    model = bm25s.BM25(k1=k1, b=b, method=method, dtype="float64")
+    numbers = {term: number for number, term in enumerate(corpus.vocabulary.terms)}
+    model.index((texts, numbers), create_empty_token=False, show_progress=False)
+    found = model.scores
+    shape = (corpus.n_texts, n_terms)
+    columns = csc_array((found["data"], found["indices"], found["indptr"]), shape=shape)
+    rows = csr_array(columns.tocsr()[: corpus.n_docs])
+    rows.sort_indices()
+    return rows

@@ -1,0 +1,87 @@
+"""Cosine similarity of tf-idf vectors: what everything is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scipy.sparse import csr_array
+
+from softcosine.evaluate.documents import Documents
+from softcosine.evaluate.systems.analysis import Corpus, TextSettings, words_shown
+from softcosine.evaluate.systems.fitted import FittedVectors, products
+from softcosine.evaluate.systems.rows import SparseRows, unit_rows
+from softcosine.evaluate.systems.settings import choice, setting
+from softcosine.index.explanation import Explanation, Part
+from softcosine.text.weighting import Weighting
+
+__all__ = ["Cosine", "explain_terms"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cosine(TextSettings):
+    """Cosine of the angle between tf-idf vectors.
+
+    Parameters
+    ----------
+    tf, idf : str
+        See `softcosine.Weighting`; ``tf="raw"`` is what scikit-learn weighs by default.
+    **settings
+        See `TextSettings`.
+    """
+
+    called = "cosine"
+    tf: str = setting("log", choice("raw", "log", "binary"), "what a term's frequency counts")
+    idf: str = setting(
+        "smooth", choice("none", "smooth", "probabilistic", "bm25"), "what a term's rareness counts"
+    )
+
+    def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedVectors:
+        """Weigh the documents by their own and the background's statistics."""
+        corpus = Corpus.of(documents, background, self)
+        weighting = Weighting(self.tf, self.idf)
+        counts = corpus.analyzed.counts()[: corpus.n_docs]
+        rows = SparseRows(unit_rows(corpus.weighted(counts, weighting)))
+
+        def vectors(texts: Sequence[str]) -> csr_array:
+            return unit_rows(corpus.weighted(corpus.counts(texts), weighting))
+
+        def explain(query: Documents, number: int) -> Explanation:
+            text = documents.texts[number]
+            return explain_terms(
+                corpus, vectors(query.texts), rows.row(number), query.texts[0], text,
+                id=documents.ids[number], ranking="cosine",
+            )  # fmt: skip
+
+        return FittedVectors(
+            rows,
+            vectors,
+            lambda left, right: products(
+                *map(unit_rows, corpus.weighted_pairs(left, right, weighting))
+            ),
+            explain,
+        )
+
+
+def explain_terms(
+    corpus: Corpus,
+    query: csr_array,
+    document: csr_array,
+    query_text: str,
+    document_text: str,
+    *,
+    id: str,
+    ranking: str,
+) -> Explanation:
+    """Say which terms of a query stand in a document, and what each adds to the product."""
+    shared = csr_array(query * document)
+    asked = words_shown(corpus.analyzer, query_text)
+    said = words_shown(corpus.analyzer, document_text)
+    parts = []
+    for number, value in zip(shared.indices.tolist(), shared.data.tolist(), strict=True):
+        term = corpus.vocabulary.term(number)
+        if value:
+            parts.append(Part(asked.get(term, term), said.get(term, term), 1.0, value, exact=True))
+    parts.sort(key=lambda part: (-abs(part.contribution), part.query_word, part.document_word))
+    (score,) = (query @ csr_array(document.T)).toarray().ravel().tolist()
+    return Explanation(query_text, id, float(score), tuple(parts), ranking)

@@ -1,0 +1,151 @@
+"""A soft index that ranks, scores, compares and explains for an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from softcosine.evaluate.documents import Documents
+from softcosine.evaluate.systems.analysis import words_shown
+from softcosine.evaluate.systems.fitted import check_partners
+from softcosine.evaluate.systems.rows import ranked_lists
+from softcosine.evaluate.systems.similarities import Similarities
+from softcosine.evaluate.systems.system import Ranked
+from softcosine.index.explanation import Explanation, explain
+from softcosine.index.fields import FieldsSearcher
+from softcosine.index.query import ParsedQuery, heaviest, parse_query, query_vector
+from softcosine.index.rankings import PreparedRanking
+from softcosine.index.soft_index import SoftIndex
+from softcosine.index.values import QueryVector
+from softcosine.space.measures import paired_soft_cosine_similarity
+from softcosine.text.corpus import analyze
+
+__all__ = ["FittedSoft"]
+
+
+@dataclass(frozen=True, slots=True)
+class FittedSoft:
+    """Ranks as `SoftIndex.search`, without limit to a query's length and without its syntax.
+
+    Attributes
+    ----------
+    index : SoftIndex
+        Of the documents, then of background texts.
+    documents : Documents
+    similarities : Similarities
+    of_fields : bool
+        Whether each field is compared with the query's field of the same name.
+    expand : bool
+    max_terms : int or None
+    """
+
+    index: SoftIndex
+    documents: Documents
+    similarities: Similarities
+    of_fields: bool
+    expand: bool
+    max_terms: int | None
+
+    @property
+    def note(self) -> str:
+        """Where the similarities come from."""
+        return self.similarities.note
+
+    def ranked(self, queries: Documents, *, k: int) -> Ranked:
+        """Return the `k` best documents for each query."""
+        searcher, n_docs = self.index.searcher(), len(self.documents)
+        allowed = [
+            np.arange(part.first, part.first + part.segment.n_docs) < n_docs
+            for part in searcher.searchers[0].parts
+        ]
+        tops = searcher.search_batch(
+            [vectors for _, vectors in self._ready(searcher, queries)],
+            k=k, expand_postings=self.expand, allowed=allowed,
+        )  # fmt: skip
+        lists = ((top.documents, top.scores) for top in tops)
+        return ranked_lists(lists, n_queries=len(queries), k=k)
+
+    def scored(
+        self, queries: Documents, candidates: Sequence[NDArray[np.int64]]
+    ) -> list[NDArray[np.float64]]:
+        """Score given documents, to the bit as they are ranked."""
+        searcher = self.index.searcher()
+        return [
+            searcher.scores(vectors, np.asarray(numbers, np.int64))
+            for (_, vectors), numbers in zip(
+                self._ready(searcher, queries), candidates, strict=True
+            )
+        ]
+
+    def paired(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
+        """Return the soft cosine of each text and its partner; S is asked about new words too."""
+        check_partners(left, right)
+        if not len(left):
+            return np.empty(0)
+        analyzed = analyze([*left, *right], self.index.analyzer)
+        own, known = analyzed.vocabulary, self.index.vocabulary
+        new = np.flatnonzero(known.indices(own.terms) < 0).tolist()
+        frequencies = known.document_frequencies
+        assert frequencies is not None
+        frequencies = np.concatenate([frequencies, np.zeros(len(new), np.int64)])
+        whole = known.extended(
+            [own.term(number) for number in new],
+            forms=None if known.forms is None else [own.forms_of(number) for number in new],
+        )
+        counts = analyzed.counts().tocoo()
+        rows, terms = counts.coords
+        places = whole.indices(own.terms)
+        moved = csr_array((counts.data, (rows, places[terms])), shape=(analyzed.n_docs, len(whole)))
+        weighted = self.index.weighting.transform(
+            moved,
+            document_frequencies=frequencies,
+            n_docs=known.n_docs,
+            average_length=self.index.snapshot.statistics[0].average_length or 1.0,
+        )
+        S = self.similarities.extended(whole)
+        return paired_soft_cosine_similarity(weighted[: len(left)], weighted[len(left) :], S)
+
+    def explained(self, query: Documents, number: int) -> Explanation:
+        """Say which words of a query and a document are alike, and what each pair adds."""
+        searcher = self.index.searcher()
+        ((parsed, vectors),) = self._ready(searcher, query)
+        text = self.index.documents.text(number)
+        shown = words_shown(self.index.analyzer, text)
+        score, parts = explain(searcher, self.index.fields, vectors, parsed, number, shown)
+        return Explanation(
+            query.texts[0], self.documents.ids[number], score, parts, searcher.ranking.name
+        )
+
+    def _ready(
+        self, searcher: FieldsSearcher, queries: Documents
+    ) -> list[tuple[tuple[ParsedQuery, ...], tuple[QueryVector, ...]]]:
+        """Parse and weigh each query, for every field of the index."""
+        whole, fields = queries.texts, self.index.fields
+        columns = [
+            queries.fields.get(one.name, whole) if self.of_fields else whole for one in fields
+        ]
+        known: dict[str, ParsedQuery] = {
+            text: parse_query(text, self.index.analyzer, self.index.S, self.index.source)
+            for text in dict.fromkeys(chain.from_iterable(columns))
+        }
+        ready = []
+        for texts in zip(*columns, strict=True):
+            fitting = zip(texts, searcher.searchers, strict=True)
+            pairs = [self._weighed(known[text], one.ranking) for text, one in fitting]
+            ready.append((tuple(own for own, _ in pairs), tuple(vector for _, vector in pairs)))
+        return ready
+
+    def _weighed(
+        self, parsed: ParsedQuery, ranking: PreparedRanking
+    ) -> tuple[ParsedQuery, QueryVector]:
+        S, source = self.index.S, self.index.source
+        vector = query_vector(parsed, ranking, S, source)
+        if self.max_terms is None or len(parsed.terms) <= self.max_terms:
+            return parsed, vector
+        shorter = heaviest(parsed, vector.weights, self.max_terms)
+        return shorter, query_vector(shorter, ranking, S, source)

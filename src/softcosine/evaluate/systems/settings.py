@@ -1,0 +1,234 @@
+"""Settings of systems: what each may be, how a spec gives it, how a name shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from math import isfinite
+from typing import Any, ClassVar
+
+from softcosine.errors import InvalidInputError
+
+__all__ = [
+    "Kind",
+    "Settings",
+    "choice",
+    "document_limit",
+    "flag",
+    "number",
+    "optional",
+    "setting",
+    "several",
+    "text",
+    "weights",
+    "whole",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a setting may be.
+
+    Attributes
+    ----------
+    what : str
+        In words, as in "it must be a whole number of 1 or more".
+    read : callable
+        Makes a value of a piece of a spec; ValueError where it cannot.
+    holds : callable
+        Whether a value is one.
+    """
+
+    what: str
+    read: Callable[[str], Any]
+    holds: Callable[[Any], bool]
+
+
+def number(low: float = 0.0, high: float = float("inf")) -> Kind:
+    """Return the kind of finite real numbers from `low` to `high`."""
+    bounds = f"from {low:g} to {high:g}" if isfinite(high) else f"of {low:g} or more"
+    return Kind(
+        f"a number {bounds}",
+        float,
+        lambda value: _is_number(value) and isfinite(value) and low <= value <= high,
+    )
+
+
+def whole(low: int) -> Kind:
+    """Return the kind of whole numbers of at least `low`."""
+    return Kind(
+        f"a whole number of {low} or more",
+        int,
+        lambda value: _is_number(value) and isinstance(value, int) and value >= low,
+    )
+
+
+def choice(*names: str) -> Kind:
+    """Return the kind of some names."""
+    return Kind(f"one of {', '.join(names)}", str, lambda value: value in names)
+
+
+def text(what: str) -> Kind:
+    """Return the kind of strings that are not empty."""
+    return Kind(what, str, lambda value: isinstance(value, str) and bool(value))
+
+
+def optional(kind: Kind, *, none: str = "none") -> Kind:
+    """Return a kind with a word that stands for None."""
+    return Kind(
+        f"{kind.what}, or {none}",
+        lambda given: None if given == none else kind.read(given),
+        lambda value: value is None or kind.holds(value),
+    )
+
+
+def _document_limit(given: str) -> int | float:
+    return int(given) if given.isdecimal() else float(given)
+
+
+flag = Kind(
+    "true or false",
+    lambda given: {"true": True, "false": False, "yes": True, "no": False}[given.lower()],
+    lambda value: isinstance(value, bool),
+)
+several = Kind(
+    "names joined by +",
+    lambda given: tuple(given.split("+")),
+    lambda value: (
+        isinstance(value, tuple) and all(isinstance(name, str) and name for name in value)
+    ),
+)
+document_limit = Kind(
+    "a number of documents, or a share of them such as 0.5",
+    _document_limit,
+    lambda value: _is_number(value) and 0 <= value < float("inf"),
+)
+
+
+def _weights(given: str) -> dict[str, float]:
+    pairs = [piece.rpartition(":") for piece in given.split("+")]
+    return {name or weight: float(weight) if name else 1.0 for name, _, weight in pairs}
+
+
+weights = Kind(
+    "names with their weights, such as title:2+text:1",
+    _weights,
+    lambda value: (
+        isinstance(value, Mapping)
+        and bool(value)
+        and all(isinstance(name, str) and _is_number(weight) for name, weight in value.items())
+    ),
+)
+
+
+def setting(default: Any, kind: Kind, what: str) -> Any:
+    """Declare a setting of a system.
+
+    Parameters
+    ----------
+    default : object
+    kind : Kind
+    what : str
+        What it does, for people.
+    """
+    return field(default=default, metadata={"kind": kind, "what": what})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a system is made with, checked when it is made.
+
+    Parameters
+    ----------
+    label : str, optional
+        What the system is called in tables, in place of its name and settings.
+
+    Raises
+    ------
+    InvalidInputError
+        If a setting is not what it must be; names it, and says what is needed.
+    """
+
+    called: ClassVar[str] = ""
+    label: str | None = None
+
+    def __post_init__(self) -> None:
+        for own in _settings_of(type(self)):
+            value, kind = getattr(self, own.name), own.metadata["kind"]
+            if not kind.holds(value):
+                raise InvalidInputError(
+                    f"{own.name} of {self.called!r} is {value!r}; it must be {kind.what}."
+                )
+
+    @property
+    def name(self) -> str:
+        """What it is called: the label, or a spec of what is set otherwise than by default."""
+        if self.label is not None:
+            return self.label
+        told = [
+            f"{own.name}={written(getattr(self, own.name))}"
+            for own in fields(self)
+            if own.name != "label" and getattr(self, own.name) != _default(own)
+        ]
+        return f"{self.called}:{','.join(told)}" if told else self.called
+
+    @classmethod
+    def read(cls, given: Mapping[str, str]) -> dict[str, Any]:
+        """Return the values that pieces of a spec stand for.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no such setting, or it cannot be that; lists those that there are.
+        """
+        known = {own.name: own.metadata["kind"] for own in _settings_of(cls)}
+        values = {}
+        for name, value in given.items():
+            if name not in known:
+                raise InvalidInputError(
+                    f"{cls.called!r} has no setting {name!r}; it has {', '.join(known)}."
+                )
+            try:
+                values[name] = known[name].read(value)
+            except (ValueError, KeyError):
+                raise InvalidInputError(
+                    f"{name} of {cls.called!r} is {value!r}; it must be {known[name].what}."
+                ) from None
+        return values
+
+    @classmethod
+    def explained(cls) -> list[tuple[str, str, str]]:
+        """Return the name of every setting, its default as a spec writes it, what it does."""
+        return [
+            (own.name, written(own.default), f"{own.metadata['what']}: {own.metadata['kind'].what}")
+            for own in _settings_of(cls)
+        ]
+
+
+def written(value: Any) -> str:
+    """Return a value as a spec writes it; quoted where it holds what separates settings."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value is None:
+        return "none"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, Mapping):
+        return "+".join(f"{name}:{weight:g}" for name, weight in value.items())
+    if isinstance(value, tuple):
+        return written("+".join(value))
+    if isinstance(value, str):
+        return f'"{value}"' if "," in value else value
+    return str(value) if isinstance(value, int) else type(value).__name__
+
+
+def _settings_of(cls: type[Settings]) -> list[Field[Any]]:
+    return [own for own in fields(cls) if "kind" in own.metadata]
+
+
+def _default(own: Field[Any]) -> Any:
+    return None if own.default is MISSING else own.default
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

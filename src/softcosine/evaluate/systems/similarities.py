@@ -1,0 +1,194 @@
+"""Term similarities as settings of a system: which sources, joined how, made sparse how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from softcosine.errors import InvalidInputError
+from softcosine.evaluate.systems.analysis import TextSettings
+from softcosine.evaluate.systems.settings import (
+    choice,
+    flag,
+    number,
+    optional,
+    setting,
+    several,
+    whole,
+)
+from softcosine.index.defaults import default_source
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.constraints.decisions import DecidedSimilarity
+from softcosine.sources.constraints.guard import guarded
+from softcosine.sources.named import JOINS, SourceSettings, check_sources, joined_source
+from softcosine.sources.source import TermSimilaritySource
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.corpus import AnalyzedTexts
+from softcosine.text.vocabulary import Vocabulary
+
+__all__ = ["Similarities", "SimilaritySettings"]
+
+MakeSource = Callable[[AnalyzedTexts], TermSimilaritySource]
+
+
+@dataclass(frozen=True, slots=True)
+class Similarities:
+    """S, and whom it was asked of.
+
+    Attributes
+    ----------
+    S : TermSimilarityMatrix
+    source : TermSimilaritySource or None
+        Asked about words outside the vocabulary; None where S = I.
+    guard : bool
+    note : str
+        Where the similarities come from, for people.
+    """
+
+    S: TermSimilarityMatrix
+    source: TermSimilaritySource | None
+    guard: bool
+    note: str
+
+    def extended(self, vocabulary: Vocabulary) -> TermSimilarityMatrix:
+        """Return S over a vocabulary that begins with its own."""
+        if len(vocabulary) == len(self.S):
+            return self.S
+        if self.source is None:
+            return self.S.restricted(vocabulary)
+        return self.S.extend(vocabulary, self.source, guard=self.guard, warn=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimilaritySettings(TextSettings):
+    """Settings of every system that needs to know which terms are similar.
+
+    Parameters
+    ----------
+    sources : tuple of str or None
+        Names, files, or kinds with a place, as ``softcosine similarity build`` takes them; None
+        takes what `SoftIndex` takes: the English table, and what the texts teach.
+    join : str
+        How several are joined.
+    calibrate : bool
+        Whether each is brought to the scale of human judgements first.
+    threshold, exponent : float or None
+        Of cosines of vectors; None takes what each source has.
+    max_neighbors : int or None
+    min_similarity : float
+    strategy, order : str
+    balanced, definite : bool or None
+        See `TermSimilarityMatrix.from_source`; by default as `SoftIndex.from_texts`.
+    guard : bool
+        Whether antonyms and terms with digits are kept apart.
+    plain : bool
+        True for S = I.
+    source : TermSimilaritySource, or callable that makes one of AnalyzedTexts, optional
+        In place of `sources`; not part of a spec. What is made learns from documents and
+        background.
+    **settings
+        See `TextSettings`.
+    """
+
+    sources: tuple[str, ...] | None = setting(
+        None, optional(several, none="default"), "where similarities come from"
+    )
+    join: str = setting("strongest", choice(*JOINS), "how several sources are joined")
+    calibrate: bool = setting(False, flag, "brings sources to the scale of human judgements first")
+    threshold: float | None = setting(
+        None, optional(number(0.0, 1.0)), "least cosine of vectors that counts"
+    )
+    exponent: float | None = setting(
+        None, optional(number(0.01)), "power that cosines of vectors are raised to"
+    )
+    max_neighbors: int | None = setting(
+        None, optional(whole(0)), "most similar terms of a term in S"
+    )
+    min_similarity: float = setting(0.0, number(0.0, 1.0), "least similarity in S")
+    strategy: str = setting(
+        "symmetric", choice("symmetric", "dominant", "rows"), "how S is made sparse"
+    )
+    order: str = setting(
+        "rare_first",
+        choice("rare_first", "frequent_first", "idf", "vocabulary"),
+        "which terms choose their neighbours first",
+    )
+    balanced: bool | None = setting(
+        None, optional(flag, none="auto"), "divides by the roots of the terms' sums"
+    )
+    definite: bool | None = setting(
+        None, optional(flag, none="auto"), "shrinks similarities until S is definite"
+    )
+    guard: bool = setting(True, flag, "keeps antonyms and terms with digits apart")
+    plain: bool = setting(False, flag, "takes S = I")
+    source: TermSimilaritySource | MakeSource | None = None
+
+    def __post_init__(self) -> None:
+        TextSettings.__post_init__(self)
+        if self.sources is not None:
+            check_sources(self.sources, self.join, of_cosines=bool(self._of_cosines()))
+        if sum([self.plain, self.sources is not None, self.source is not None]) > 1:
+            raise InvalidInputError(
+                f"source, sources and plain of {self.called!r} exclude each other; give at most "
+                "one of them."
+            )
+        if self.calibrate and self.sources is None:
+            raise InvalidInputError(
+                f"calibrate of {self.called!r} is of sources that are named; name them by sources."
+            )
+        if self.source is not None and self._of_cosines():
+            raise InvalidInputError(
+                f"threshold and exponent of {self.called!r} are of sources that are named; give "
+                "the source its own."
+            )
+
+    def similarities(
+        self, analyzed: AnalyzedTexts, analyzer: Analyzer, vocabulary: Vocabulary
+    ) -> Similarities:
+        """Learn or read what is needed, and build S over a vocabulary."""
+        if self.plain:
+            S = TermSimilarityMatrix.identity(vocabulary)
+            return Similarities(S, None, self.guard, "Ordinary similarity: S = I.")
+        source, note = self._source(analyzed)
+        if self.guard:
+            source = guarded(source)
+        if isinstance(source, DecidedSimilarity):
+            source = source.for_vocabulary(vocabulary, analyzer=analyzer)
+        default = self.sources is None and self.source is None
+        symmetric = self.strategy == "symmetric"
+        definite, balanced = self.definite, self.balanced
+        if definite is None:
+            definite = default and symmetric and not balanced
+        if balanced is None:
+            balanced = not default and symmetric and not definite
+        S = TermSimilarityMatrix.from_source(
+            source, vocabulary, max_neighbors=self.max_neighbors,
+            min_similarity=self.min_similarity,
+            strategy=self.strategy,  # type: ignore[arg-type]
+            order=self.order, balanced=balanced, definite=definite, guard=self.guard, warn=False,
+        )  # fmt: skip
+        return Similarities(S, source, self.guard, note)
+
+    def _source(self, analyzed: AnalyzedTexts) -> tuple[TermSimilaritySource, str]:
+        if self.source is not None:
+            given: Any = self.source
+            source = given if hasattr(given, "neighbors") else given(analyzed)
+            return source, f"Similarities come from {type(source).__name__}."
+        if self.sources is None:
+            chosen = default_source(analyzed, **self._of_cosines())
+            return chosen.source, chosen.note
+        settings = SourceSettings(
+            self.threshold, self.exponent, texts=analyzed, words=None, report=_silent
+        )
+        source, note = joined_source(self.sources, self.join, settings, on_one_scale=self.calibrate)
+        told = f"Similarities come from {', '.join(self.sources)}."
+        return source, f"{told} {note}".rstrip()
+
+    def _of_cosines(self) -> dict[str, Any]:
+        given = {"threshold": self.threshold, "exponent": self.exponent}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+def _silent(what: str, done: int, total: int | None) -> None:
+    """Report nothing."""

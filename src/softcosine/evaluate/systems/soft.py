@@ -1,0 +1,134 @@
+"""Soft similarity, as `SoftIndex` ranks by it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from softcosine.errors import InvalidInputError
+from softcosine.evaluate.documents import Documents
+from softcosine.evaluate.systems.analysis import analyzed_by
+from softcosine.evaluate.systems.fitted_soft import FittedSoft
+from softcosine.evaluate.systems.settings import (
+    choice,
+    flag,
+    number,
+    optional,
+    setting,
+    weights,
+    whole,
+)
+from softcosine.evaluate.systems.similarities import SimilaritySettings
+from softcosine.index.defaults import RANKING, WEIGHTING
+from softcosine.index.fields import checked_fields
+from softcosine.index.rankings import Ranking
+from softcosine.index.soft_index import SoftIndex
+from softcosine.text.weighting import Weighting
+
+__all__ = ["Soft", "SoftCosine"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Soft(SimilaritySettings):
+    """What `SoftIndex` does, by default and by every setting of it.
+
+    Parameters
+    ----------
+    ranking : str
+        See `softcosine.index.rankings`.
+    tf, idf, k1, b
+        See `softcosine.Weighting`; soft BM25 takes k1 and b of it.
+    fields : mapping of str to float, optional
+        Fields of the documents that are spaces of their own, and what each counts; one space of
+        all fields' text by default.
+    match : {"text", "fields"}
+        Whether each field is compared with the query's whole text, or with the query's field of
+        the same name.
+    expand : bool
+        False finds only documents that share a term with the query.
+    max_terms : int, optional
+        Of a longer query only so many terms count, the heaviest.
+    **settings
+        See `SimilaritySettings`.
+
+    Notes
+    -----
+    Texts and their partners are compared by soft cosine, whatever ranks: a measure between equals.
+    """
+
+    called = "soft"
+    ranking: str = setting(RANKING, choice(*get_args(Ranking)), "what ranks")
+    tf: str = setting(
+        WEIGHTING.tf, choice("raw", "log", "binary", "bm25"), "what a term's frequency counts"
+    )
+    idf: str = setting(
+        WEIGHTING.idf,
+        choice("none", "smooth", "probabilistic", "bm25"),
+        "what a term's rareness counts",
+    )
+    k1: float = setting(WEIGHTING.k1, number(0.0), "how slowly frequency saturates")
+    b: float = setting(
+        WEIGHTING.b, number(0.0, 1.0), "how far documents are judged by their length"
+    )
+    fields: Mapping[str, float] | None = setting(
+        None, optional(weights), "fields that are spaces of their own"
+    )
+    match: str = setting(
+        "text", choice("text", "fields"), "what of a query a field is compared with"
+    )
+    expand: bool = setting(True, flag, "finds documents that share no term with the query")
+    max_terms: int | None = setting(None, optional(whole(1)), "terms of a long query that count")
+
+    def __post_init__(self) -> None:
+        SimilaritySettings.__post_init__(self)
+        checked_fields(self.fields)
+        if self.match == "fields" and self.fields is None:
+            raise InvalidInputError(
+                f"match of {self.called!r} is 'fields', and no fields are given; name them, such "
+                "as fields=title:2+text:1."
+            )
+
+    def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedSoft:
+        """Index the documents and, where it is never found, the background."""
+        names = [*(self.fields or ())]
+        for name in names:
+            if name not in documents.fields:
+                raise InvalidInputError(
+                    f"fields of {self.called!r} names {name!r}, and the documents have "
+                    f"{', '.join(documents.names)}; name some of these."
+                )
+        columns = [documents.fields[name] for name in names] or [documents.texts]
+        flat = [text for texts in zip(*columns, strict=True) for text in texts]
+        # Background texts have no fields, so that every field learns its statistics from them.
+        flat += [text for text in background for _ in columns]
+        n_fields = len(columns)
+        analyzer, analyzed = analyzed_by(self, flat, n_fields=n_fields)
+        texts = (
+            flat
+            if not names
+            else [
+                dict(zip(names, flat[start : start + n_fields], strict=True))
+                for start in range(0, len(flat), n_fields)
+            ]
+        )
+        index = SoftIndex.from_texts(
+            texts, fields=self.fields, plain=True, analyzer=analyzer,
+            weighting=Weighting(self.tf, self.idf, self.k1, self.b), ranking=self.ranking,
+            min_df=self.min_df, max_df=self.max_df,
+        )  # fmt: skip
+        found = self.similarities(analyzed, analyzer, analyzed.vocabulary)
+        if found.source is not None:
+            index = index.with_similarity(found.S, source=found.source)
+        return FittedSoft(
+            index, documents, found, of_fields=self.match == "fields", expand=self.expand,
+            max_terms=self.max_terms,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftCosine(Soft):
+    """The same, ranked by soft cosine; see `Soft`."""
+
+    called = "soft_cosine"
+    ranking: str = setting("soft_cosine", choice(*get_args(Ranking)), "what ranks")

@@ -1,0 +1,186 @@
+"""The systems by name, and the specs by which people ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from softcosine.errors import InvalidInputError
+from softcosine.evaluate.systems.settings import Settings
+from softcosine.evaluate.systems.system import System
+
+__all__ = ["SYSTEMS", "Entry", "described", "from_spec", "named", "split_specs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A system that can be asked for.
+
+    Attributes
+    ----------
+    place : str
+        Module and class.
+    what : str
+        What it is and what it costs, in a line.
+    extra : str
+        Which extra of the package it needs; empty for none.
+    """
+
+    place: str
+    what: str
+    extra: str = ""
+
+    def settings(self) -> type[Settings]:
+        """Return the class; what it needs beside the package is imported when it is fitted."""
+        module, name = self.place.split(":")
+        found: type[Settings] = getattr(
+            import_module(f"softcosine.evaluate.systems.{module}"), name
+        )
+        return found
+
+
+SYSTEMS: dict[str, Entry] = {
+    "cosine": Entry("cosine:Cosine", "cosine of tf-idf vectors"),
+    "bm25": Entry("bm25:BM25", "BM25 by bm25s", "evaluate"),
+    "soft": Entry("soft:Soft", "what SoftIndex does by default, and every setting of it"),
+    "soft_cosine": Entry("soft:SoftCosine", "the same, ranked by soft cosine"),
+    "expansion": Entry(
+        "expansion:Expansion", "queries expanded by similar terms, without soft norms", "evaluate"
+    ),
+    "lsi": Entry("lsi:LSI", "cosine in a latent space of some dimensions (SVD)", "evaluate"),
+    "lda": Entry("lda:LDA", "how alike texts are in topics; minutes for 10,000 texts", "evaluate"),
+    "mean_vector": Entry("mean_vector:MeanVector", "cosine of the means of word vectors"),
+    "rwmd": Entry("rwmd:RWMD", "relaxed word mover's distance; linear in the texts' lengths"),
+    "wmd": Entry(
+        "wmd:WMD", "word mover's distance by POT; milliseconds for each two texts", "evaluate"
+    ),
+    "gensim": Entry(
+        "gensim_soft_cosine:GensimSoftCosine", "soft cosine by gensim; for tiny data", "gensim"
+    ),
+    "encoder": Entry(
+        "encoder:Encoder", "cosine of a sentence encoder's vectors, all-MiniLM-L6-v2", "minilm"
+    ),
+}
+
+
+def named(name: str, **settings: Any) -> System:
+    """Return a system by its name, with settings as its class takes them.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no such system or setting, or a setting is not what it must be; lists those
+        that there are.
+
+    Examples
+    --------
+    >>> named("bm25", k1=0.9, b=0.4).name
+    'bm25:k1=0.9,b=0.4'
+    """
+    cls = _class(name)
+    known = [own for own, _, _ in cls.explained()]
+    for given in settings:
+        if given not in (*known, *cls.__dataclass_fields__):
+            raise InvalidInputError(
+                f"{name!r} has no setting {given!r}; it has {', '.join(known)}."
+            )
+    made: Any = cls(**settings)
+    system: System = made
+    return system
+
+
+def from_spec(spec: str) -> System:
+    """Return the system that a spec stands for.
+
+    Parameters
+    ----------
+    spec : str
+        ``name`` or ``name:setting=value,setting=value``. Values that hold commas stand in double
+        quotes; lists are joined by ``+``.
+
+    Raises
+    ------
+    InvalidInputError
+        If the spec is not of that form, or what it names is not there.
+
+    Examples
+    --------
+    >>> from_spec("soft:exponent=3,ranking=soft_cosine").name
+    'soft:ranking=soft_cosine,exponent=3'
+    """
+    name, colon, rest = spec.strip().partition(":")
+    cls = _class(name)
+    given: dict[str, str] = {}
+    for piece in _pieces(rest) if colon else ():
+        setting, equals, value = piece.partition("=")
+        setting = setting.strip()
+        if not equals or not setting:
+            raise InvalidInputError(
+                f"{piece.strip()!r} in the system {spec!r} is no setting; write setting=value, "
+                f"such as {name}:{_example(cls)}."
+            )
+        if setting in given:
+            raise InvalidInputError(f"the system {spec!r} has {setting} twice; say it once.")
+        given[setting] = value.replace('"', "").strip()
+    return named(name, **cls.read(given))
+
+
+def split_specs(text: str) -> list[str]:
+    """Split specs that are joined by commas, as on the command line.
+
+    A piece with ``=`` before any colon is a setting of the system before it.
+
+    Examples
+    --------
+    >>> split_specs("cosine,soft:exponent=3,ranking=soft_cosine,bm25")
+    ['cosine', 'soft:exponent=3,ranking=soft_cosine', 'bm25']
+    """
+    specs: list[str] = []
+    for piece in _pieces(text):
+        head, equals, _ = piece.partition("=")
+        if specs and equals and ":" not in head:
+            specs[-1] += ("," if ":" in specs[-1] else ":") + piece.strip()
+        else:
+            specs.append(piece.strip())
+    return specs
+
+
+def described(name: str) -> str:
+    """Return what a system is and its settings, one a line, for people."""
+    lines = [f"{name}: {SYSTEMS[name].what}"]
+    lines += [
+        f"  {setting}={default}  {what}" for setting, default, what in _class(name).explained()
+    ]
+    return "\n".join(lines)
+
+
+def _class(name: str) -> type[Settings]:
+    if name not in SYSTEMS:
+        raise InvalidInputError(
+            f"there is no system {name!r}; choose one of {', '.join(SYSTEMS)}, with settings as in "
+            "bm25:k1=0.9,b=0.4."
+        )
+    return SYSTEMS[name].settings()
+
+
+def _example(cls: type[Settings]) -> str:
+    setting, default, _ = cls.explained()[-1]
+    return f"{setting}={default}"
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Cut a text at its commas, but for those in double quotes."""
+    piece, quoted = "", False
+    for character in text:
+        if character == '"':
+            quoted = not quoted
+        elif character == "," and not quoted:
+            yield piece
+            piece = ""
+            continue
+        piece += character
+    if quoted:
+        raise InvalidInputError(f"{text!r} has a double quote that is not closed.")
+    yield piece
