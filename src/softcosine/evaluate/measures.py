@@ -154,14 +154,18 @@ def _(
     dataset: ClassificationSet, answers: Predictions, measures: Sequence[str] | None = None
 ) -> Figures:
     names = _checked(measures, dataset, _LABELED)
-    labels, n_classes = dataset.label_numbers, len(dataset.classes)
-    whole = _splits_of(dataset, answers, labels)
+    tested = np.unique(np.concatenate([split.test for split in dataset.splits]))
+    splits = _splits_of(dataset, answers, tested)
+    n, n_classes = len(tested), len(dataset.classes)
     per_split = {
-        name: np.array([_value(_LABELED[name](len(labels), n_classes, [one])) for one in whole])
+        name: np.array([_value(_LABELED[name](n, n_classes, [split])) for split in splits])
         for name in names
     }
-    statistics = {name: _LABELED[name](len(labels), n_classes, whole) for name in names}
-    return _figures(statistics, dataset.documents.ids, per_split if len(dataset.splits) > 1 else {})
+    return _figures(
+        {name: _LABELED[name](n, n_classes, splits) for name in names},
+        tuple(dataset.documents.ids[number] for number in tested),
+        per_split if len(splits) > 1 else {},
+    )
 
 
 @measured.register
@@ -242,15 +246,17 @@ _Split = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
 
 def _splits_of(
-    dataset: ClassificationSet, answers: Predictions, labels: NDArray[np.int64]
+    dataset: ClassificationSet, answers: Predictions, tested: NDArray[np.int64]
 ) -> list[_Split]:
+    """Return for every split the places of its documents among all tested, and their labels."""
     if len(answers.labels) != len(dataset.splits):
         raise InvalidInputError(
             f"predictions of {len(answers.labels)} splits were given; {dataset.name} has "
             f"{len(dataset.splits)}."
         )
+    labels = dataset.label_numbers
     return [
-        (split.test, labels[split.test], predicted)
+        (np.searchsorted(tested, split.test), labels[split.test], predicted)
         for split, predicted in zip(dataset.splits, answers.labels, strict=True)
     ]
 

@@ -1,0 +1,411 @@
+"""Systems compared on one data set: what each reaches, and what of it is more than chance."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any
+
+from softcosine.errors import InvalidInputError
+from softcosine.evaluate.datasets.classification import ClassificationSet
+from softcosine.evaluate.datasets.loading import DataSet
+from softcosine.evaluate.datasets.pairs import PairSet
+from softcosine.evaluate.datasets.ranking import RankingSet
+from softcosine.evaluate.measures import Answers, Figures, default_measures, measured
+from softcosine.evaluate.neighbors import Choice, Predictions, classified
+from softcosine.evaluate.reports import html_table, markdown_table, text_table
+from softcosine.evaluate.runs import DEPTH, Run, run_of
+from softcosine.evaluate.significance import (
+    CONFIDENCE,
+    N_RESAMPLES,
+    Interval,
+    bootstrap,
+    interval_of,
+    randomization_test,
+)
+from softcosine.evaluate.systems.system import FittedSystem, System
+from softcosine.evaluate.systems.table import from_spec
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Evaluation", "Seconds", "evaluate"]
+
+# What is being done, how far it is, out of how many.
+Progress = Callable[[str, int, int | None], None]
+USUAL_BASELINE = "cosine"
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """How long a system took, as a person would wait; the first run of a kernel compiles it.
+
+    Attributes
+    ----------
+    fit : float
+        To learn from the documents, of all splits together.
+    answer : float
+        To rank, score or label all that was asked; of labels, with the choice of k.
+    """
+
+    fit: float
+    answer: float
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What systems reach on one data set.
+
+    Attributes
+    ----------
+    dataset : DataSet
+    measures : tuple of str
+        The first is what matters most.
+    figures : dict of str to Figures
+        Of every system, by its name.
+    answers : dict of str to Run, Predictions or ndarray
+        What every system gave.
+    seconds : dict of str to Seconds
+        Of the systems that were run here.
+    baseline : str
+        What the others are compared with.
+    intervals : dict of str to dict of str to Interval
+        For every other system and every measure, the difference to the baseline.
+    ranges : dict of str to dict of str to (low, high)
+        Of every system's own value, by the same resamples.
+    p_randomized : dict of str to dict of str to float
+        Of the randomisation test, for measures that are means.
+    confidence, n_resamples, random_state
+        Of the intervals.
+    fitted : dict of str to FittedSystem
+        Those that were asked to be kept; of labels, that of the first split.
+    """
+
+    dataset: DataSet
+    measures: tuple[str, ...]
+    figures: Mapping[str, Figures]
+    answers: Mapping[str, Answers]
+    seconds: Mapping[str, Seconds]
+    baseline: str
+    intervals: Mapping[str, Mapping[str, Interval]]
+    ranges: Mapping[str, Mapping[str, tuple[float, float]]]
+    p_randomized: Mapping[str, Mapping[str, float]]
+    confidence: float
+    n_resamples: int
+    random_state: int
+    fitted: Mapping[str, FittedSystem] = field(default_factory=dict, repr=False)
+
+    @property
+    def values(self) -> dict[str, dict[str, float]]:
+        """What every system reaches, by the names of the measures."""
+        return {name: dict(figures.values) for name, figures in self.figures.items()}
+
+    @property
+    def choices(self) -> dict[str, tuple[Choice, ...]]:
+        """For labels, how many neighbours every system lets vote, and how, in every split."""
+        return {
+            name: answers.choices
+            for name, answers in self.answers.items()
+            if isinstance(answers, Predictions)
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all numbers as JSON takes them; ``["systems"][name][measure]`` is a value."""
+        told: dict[str, Any] = {
+            "dataset": self.dataset.name,
+            "n_units": len(next(iter(self.figures.values())).units),
+            "measures": list(self.measures),
+            "systems": self.values,
+            "baseline": self.baseline,
+            "intervals": {
+                name: {
+                    measure: {
+                        **interval.to_dict(),
+                        **(
+                            {"p_randomized": self.p_randomized[name][measure]}
+                            if measure in self.p_randomized[name]
+                            else {}
+                        ),
+                    }
+                    for measure, interval in own.items()
+                }
+                for name, own in self.intervals.items()
+            },
+            "ranges": {
+                name: {measure: list(own) for measure, own in of.items()}
+                for name, of in self.ranges.items()
+            },
+            "seconds": {
+                name: {"fit": own.fit, "answer": own.answer} for name, own in self.seconds.items()
+            },
+            "confidence": self.confidence,
+            "n_resamples": self.n_resamples,
+            "random_state": self.random_state,
+            "notes": list(self.dataset.notes),
+        }
+        splits = {
+            name: {measure: list(map(float, own)) for measure, own in figures.per_split.items()}
+            for name, figures in self.figures.items()
+            if figures.per_split
+        }
+        if splits:
+            told["splits"] = splits
+        if self.choices:
+            told["neighbors"] = {
+                name: [{"k": choice.k, "vote": choice.vote} for choice in own]
+                for name, own in self.choices.items()
+            }
+        return told
+
+    def table(self) -> str:
+        """Return the table as plain text; the best of every measure has an asterisk."""
+        return text_table(self)
+
+    def to_markdown(self) -> str:
+        """Return the table in Markdown, the best of every measure in bold."""
+        return markdown_table(self)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row a system and measure: value, difference to the baseline, low, high, p."""
+        from softcosine.index.frames import data_frame
+
+        rows = [(name, measure) for name in self.figures for measure in self.measures]
+        compared = [self.intervals.get(name, {}).get(measure) for name, measure in rows]
+        columns: dict[str, list[Any]] = {
+            "system": [name for name, _ in rows],
+            "measure": [measure for _, measure in rows],
+            "value": [self.figures[name].values[measure] for name, measure in rows],
+        }
+        for key in ("difference", "low", "high", "p"):
+            columns[key] = [None if own is None else getattr(own, key) for own in compared]
+        return data_frame(columns)
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        return html_table(self)
+
+
+def evaluate(
+    dataset: DataSet,
+    systems: Sequence[System | str],
+    *,
+    measures: Sequence[str] | None = None,
+    baseline: str | None = None,
+    runs: Mapping[str, Run] | None = None,
+    depth: int = DEPTH,
+    n_resamples: int = N_RESAMPLES,
+    confidence: float = CONFIDENCE,
+    random_state: int = 0,
+    keep: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Run systems on a data set, measure what they give, and compare them.
+
+    Every system is fitted on the set's documents (and its background), never on a judgement; of
+    documents with labels, on the training part of every split.
+
+    Parameters
+    ----------
+    dataset : RankingSet, ClassificationSet or PairSet
+        As `softcosine.evaluate.datasets.load` gives it.
+    systems : sequence of System or str
+        Strings are specs, such as ``"cosine"`` or ``"bm25:k1=0.9,b=0.4"``.
+    measures : sequence of str, optional
+        By default those of `default_measures`.
+    baseline : str, optional
+        Name of the system to compare with; ``cosine`` if it is there, else the first.
+    runs : mapping of str to Run, optional
+        Rankings made elsewhere, by the name to give them; for sets to rank.
+    depth : int
+        How many documents are ranked for a query.
+    n_resamples, confidence, random_state
+        Of the paired bootstrap; see `softcosine.evaluate.significance`.
+    keep : sequence of str
+        Names of systems to keep fitted, for explanations.
+    progress : callable, optional
+        Told what is being done, how many systems are done, and of how many.
+
+    Returns
+    -------
+    Evaluation
+
+    Raises
+    ------
+    InvalidInputError
+        If there is nothing to run, two systems have one name, or a measure, the baseline or a spec
+        is not known.
+    MissingDependencyError
+        If a system or measure needs a package that is not installed.
+
+    Examples
+    --------
+    >>> from softcosine.evaluate.datasets import load
+    >>> dataset = load("cranfield")                                     # doctest: +SKIP
+    >>> print(evaluate(dataset, ["cosine", "bm25", "soft"]))            # doctest: +SKIP
+    """
+    made = [from_spec(system) if isinstance(system, str) else system for system in systems]
+    names = _checked_names([system.name for system in made], runs or {}, dataset)
+    base = _baseline(names, baseline)
+    wanted = default_measures(dataset) if measures is None else measures
+    answers: dict[str, Answers] = dict(runs or {})
+    figures = {name: measured(dataset, run, wanted) for name, run in answers.items()}
+    seconds: dict[str, Seconds] = {}
+    kept: dict[str, FittedSystem] = {}
+    for done, system in enumerate(made):
+        if progress is not None:
+            progress(system.name, done, len(made))
+        watch = _Watch(system)
+        name = system.name
+        answers[name] = _answers(dataset, watch, depth)
+        seconds[name] = watch.seconds
+        figures[name] = measured(dataset, answers[name], wanted)
+        if name in keep and watch.first is not None:
+            kept[name] = watch.first
+    if progress is not None:
+        progress("compare", len(made), len(made))
+    intervals, ranges = _compared(figures, base, n_resamples, confidence, random_state)
+    return Evaluation(
+        dataset=dataset,
+        measures=tuple(next(iter(figures.values())).values),
+        figures={name: figures[name] for name in names},
+        answers={name: answers[name] for name in names},
+        seconds=seconds,
+        baseline=base,
+        intervals=intervals,
+        ranges=ranges,
+        p_randomized=_randomized(figures, base, n_resamples, random_state),
+        confidence=confidence,
+        n_resamples=n_resamples,
+        random_state=random_state,
+        fitted=kept,
+    )
+
+
+class _Watch:
+    """A system that measures how long its fitting takes, and keeps the first that it gave."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._started = time.perf_counter()
+        self._fit = 0.0
+        self.first: FittedSystem | None = None
+
+    @property
+    def name(self) -> str:
+        return self._system.name
+
+    @property
+    def seconds(self) -> Seconds:
+        whole = time.perf_counter() - self._started
+        return Seconds(self._fit, whole - self._fit)
+
+    def fit(self, documents: Any, *, background: Sequence[str] = ()) -> FittedSystem:
+        started = time.perf_counter()
+        fitted = self._system.fit(documents, background=background)
+        self._fit += time.perf_counter() - started
+        if self.first is None:
+            self.first = fitted
+        return fitted
+
+
+@singledispatch
+def _answers(dataset: Any, system: System, depth: int) -> Answers:
+    raise InvalidInputError(
+        f"the data set is of type {type(dataset).__name__}; pass what "
+        "softcosine.evaluate.datasets.load gives."
+    )
+
+
+@_answers.register
+def _(dataset: RankingSet, system: System, depth: int) -> Answers:
+    fitted = system.fit(dataset.documents, background=dataset.background)
+    return run_of(dataset, fitted, depth=depth)
+
+
+@_answers.register
+def _(dataset: ClassificationSet, system: System, depth: int) -> Answers:
+    return classified(dataset, system)
+
+
+@_answers.register
+def _(dataset: PairSet, system: System, depth: int) -> Answers:
+    fitted = system.fit(dataset.documents, background=dataset.background)
+    return fitted.paired(dataset.left, dataset.right)
+
+
+def _compared(
+    figures: Mapping[str, Figures],
+    base: str,
+    n_resamples: int,
+    confidence: float,
+    random_state: int,
+) -> tuple[dict[str, dict[str, Interval]], dict[str, dict[str, tuple[float, float]]]]:
+    """Return every system's intervals: of its difference to the baseline, and of its value."""
+    keys = [(name, measure) for name, own in figures.items() for measure in own.values]
+    rows = bootstrap(
+        [figures[name].statistics[measure] for name, measure in keys],
+        n_resamples=n_resamples, random_state=random_state,
+    )  # fmt: skip
+    drawn = dict(zip(keys, rows, strict=True))
+    intervals: dict[str, dict[str, Interval]] = {}
+    ranges: dict[str, dict[str, tuple[float, float]]] = {}
+    for name, own in figures.items():
+        for measure, value in own.values.items():
+            alone = interval_of(value, drawn[name, measure], confidence=confidence)
+            ranges.setdefault(name, {})[measure] = (alone.low, alone.high)
+            if name != base:
+                intervals.setdefault(name, {})[measure] = interval_of(
+                    value - figures[base].values[measure],
+                    drawn[name, measure] - drawn[base, measure],
+                    confidence=confidence,
+                )
+    return intervals, ranges
+
+
+def _randomized(
+    figures: Mapping[str, Figures], base: str, n_resamples: int, random_state: int
+) -> dict[str, dict[str, float]]:
+    return {
+        name: {
+            measure: randomization_test(
+                values, figures[base].per_unit[measure],
+                n_resamples=n_resamples, random_state=random_state,
+            )
+            for measure, values in own.per_unit.items()
+        }
+        for name, own in figures.items()
+        if name != base
+    }  # fmt: skip
+
+
+def _checked_names(
+    systems: Sequence[str], runs: Mapping[str, Run], dataset: DataSet
+) -> tuple[str, ...]:
+    names = (*systems, *runs)
+    if not names:
+        raise InvalidInputError("no system was named; compare at least one, such as cosine.")
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInputError(f"the system {name!r} is named twice; leave one out.")
+    if runs and not isinstance(dataset, RankingSet):
+        raise InvalidInputError(f"{dataset.name} has nothing to rank, so runs cannot be measured.")
+    for name, run in runs.items():
+        unknown = [query for query in run.rankings if query not in set(dataset.queries.ids)]  # type: ignore[union-attr]
+        if len(unknown) == len(run.rankings):
+            raise InvalidInputError(
+                f"the run {name!r} answers none of the queries of {dataset.name}; it has "
+                f"{', '.join(map(repr, unknown[:3])) or 'none'}."
+            )
+    return names
+
+
+def _baseline(names: Sequence[str], asked: str | None) -> str:
+    if asked is not None and asked not in names:
+        raise InvalidInputError(
+            f"the baseline {asked!r} is not among what is compared: {', '.join(names)}."
+        )
+    return asked or (USUAL_BASELINE if USUAL_BASELINE in names else names[0])

@@ -1,0 +1,206 @@
+"""Measures against their definitions: by hand, by brute force, and by other libraries."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from softcosine.errors import InvalidInputError
+from softcosine.evaluate.datasets import (
+    ClassificationSet,
+    PairSet,
+    RankingSet,
+    Split,
+    seeded_splits,
+)
+from softcosine.evaluate.documents import Documents
+from softcosine.evaluate.measures import default_measures, lower_is_better, measured
+from softcosine.evaluate.neighbors import Choice, Predictions
+from softcosine.evaluate.runs import Run
+
+QUERIES, DOCUMENTS = "pqr", "abcdef"
+
+
+def ranking_set(qrels, candidates=None) -> RankingSet:
+    return RankingSet(
+        "toy",
+        Documents.of(DOCUMENTS, DOCUMENTS),
+        Documents.of(QUERIES, QUERIES),
+        qrels,
+        candidates=candidates,
+    )
+
+
+@st.composite
+def judged_runs(draw):
+    gains = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(-1, 3), min_size=1)
+    qrels = draw(st.dictionaries(st.sampled_from(QUERIES), gains, min_size=1))
+    qrels["p"] = {**qrels.get("p", {}), "a": 2}  # something is relevant
+    order = st.permutations(DOCUMENTS).flatmap(
+        lambda ids: st.integers(0, len(ids)).map(lambda n: tuple(ids[:n]))
+    )
+    return qrels, draw(st.dictionaries(st.sampled_from(QUERIES), order))
+
+
+def by_definition(name: str, ids, gains) -> float:
+    """The measure of one query."""
+    base, _, cutoff = name.partition("@")
+    k = int(cutoff) if cutoff else len(ids)
+    good = [gains.get(id, 0) > 0 for id in ids[:k]]
+    n_relevant = sum(gain > 0 for gain in gains.values())
+    if base == "map":
+        precisions = [sum(good[: i + 1]) / (i + 1) for i, hit in enumerate(good) if hit]
+        return sum(precisions) / n_relevant if n_relevant else 0.0
+    if base == "ndcg":
+        dcg = sum(max(gains.get(id, 0), 0) / math.log2(i + 2) for i, id in enumerate(ids[:k]))
+        best = sorted((max(gain, 0) for gain in gains.values()), reverse=True)
+        ideal = sum(g / math.log2(i + 2) for i, g in enumerate(best[:k] if cutoff else best))
+        return dcg / ideal if ideal else 0.0
+    if base == "mrr":
+        return next((1 / (i + 1) for i, hit in enumerate(good) if hit), 0.0)
+    if base == "success":
+        return float(any(good))
+    if base == "rprec":
+        return sum(good[:n_relevant]) / n_relevant if n_relevant else 0.0
+    return sum(good) / (k if base == "p" else n_relevant) if n_relevant else 0.0
+
+
+NAMES = ("map", "map@3", "ndcg", "ndcg@3", "p@4", "recall@2", "mrr", "mrr@2", "success@1", "rprec")
+
+
+@given(judged_runs())
+def test_measures_of_rankings_are_those_of_their_definitions(case):
+    qrels, rankings = case
+    dataset = ranking_set(qrels)
+    found = measured(dataset, Run(rankings), NAMES)
+    assert found.units == tuple(id for id in QUERIES if id in qrels)
+    for name in NAMES:
+        expected = [by_definition(name, rankings.get(id, ()), qrels[id]) for id in found.units]
+        assert found.per_unit[name] == pytest.approx(expected)
+        assert found.values[name] == pytest.approx(np.mean(expected))
+
+
+def test_the_example_of_a_textbook():
+    # Relevant at ranks 1, 3 and 6 of three: (1 + 2/3 + 3/6) / 3.
+    dataset = ranking_set({"p": {"a": 1, "c": 1, "f": 1}})
+    found = measured(dataset, Run({"p": tuple("abcdef")}), ["map", "p@3", "mrr"])
+    assert found.values == pytest.approx({"map": 13 / 18, "p@3": 2 / 3, "mrr": 1.0})
+
+
+def test_a_question_without_a_relevant_document_counts_zero():
+    dataset = ranking_set({"p": {"a": 1}, "q": {"a": 0, "b": 0}, "r": {"c": 1}})
+    found = measured(dataset, Run({"p": ("a",), "q": ("a", "b"), "r": ()}), ["map"])
+    assert found.values["map"] == pytest.approx(1 / 3)
+
+
+def test_equal_scores_keep_the_order_of_the_run():
+    dataset = ranking_set({"p": {"b": 1}})
+    for ids in ("ab", "ba"):
+        value = measured(dataset, Run({"p": tuple(ids)}), ["mrr"]).values["mrr"]
+        assert value == (1.0 if ids[0] == "b" else 0.5)
+
+
+labels = st.lists(st.sampled_from("xyz"), min_size=4, max_size=20).filter(
+    lambda found: len(set(found)) > 1
+)
+
+
+@given(labels, st.integers(0, 9))
+def test_measures_of_labels_are_those_of_scikit_learn(found, seed):
+    metrics = pytest.importorskip("sklearn.metrics")
+    rng = np.random.default_rng(seed)
+    n = len(found)
+    splits = seeded_splits(n, n_splits=3, train_share=0.5, random_state=seed)
+    dataset = ClassificationSet("toy", Documents.of("d" * n), tuple(found), splits)
+    truth, n_classes = dataset.label_numbers, len(dataset.classes)
+    said = tuple(rng.integers(0, n_classes, len(split.test)) for split in splits)
+    got = measured(
+        dataset,
+        Predictions(said, (Choice(1, "count", 0.0),) * 3),
+        ["error", "accuracy", "macro_f1"],
+    )
+    of_splits = list(zip(splits, said, strict=True))
+    accuracies = [metrics.accuracy_score(truth[split.test], own) for split, own in of_splits]
+    assert got.values["accuracy"] == pytest.approx(np.mean(accuracies))
+    assert got.values["error"] == pytest.approx(1 - np.mean(accuracies))
+    assert got.per_split["accuracy"] == pytest.approx(accuracies)
+    f1 = [
+        metrics.f1_score(
+            truth[split.test], own, average="macro", labels=range(n_classes), zero_division=0
+        )
+        for split, own in of_splits
+    ]
+    assert got.values["macro_f1"] == pytest.approx(np.mean(f1))
+    assert got.per_split["macro_f1"] == pytest.approx(f1)
+
+
+numbers = st.integers(-2, 3).map(float)
+
+
+@given(st.lists(st.tuples(numbers, numbers), min_size=2, max_size=15))
+def test_correlations_are_those_of_scipy(rows):
+    stats = pytest.importorskip("scipy.stats")
+    scores, truth = np.array(rows).T
+    if np.unique(truth).shape[0] < 2:
+        return
+    dataset = PairSet("toy", ("a",) * len(rows), ("b",) * len(rows), truth)
+    found = measured(dataset, scores, ["pearson", "spearman"]).values
+    if np.unique(scores).shape[0] < 2:
+        assert found == {"pearson": 0.0, "spearman": 0.0}
+        return
+    assert found["pearson"] == pytest.approx(stats.pearsonr(scores, truth)[0], abs=1e-12)
+    assert found["spearman"] == pytest.approx(stats.spearmanr(scores, truth)[0], abs=1e-12)
+
+
+@given(st.lists(st.tuples(numbers, st.booleans()), min_size=2, max_size=15))
+def test_measures_of_labelled_pairs_are_those_of_scikit_learn(rows):
+    metrics = pytest.importorskip("sklearn.metrics")
+    scores = np.array([score for score, _ in rows])
+    truth = np.array([float(label) for _, label in rows])
+    if np.unique(truth).shape[0] < 2:
+        return
+    dataset = PairSet("toy", ("a",) * len(rows), ("b",) * len(rows), truth)
+    assert default_measures(dataset) == ("auc", "average_precision")
+    found = measured(dataset, scores).values
+    assert found["auc"] == pytest.approx(metrics.roc_auc_score(truth, scores))
+    expected = metrics.average_precision_score(truth, scores)
+    assert found["average_precision"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [("nap", "map"), ("p", "p@K"), ("ndcg@0", "ndcg"), ("rprec@3", "rprec"), ("error", "recall@K")],
+)
+def test_an_unknown_measure_is_refused_with_those_there_are(name, known):
+    with pytest.raises(InvalidInputError, match=f"no measure '{name}' for toy; choose of.*{known}"):
+        measured(ranking_set({"p": {"a": 1}}), Run({}), [name])
+
+
+def test_a_measure_of_another_kind_of_set_is_refused():
+    dataset = PairSet("toy", ("a", "b"), ("c", "d"), np.array([1.0, 2.5]))
+    with pytest.raises(InvalidInputError, match="choose of pearson, spearman"):
+        measured(dataset, np.zeros(2), ["auc"])
+    with pytest.raises(InvalidInputError, match="no measure was named"):
+        measured(dataset, np.zeros(2), [])
+    with pytest.raises(InvalidInputError, match=r"scores of shape \(3,\) were given for 2 pairs"):
+        measured(dataset, np.zeros(3))
+    with pytest.raises(InvalidInputError, match="one finite number"):
+        measured(dataset, np.array([0.0, np.nan]))
+    with pytest.raises(InvalidInputError, match="the data set is of type list"):
+        measured([], np.zeros(2))
+
+
+def test_predictions_of_other_splits_are_refused():
+    split = Split(np.array([0]), np.array([1]))
+    dataset = ClassificationSet("toy", Documents.of("ab"), ("x", "y"), (split,))
+    with pytest.raises(InvalidInputError, match="predictions of 0 splits"):
+        measured(dataset, Predictions((), ()))
+
+
+def test_only_errors_are_better_when_lower():
+    assert lower_is_better("error")
+    assert not any(map(lower_is_better, ("accuracy", "map", "pearson")))
