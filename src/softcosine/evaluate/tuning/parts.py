@@ -1,0 +1,160 @@
+"""Which queries settings are chosen on, and which are left for the end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.evaluate.datasets.ranking import RankingSet
+from softcosine.sources.settings import is_number, is_whole
+
+__all__ = ["TEST_SHARE", "Parts", "folds_of", "parted"]
+
+TEST_SHARE = 0.25
+_LEAST_OF_A_FOLD = 2  # queries
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A data set cut in two.
+
+    Attributes
+    ----------
+    tuned : RankingSet
+        What settings are chosen on.
+    test_queries : tuple of str
+        Ids of the others.
+    test_splits : tuple of str
+        Names of the parts that these are, if they were chosen by name.
+    told : str
+        How it was cut, in words.
+    """
+
+    tuned: RankingSet
+    test_queries: tuple[str, ...]
+    test_splits: tuple[str, ...]
+    told: str
+
+    def test(self, dataset: RankingSet) -> RankingSet:
+        """Return the other part, to be scored.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is none, or no document is relevant to any of its queries.
+        """
+        if not self.test_queries:
+            raise InvalidInputError(
+                "no queries were left for a test; name a part of them, or hold out a share."
+            )
+        if self.test_splits:
+            return dataset.part(*self.test_splits)
+        return dataset.only(self.test_queries, name=f"{dataset.name} (held out)")
+
+
+def parted(
+    dataset: RankingSet,
+    *,
+    test_split: str | Sequence[str] | None = None,
+    test_share: float | None = None,
+    random_state: int = 0,
+) -> Parts:
+    """Cut a data set by its queries' ids and parts alone, never by judgements.
+
+    Parameters
+    ----------
+    dataset : RankingSet
+    test_split : str or sequence of str, optional
+        Parts to leave out; by default those whose names begin with ``test``.
+    test_share : float, optional
+        Share of the queries to draw instead, where there are no such parts; 0.25 by default, and 0
+        to choose on all queries.
+    random_state : int
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no such part, or nothing is left that could be chosen on.
+    """
+    if test_split is not None and test_share is not None:
+        raise InvalidInputError(
+            "the test is a part that is named, or a share that is drawn; give one of the two."
+        )
+    ids = dataset.queries.ids
+    names = dataset.split_names
+    splits = (test_split,) if isinstance(test_split, str) else tuple(test_split or ())
+    for split in splits:
+        if split not in names:
+            there = f"its parts are {', '.join(names)}" if names else "its queries have no parts"
+            raise InvalidInputError(
+                f"{dataset.name} has no part {split!r}: {there}. Name one of them, or hold out a "
+                "share of the queries."
+            )
+    if test_split is None and test_share is None:
+        splits = tuple(name for name in names if name.lower().startswith("test"))
+    if splits:
+        of = dataset.splits or {}
+        test = tuple(id for id in ids if of.get(id) in splits)
+        told = f"left for the test: {', '.join(splits)} ({len(test)} queries)"
+    else:
+        test = _drawn(ids, TEST_SHARE if test_share is None else test_share, random_state)
+        told = f"left for the test: {len(test)} of {len(ids)} queries, drawn by seed {random_state}"
+    kept = [id for id in ids if id not in set(test)]
+    _check_judged(dataset, kept, told)
+    if splits:
+        others = [name for name in names if name not in splits]
+        labelled = all(id in (dataset.splits or {}) for id in kept)
+        tuned = dataset.part(*others) if labelled else dataset.only(kept)
+        return Parts(tuned, test, splits, told)
+    return Parts(dataset.only(kept) if test else dataset, test, (), told)
+
+
+def folds_of(n_queries: int, n_folds: int, random_state: int) -> list[NDArray[np.int64]]:
+    """Cut queries into folds of about equal size, at random; each holds their numbers, ascending.
+
+    Raises
+    ------
+    InvalidInputError
+        If there are too few queries.
+    """
+    if not is_whole(n_folds) or n_folds < 2:
+        raise InvalidInputError(f"folds is {n_folds!r}; needed is a whole number of 2 or more.")
+    if n_queries < _LEAST_OF_A_FOLD * n_folds:
+        most = n_queries // _LEAST_OF_A_FOLD
+        advice = f"take {most} folds or fewer, or" if most >= 2 else "there is nothing to do but to"
+        raise InvalidInputError(
+            f"there are {n_queries} labelled queries to choose on, too few for {n_folds} folds of "
+            f"{_LEAST_OF_A_FOLD} at least; {advice} label more."
+        )
+    order = np.random.default_rng(random_state).permutation(n_queries)
+    return [np.sort(fold) for fold in np.array_split(order, n_folds)]
+
+
+def _drawn(ids: Sequence[str], share: float, random_state: int) -> tuple[str, ...]:
+    if not (is_number(share) and 0.0 <= share < 1.0):
+        raise InvalidInputError(
+            f"the share of the test is {share!r}; needed is a number from 0 to less than 1."
+        )
+    n_drawn = math.floor(share * len(ids) + 0.5)
+    order = np.random.default_rng(random_state).permutation(len(ids))
+    return tuple(ids[number] for number in np.sort(order[:n_drawn]).tolist())
+
+
+def _check_judged(dataset: RankingSet, kept: Sequence[str], told: str) -> None:
+    judged = [id for id in kept if id in dataset.qrels]
+    if not judged:
+        raise InvalidInputError(
+            f"no query of {dataset.name} that is to be chosen on has judgements ({told}); label "
+            "some, or leave others for the test."
+        )
+    if not any(gain > 0 for id in judged for gain in dataset.qrels[id].values()):
+        raise InvalidInputError(
+            f"none of the {len(judged)} judged queries of {dataset.name} that are to be chosen on "
+            f"has a relevant document ({told}), so that all settings would be equal; are the "
+            "judgements those of these documents, with 1 or more for relevant?"
+        )

@@ -1,0 +1,243 @@
+"""How an index finds: everything that tuning chooses, in one value that a file can hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from dataclasses import fields as fields_of
+from pathlib import Path
+from typing import Any, Self
+
+from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
+from softcosine.index.defaults import RANKING, WEIGHTING
+from softcosine.index.fields import checked_fields
+from softcosine.index.rankings import check_ranking
+from softcosine.matrix.rules import Rules
+from softcosine.sources.named import JOINS
+from softcosine.sources.settings import is_number
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.weighting import Weighting
+
+__all__ = ["SCALINGS", "Settings"]
+
+SCALINGS = ("definite", "balanced")
+
+_FORMAT = "softcosine-settings"
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Sources of similarity, how S is made of them, and how documents are ranked.
+
+    Attributes
+    ----------
+    sources : tuple of str
+        Names of sources, in the order in which they are joined; none for S = I.
+    join : {"first", "strongest", "mean", "noisy-or"}
+        Of several sources.
+    exponent, threshold : float
+        Of sources that compare vectors: the power that cosines are raised to, and the least
+        cosine that counts.
+    max_neighbors : int
+        Most similar terms that a term has in S.
+    scaling : {"definite", "balanced"}
+        Off-diagonals of S shrunk by the least factor that makes it positive semidefinite, or
+        balanced (theory T6).
+    ranking : str
+        See `softcosine.index.rankings`.
+    tf, idf, k1, b
+        See `Weighting`. Soft BM25 looks at k1 and b alone.
+    fields : tuple of (str, float), or None
+        Texts that are spaces of their own, and what each counts; None joins all into one.
+    stemmer : str or None
+        Language of the stems.
+    stop_words : str or None
+        Language of the words that are left out.
+
+    Raises
+    ------
+    InvalidInputError
+        If a setting is out of range.
+
+    Examples
+    --------
+    >>> Settings().changed(exponent=2.0).differences(Settings())
+    {'exponent': 2.0}
+    """
+
+    sources: tuple[str, ...] = ("english", "texts")
+    join: str = "first"
+    exponent: float = 4.0
+    threshold: float = 0.3
+    max_neighbors: int = 100
+    scaling: str = "definite"
+    ranking: str = RANKING
+    tf: str = WEIGHTING.tf
+    idf: str = WEIGHTING.idf
+    k1: float = WEIGHTING.k1
+    b: float = WEIGHTING.b
+    fields: tuple[tuple[str, float], ...] | None = None
+    stemmer: str | None = None
+    stop_words: str | None = None
+
+    def __post_init__(self) -> None:
+        given: Any = self.sources
+        if isinstance(given, str) or not all(isinstance(name, str) and name for name in given):
+            raise InvalidInputError(f"sources is {given!r}; needed is a list of names.")
+        if len(set(given)) < len(given):
+            raise InvalidInputError(f"sources is {given!r}; name each source once.")
+        for name, value, possible in (
+            ("join", self.join, JOINS),
+            ("scaling", self.scaling, SCALINGS),
+        ):
+            if value not in possible:
+                raise InvalidInputError(
+                    f"{name} is {value!r}; choose one of {', '.join(possible)}."
+                )
+        if not (is_number(self.exponent) and 0 < self.exponent < float("inf")):
+            raise InvalidInputError(f"exponent is {self.exponent!r}; needed is a number above 0.")
+        if not (is_number(self.threshold) and 0 <= self.threshold <= 1):
+            raise InvalidInputError(
+                f"threshold is {self.threshold!r}; needed is a cosine from 0 to 1."
+            )
+        Rules(self.max_neighbors)
+        check_ranking(self.ranking)
+        _ = self.weighting
+        if not isinstance(self.stop_words, str | None):
+            raise InvalidInputError(
+                f"stop_words is {self.stop_words!r}; needed is a language, as english, or None."
+            )
+        _ = self.analyzer
+        if self.fields is not None:
+            chosen = checked_fields(dict(self.fields))
+            object.__setattr__(self, "fields", tuple((one.name, one.weight) for one in chosen))
+        for name in ("exponent", "threshold", "k1", "b"):
+            object.__setattr__(self, name, float(getattr(self, name)))
+        object.__setattr__(self, "sources", tuple(given))
+        object.__setattr__(self, "max_neighbors", int(self.max_neighbors))
+
+    @property
+    def weighting(self) -> Weighting:
+        """How terms are weighed."""
+        return Weighting(tf=self.tf, idf=self.idf, k1=self.k1, b=self.b)
+
+    @property
+    def analyzer(self) -> Analyzer:
+        """How texts become terms."""
+        return Analyzer(self.stemmer, stop_words=self.stop_words)
+
+    def changed(self, **changes: Any) -> Self:
+        """Return the settings with some of them changed."""
+        return replace(self, **changes)
+
+    def differences(self, other: Settings) -> dict[str, Any]:
+        """Return what differs from other settings: these values, by name."""
+        return {
+            name: value for name, value in self.to_dict().items() if value != other.to_dict()[name]
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings in JSON's types."""
+        values = {one.name: getattr(self, one.name) for one in fields_of(self)}
+        values["sources"] = list(self.sources)
+        values["fields"] = None if self.fields is None else dict(self.fields)
+        return values
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Self:
+        """Return the settings whose `to_dict` gave these; those left out are the default's.
+
+        Raises
+        ------
+        InvalidInputError
+            If one is unknown or invalid.
+        """
+        values = dict(given)
+        unknown = sorted(set(values) - {one.name for one in fields_of(cls)})
+        if unknown:
+            raise InvalidInputError(
+                f"there is no setting {unknown[0]!r}; there are "
+                f"{', '.join(one.name for one in fields_of(cls))}."
+            )
+        if isinstance(values.get("sources"), list):
+            values["sources"] = tuple(values["sources"])
+        if values.get("fields") is not None:
+            if not isinstance(values["fields"], Mapping):
+                raise InvalidInputError(
+                    f"fields is {values['fields']!r}; needed are names and their weights, such as "
+                    '{"title": 2, "text": 1}.'
+                )
+            values["fields"] = tuple(values["fields"].items())
+        try:
+            return cls(**values)
+        except TypeError as error:
+            raise InvalidInputError(f"a setting is of a wrong kind: {error}.") from error
+
+    def key(self) -> str:
+        """Return a string that is equal for equal settings."""
+        return json.dumps(self.to_dict(), sort_keys=True)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the settings as JSON, whole or not at all.
+
+        Raises
+        ------
+        AlreadyExistsError
+        """
+        target = Path(path)
+        if target.exists() and not overwrite:
+            raise AlreadyExistsError(
+                f"{target} exists already; choose another name, or ask for overwriting."
+            )
+        content = {"format": _FORMAT, "version": _VERSION, **self.to_dict()}
+        beside = target.with_name(f".{target.name}.new")
+        beside.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        beside.replace(target)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        FileNotFoundError
+        MalformedFileError
+            If it is something else; says what is wrong.
+        """
+        source = Path(path)
+        if not source.is_file():
+            raise FileNotFoundError(f"there is no file {source}; 'tune' writes one by -o.")
+        try:
+            content = json.loads(source.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise MalformedFileError(source, f"it is no JSON: {error}.") from error
+        if not isinstance(content, dict) or content.pop("format", None) != _FORMAT:
+            raise MalformedFileError(
+                source, f'it holds no settings: \'tune\' writes "format": "{_FORMAT}" in it.'
+            )
+        version = content.pop("version", None)
+        if version != _VERSION:
+            raise MalformedFileError(
+                source, f"it is of version {version!r}, and this softcosine reads {_VERSION}."
+            )
+        try:
+            return cls.from_dict(content)
+        except InvalidInputError as error:
+            raise MalformedFileError(source, str(error)) from error
+
+    def told(self, other: Settings | None = None) -> str:
+        """Say the settings in a line; of others given, only what differs from them."""
+        values = self.to_dict() if other is None else self.differences(other)
+        return ", ".join(f"{name} {_shown(value)}" for name, value in values.items()) or "the same"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return " ".join(f"{name}={weight:g}" for name, weight in value.items())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "+".join(value) or "none"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return "none" if value is None else str(value)

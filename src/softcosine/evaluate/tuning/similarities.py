@@ -1,0 +1,225 @@
+"""From the names of sources and how they are joined to S over an index's vocabulary."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from softcosine.evaluate.tuning.remembered import Remembered
+from softcosine.evaluate.tuning.settings import Settings
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.constraints.guard import guarded
+from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
+from softcosine.sources.joins.combine import first, mean, strongest
+from softcosine.sources.joins.noisy_or import noisy_or
+from softcosine.sources.kinds import KINDS, LEARNED, OF_COSINES, SourceSettings, told
+from softcosine.sources.source import (
+    SourceState,
+    TermSimilaritySource,
+    source_from_state,
+    state_of,
+    usual_neighbors,
+)
+from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.sources.vectors.encoder import EncoderSimilarity
+
+if TYPE_CHECKING:
+    from softcosine.index.build import Progress
+    from softcosine.text.corpus import AnalyzedTexts
+    from softcosine.text.vocabulary import Vocabulary
+
+__all__ = [
+    "Similarities",
+    "Similarity",
+    "Sources",
+    "check_names",
+    "compares_vectors",
+    "few_neighbors",
+    "of_cosines",
+    "resettled",
+    "similarity_matrix",
+]
+
+_JOINS: dict[str, Callable[..., TermSimilaritySource]] = {
+    "first": first,
+    "strongest": strongest,
+    "mean": mean,
+    "noisy-or": noisy_or,
+}
+_KEPT_MATRICES = 6  # S that are held at a time
+_KEPT_LISTS = 4  # lists of neighbours that are held at a time
+
+
+# Those that are there already, by a name of the caller's; None is made by what its name says.
+Sources = Mapping[str, "TermSimilaritySource | None"]
+
+
+def compares_vectors(source: TermSimilaritySource) -> bool:
+    """Whether a source that is there compares vectors."""
+    return isinstance(source, EmbeddingSimilarity | CooccurrenceSimilarity | EncoderSimilarity)
+
+
+def check_names(names: Iterable[str], sources: Sources) -> None:
+    """Find out which names nobody understands, before anything is read.
+
+    Raises
+    ------
+    InvalidInputError, FileNotFoundError
+    """
+    for name in names:
+        if sources.get(name) is None:
+            told(name)
+
+
+def of_cosines(name: str, sources: Sources) -> bool:
+    """Whether a source looks at an exponent and a threshold."""
+    given = sources.get(name)
+    return told(name)[0] in OF_COSINES if given is None else compares_vectors(given)
+
+
+def few_neighbors(name: str, sources: Sources) -> bool:
+    """Whether a source is good for the nearest few alone, as what the texts teach."""
+    given = sources.get(name)
+    if given is None:
+        return told(name)[0] in LEARNED
+    return usual_neighbors(given) < usual_neighbors(object())  # type: ignore[arg-type]
+
+
+def resettled(
+    source: TermSimilaritySource, *, exponent: float, threshold: float
+) -> TermSimilaritySource:
+    """Return a source of vectors with another exponent and threshold; any other as it is.
+
+    Vectors are shared, not learned, read or encoded again.
+    """
+    if isinstance(source, EmbeddingSimilarity | EncoderSimilarity):
+        return EmbeddingSimilarity.of_table(source.table, exponent=exponent, threshold=threshold)
+    if isinstance(source, CooccurrenceSimilarity):
+        state = state_of(source)
+        settings = {**state.settings, "exponent": exponent, "threshold": threshold}
+        return source_from_state(SourceState(state.kind, settings, state.arrays, state.parts))
+    return source
+
+
+class Similarities:
+    """Makes S by settings, over one vocabulary; what several settings share is made once.
+
+    Sources are learned or read once. The neighbours of all terms are asked for once for each join,
+    exponent and threshold, as many as any setting wants; fewer are cut from these. Scaling is
+    applied to what is there. All this changes no bit of S.
+
+    Parameters
+    ----------
+    texts : AnalyzedTexts
+    vocabulary : Vocabulary
+        The texts'.
+    sources : mapping of str to TermSimilaritySource or None
+        Those that are there already; others are made by what their names say
+        (`softcosine.sources.kinds`).
+    longest : int
+        The most neighbours that will be asked for.
+    report : callable, optional
+        Told what is being done, how far it is, and out of how many or None.
+    """
+
+    def __init__(
+        self,
+        texts: AnalyzedTexts,
+        vocabulary: Vocabulary,
+        sources: Sources,
+        *,
+        longest: int,
+        report: Progress | None = None,
+    ) -> None:
+        self._texts = texts
+        self._vocabulary = vocabulary
+        self._sources = sources
+        self._longest = longest
+        self._report = report or _silent
+        self._leaves: dict[str, TermSimilaritySource] = {}
+        self._remembered: OrderedDict[str, Remembered] = OrderedDict()
+        self._matrices: OrderedDict[str, Similarity] = OrderedDict()
+
+    def leaf(self, name: str) -> TermSimilaritySource:
+        """Return a source by its name, with its own exponent and threshold.
+
+        Raises
+        ------
+        InvalidInputError, FileNotFoundError, MalformedFileError
+            If there is none of that name, or it cannot be read.
+        """
+        if name not in self._leaves:
+            given = self._sources.get(name)
+            self._leaves[name] = self._by_name(name) if given is None else given
+        return self._leaves[name]
+
+    def _by_name(self, name: str) -> TermSimilaritySource:
+        kind, argument = told(name)
+        plain = SourceSettings(None, None, texts=self._texts, words=None, report=self._report)
+        return KINDS[kind](argument, plain)
+
+    def of(self, settings: Settings) -> Similarity:
+        """Return S by settings, and the source that words outside the vocabulary are asked of."""
+        key = _key(settings, "sources", "join", "exponent", "threshold", "max_neighbors", "scaling")
+        if key not in self._matrices:
+            _make_room(self._matrices, _KEPT_MATRICES)
+            self._matrices[key] = self._made(settings, key)
+        self._matrices.move_to_end(key)
+        return self._matrices[key]
+
+    def _made(self, settings: Settings, name: str) -> Similarity:
+        if not settings.sources:
+            return Similarity(name, TermSimilarityMatrix.identity(self._vocabulary), None)
+        key = _key(settings, "sources", "join", "exponent", "threshold")
+        if key not in self._remembered:
+            _make_room(self._remembered, _KEPT_LISTS)
+            joined = self.source(settings)
+            self._remembered[key] = Remembered(joined, limit=self._longest)
+        self._remembered.move_to_end(key)
+        remembered = self._remembered[key]
+        S = similarity_matrix(remembered, self._vocabulary, settings, guard=False)
+        return Similarity(name, S, remembered)
+
+    def source(self, settings: Settings) -> TermSimilaritySource:
+        """Return the sources of some settings, joined and guarded."""
+        leaves = [
+            resettled(self.leaf(name), exponent=settings.exponent, threshold=settings.threshold)
+            for name in settings.sources
+        ]
+        return guarded(leaves[0] if len(leaves) == 1 else _JOINS[settings.join](*leaves))
+
+
+@dataclass(frozen=True, slots=True)
+class Similarity:
+    """S, who is asked about words that it does not have, and a name that no other S has."""
+
+    key: str
+    S: TermSimilarityMatrix
+    source: TermSimilaritySource | None
+
+
+def similarity_matrix(
+    source: TermSimilaritySource, vocabulary: Vocabulary, settings: Settings, *, guard: bool = True
+) -> TermSimilarityMatrix:
+    """Return S of a source by settings: their limit, and how it is scaled."""
+    return TermSimilarityMatrix.from_source(
+        source, vocabulary, max_neighbors=settings.max_neighbors,
+        balanced=settings.scaling == "balanced", definite=settings.scaling == "definite",
+        guard=guard, warn=False,
+    )  # fmt: skip
+
+
+def _key(settings: Settings, *names: str) -> str:
+    return repr([getattr(settings, name) for name in names])
+
+
+def _make_room(kept: OrderedDict[str, Any], most: int) -> None:
+    """Forget what was not used for longest."""
+    while len(kept) >= most:
+        kept.popitem(last=False)
+
+
+def _silent(what: str, done: int, total: int | None) -> None:
+    """Report nothing."""

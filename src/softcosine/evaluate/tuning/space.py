@@ -1,0 +1,210 @@
+"""What tuning may choose from: the values of every setting, and which settings matter together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+from softcosine.errors import InvalidInputError
+from softcosine.evaluate.tuning.settings import SCALINGS, Settings
+from softcosine.sources.named import JOINS
+
+__all__ = ["DIMENSIONS", "Space", "space_around"]
+
+_BM25 = "soft_bm25"
+
+# In the order in which a search goes through them: what moves figures most comes first.
+DIMENSIONS = (
+    "ranking", "sources", "exponent", "threshold", "max_neighbors", "scaling", "k1", "b", "tf",
+    "idf", "fields", "stop_words", "stemmer",
+)  # fmt: skip
+
+_VALUES: dict[str, tuple[Any, ...]] = {
+    "ranking": ("soft_bm25", "soft_cosine", "expanded_cosine", "inner_product"),
+    "exponent": (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0),
+    "threshold": (0.2, 0.3, 0.4, 0.5, 0.6),
+    "max_neighbors": (5, 10, 20, 50, 100, 200),
+    "scaling": SCALINGS,
+    "k1": (0.6, 0.9, 1.2, 1.6, 2.0, 2.5, 3.0),
+    "b": (0.0, 0.3, 0.45, 0.6, 0.75, 0.9, 1.0),
+    "tf": ("log", "raw", "binary", "bm25"),
+    "idf": ("smooth", "probabilistic", "bm25", "none"),
+}
+_SHARES = (0.25, 0.5, 1.0, 2.0, 4.0)  # of one field, where the others count 1
+# The mean of a source that knows a pair and of one that does not is half of what is known.
+_JOINS = ("first", "strongest", "noisy-or")
+_MOST_FIELDS = 4  # more would leave a search no budget for anything else
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The settings that a search may try.
+
+    Attributes
+    ----------
+    default : Settings
+        What is used where nothing is tuned; always tried first.
+    values : mapping of str to tuple
+        For each of `DIMENSIONS`, what may be chosen; of ``"sources"`` pairs of names and a join.
+        The default's own value need not be among them.
+    of_cosines : frozenset of str
+        Sources that look at exponent and threshold.
+    few_neighbors : frozenset of str
+        Sources that are good for the nearest few only, as those learned from the texts.
+    """
+
+    default: Settings
+    values: Mapping[str, tuple[Any, ...]]
+    of_cosines: frozenset[str] = field(default_factory=frozenset)
+    few_neighbors: frozenset[str] = field(default_factory=frozenset)
+
+    def starts(self) -> tuple[Settings, ...]:
+        """Return where a search begins: the default, and what suits the soft cosine.
+
+        The two rankings want other similarities (docs/similarity.md), and a search that changes
+        one setting at a time does not come from one to the other.
+        """
+        cosine = self.default.changed(ranking="soft_cosine", exponent=2.0, scaling="balanced")
+        allowed = all(
+            getattr(cosine, name) in self.values.get(name, ())
+            for name in ("ranking", "exponent", "scaling")
+        )
+        found = [self.simplest(self.default)]
+        if allowed and self.simplest(cosine) not in found:
+            found.append(self.simplest(cosine))
+        return tuple(found)
+
+    def moves(self, settings: Settings, dimension: str) -> list[Settings]:
+        """Return the settings that differ in one respect, each once, in the order of the values."""
+        found: dict[str, Settings] = {}
+        for value in self.values.get(dimension, ()):
+            moved = self.simplest(self._moved(settings, dimension, value))
+            found.setdefault(moved.key(), moved)
+        found.pop(settings.key(), None)
+        return list(found.values())
+
+    def simplest(self, settings: Settings) -> Settings:
+        """Return equal settings in which what has no effect is as in the default."""
+        plain: set[str] = set()
+        if len(settings.sources) < 2:
+            plain |= {"join"}
+        if not settings.sources:
+            plain |= {"max_neighbors", "scaling"}
+        if not self.of_cosines & set(settings.sources):
+            plain |= {"exponent", "threshold"}
+        if settings.ranking == _BM25:
+            plain |= {"tf", "idf"}
+        elif settings.tf != "bm25":
+            plain |= {"k1", "b"}
+        return settings.changed(**{name: getattr(self.default, name) for name in plain})
+
+    def _moved(self, settings: Settings, dimension: str, value: Any) -> Settings:
+        if dimension != "sources":
+            return settings.changed(**{dimension: value})
+        names, join = value
+        moved = settings.changed(sources=names, join=join)
+        few = bool(names) and set(names) <= self.few_neighbors
+        if few != (bool(settings.sources) and set(settings.sources) <= self.few_neighbors):
+            limit = 10 if few else max(self.default.max_neighbors, 100)
+            moved = moved.changed(max_neighbors=limit)
+        return moved
+
+
+def space_around(
+    default: Settings,
+    *,
+    sources: Sequence[str],
+    of_cosines: frozenset[str],
+    few_neighbors: frozenset[str],
+    fields: Sequence[str],
+    given: Mapping[str, Sequence[Any]] | None = None,
+) -> Space:
+    """Return the usual space around a default.
+
+    Parameters
+    ----------
+    default : Settings
+    sources : sequence of str
+        All that there are; each alone, and joined in their order, may be chosen.
+    of_cosines, few_neighbors
+        See `Space`.
+    fields : sequence of str
+        Of the documents.
+    given : mapping of str to sequence, optional
+        For some of `DIMENSIONS` other values than the usual ones; a single one fixes the setting.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no such dimension, or a value cannot be.
+    """
+    values = {
+        **_VALUES,
+        "sources": tuple(_joins_of(sources)),
+        "fields": tuple(_weights_of(fields)),
+        "stop_words": (None, "english") if default.stemmer == "english" else (None,),
+        "stemmer": tuple(dict.fromkeys((default.stemmer, None))),
+    }
+    fixed: dict[str, Any] = {}
+    for name, own in (given or {}).items():
+        if name not in DIMENSIONS:
+            raise InvalidInputError(
+                f"there is no setting {name!r} to tune; there are {', '.join(DIMENSIONS)}."
+            )
+        if isinstance(own, str) or not isinstance(own, Sequence) or not own:
+            raise InvalidInputError(f"{name} is {own!r}; needed is a list of values to try.")
+        values[name] = tuple(_read(default, name, value) for value in own)
+        if len(values[name]) == 1:
+            fixed[name] = values[name][0]
+    space = Space(default, values, of_cosines, few_neighbors)
+    for name, value in fixed.items():
+        space = Space(space._moved(space.default, name, value), values, of_cosines, few_neighbors)
+    return Space(space.simplest(space.default), values, of_cosines, few_neighbors)
+
+
+def _joins_of(sources: Sequence[str]) -> list[tuple[tuple[str, ...], str]]:
+    """Return S = I, every source alone, every two and all of them by each join that may help."""
+    found: list[tuple[tuple[str, ...], str]] = [((), "first")]
+    found += [((name,), "first") for name in sources]
+    groups = list(combinations(sources, 2))
+    if len(sources) > 2:
+        groups.append(tuple(sources))  # type: ignore[arg-type]
+    found += [(tuple(names), join) for names in groups for join in _JOINS]
+    return found
+
+
+def _weights_of(fields: Sequence[str]) -> list[tuple[tuple[str, float], ...] | None]:
+    """Return all fields as one text, and as spaces of their own with some weights."""
+    found: list[tuple[tuple[str, float], ...] | None] = [None]
+    if not 2 <= len(fields) <= _MOST_FIELDS:
+        return found
+    for changed in fields[:-1] if len(fields) == 2 else fields:
+        for share in _SHARES:
+            weights = tuple((name, share if name == changed else 1.0) for name in fields)
+            if weights not in found:
+                found.append(weights)
+    return found
+
+
+def _read(default: Settings, name: str, value: Any) -> Any:
+    """Return a value as `Space.values` holds it; a source is named alone or joined by a plus."""
+    if name == "sources":
+        names, join = value if _is_join(value) else (value, default.join)
+        if isinstance(names, str):
+            names = () if names in ("", "none") else tuple(names.split("+"))
+        checked = default.changed(sources=tuple(names), join=join)
+        return checked.sources, checked.join
+    if name == "fields" and isinstance(value, Mapping):
+        value = tuple(value.items())
+    return getattr(default.changed(**{name: value}), name)
+
+
+def _is_join(value: Any) -> bool:
+    return (
+        isinstance(value, tuple)
+        and len(value) == 2
+        and not isinstance(value[0], str)
+        and value[1] in JOINS
+    )

@@ -1,0 +1,270 @@
+"""What tuning found: the settings, what they bring, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from softcosine.evaluate.significance import Interval
+from softcosine.evaluate.tuning.settings import Settings
+from softcosine.evaluate.tuning.space import DIMENSIONS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["FoldChoice", "TestScore", "Trial", "Tuned"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Settings that were tried, and their figures.
+
+    Attributes
+    ----------
+    settings : Settings
+    mean : float
+        Over all queries that were tuned on.
+    folds : tuple of float
+        Mean of every fold.
+    """
+
+    settings: Settings
+    mean: float
+    folds: tuple[float, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in JSON's types."""
+        return {"settings": self.settings.to_dict(), "mean": self.mean, "folds": list(self.folds)}
+
+
+@dataclass(frozen=True, slots=True)
+class FoldChoice:
+    """What was chosen without one fold, and what it brings there.
+
+    Attributes
+    ----------
+    settings : Settings
+    default, chosen : float
+        Means over the fold.
+    n_queries : int
+    """
+
+    settings: Settings
+    default: float
+    chosen: float
+    n_queries: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in JSON's types."""
+        return {
+            "settings": self.settings.to_dict(),
+            "default": self.default,
+            "chosen": self.chosen,
+            "queries": self.n_queries,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TestScore:
+    """The part that was left for the end, scored once.
+
+    Attributes
+    ----------
+    n_queries : int
+    default, settings : float
+        Means by the default and by the settings to be used.
+    gain : Interval
+        Their difference.
+    """
+
+    __test__ = False  # pytest takes it for tests
+
+    n_queries: int
+    default: float
+    settings: float
+    gain: Interval
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in JSON's types."""
+        return {
+            "queries": self.n_queries,
+            "default": self.default,
+            "settings": self.settings,
+            "gain": self.gain.to_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """The outcome of `tune`.
+
+    Attributes
+    ----------
+    dataset, measure : str
+    n_queries : int
+        That were tuned on.
+    n_test : int
+        That were left for the test.
+    parts : str
+        How the queries were cut, in words.
+    rule : str
+    budget : int
+    random_state : int
+    default, chosen : Trial
+        The default, and what the rule chose on all queries that were tuned on. The mean of
+        `chosen` flatters it, since it was chosen for that mean; `gain` does not.
+    trials : tuple of Trial
+        All settings that the search on these queries tried, the best first.
+    by_fold : tuple of FoldChoice
+        What was chosen without each fold (nested cross-validation).
+    gain : Interval or None
+        What tuning brings on queries that it did not see, over the default; None where it was
+        interrupted before that was known.
+    complete : bool
+        Whether nothing was interrupted.
+    exhausted : bool
+        Whether the budget ended a search before it was done.
+    test : TestScore or None
+    """
+
+    dataset: str
+    measure: str
+    n_queries: int
+    n_test: int
+    parts: str
+    rule: str
+    budget: int
+    random_state: int
+    default: Trial
+    chosen: Trial
+    trials: tuple[Trial, ...]
+    by_fold: tuple[FoldChoice, ...]
+    gain: Interval | None
+    complete: bool
+    exhausted: bool
+    test: TestScore | None = None
+
+    @property
+    def certain(self) -> bool:
+        """Whether tuning brings more than chance would: the interval lies above 0."""
+        return self.gain is not None and self.gain.low > 0.0
+
+    @property
+    def settings(self) -> Settings:
+        """What to use: the chosen settings, unless they bring nothing certain; then the default.
+
+        Where tuning was interrupted, the best so far, of which nothing certain is known.
+        """
+        if self.gain is None:
+            return self.chosen.settings
+        return self.chosen.settings if self.certain else self.default.settings
+
+    @property
+    def verdict(self) -> str:
+        """What came of it, in a sentence or two."""
+        if self.gain is None:
+            return (
+                "Interrupted: these are the best settings so far, and what they bring on other "
+                "queries is not known."
+            )
+        told = (
+            f"{self.gain.difference:+.4f} {self.measure} "
+            f"[{self.gain.low:+.4f}, {self.gain.high:+.4f}]"
+        )
+        if self.chosen.settings == self.default.settings:
+            return (
+                "Tuning chose the default. On queries that it did not see, what it would have "
+                f"chosen without them changes {told}."
+            )
+        if not self.certain:
+            return (
+                f"Tuning brings nothing certain on queries that it did not see: {told}. The "
+                "default is kept."
+            )
+        return f"On queries that it did not see, tuning brings {told} over the default."
+
+    def effects(self) -> dict[str, list[tuple[Any, float]]]:
+        """Return, for every setting, its values that were tried with all else as chosen.
+
+        Returns
+        -------
+        dict of str to list of (value, mean)
+            The best first; settings of which only one value was tried are left out.
+        """
+        chosen = self.chosen.settings.to_dict()
+        found: dict[str, list[tuple[Any, float]]] = {}
+        for trial in self.trials:
+            other = trial.settings.differences(self.chosen.settings)
+            if set(other) <= {"sources", "join"} and other:
+                found.setdefault("sources", []).append((_sources_told(trial.settings), trial.mean))
+            elif len(other) == 1:
+                ((name, value),) = other.items()
+                found.setdefault(name, []).append((value, trial.mean))
+        effects = {}
+        for name in DIMENSIONS:
+            if name in found:
+                own = chosen[name] if name != "sources" else _sources_told(self.chosen.settings)
+                values = [(own, self.chosen.mean), *found[name]]
+                effects[name] = sorted(values, key=lambda one: -one[1])
+        return effects
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it in JSON's types."""
+        return {
+            "dataset": self.dataset,
+            "measure": self.measure,
+            "queries": self.n_queries,
+            "test_queries": self.n_test,
+            "parts": self.parts,
+            "folds": len(self.default.folds),
+            "rule": self.rule,
+            "budget": self.budget,
+            "random_state": self.random_state,
+            "complete": self.complete,
+            "exhausted": self.exhausted,
+            "verdict": self.verdict,
+            "certain": self.certain,
+            "settings": self.settings.to_dict(),
+            "gain": None if self.gain is None else self.gain.to_dict(),
+            "default": self.default.to_dict(),
+            "chosen": self.chosen.to_dict(),
+            "by_fold": [one.to_dict() for one in self.by_fold],
+            "test": None if self.test is None else self.test.to_dict(),
+            "trials": [trial.to_dict() for trial in self.trials],
+        }
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the settings that were tried as a table, the best first.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+        """
+        from softcosine.index.frames import data_frame
+
+        rows = [trial.settings.to_dict() for trial in self.trials]
+        columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
+        columns["sources"] = ["+".join(names) for names in columns["sources"]]
+        return data_frame({"mean": [trial.mean for trial in self.trials], **columns})
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        rows = "".join(
+            f"<tr><td>{trial.mean:.4f}</td>"
+            f"<td>{escape(trial.settings.told(self.default.settings))}</td></tr>"
+            for trial in self.trials[:10]
+        )
+        return (
+            f"<p>{escape(self.verdict)}</p><table><tr><th>{escape(self.measure)}</th>"
+            f"<th>against the default</th></tr>{rows}</table>"
+        )
+
+
+def _sources_told(settings: Settings) -> str:
+    names: Sequence[str] = settings.sources
+    if not names:
+        return "none"
+    return "+".join(names) + (f" by {settings.join}" if len(names) > 1 else "")

@@ -1,0 +1,263 @@
+"""Settings chosen on labelled queries, and an honest estimate of what they bring."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.evaluate.datasets.ranking import RankingSet
+from softcosine.evaluate.measures import default_measures, measured
+from softcosine.evaluate.runs import Run
+from softcosine.evaluate.significance import paired_bootstrap
+from softcosine.evaluate.tuning.figures import Figures
+from softcosine.evaluate.tuning.kept import KeptFigures, fingerprint
+from softcosine.evaluate.tuning.parts import folds_of, parted
+from softcosine.evaluate.tuning.search import RULES, Searched, search
+from softcosine.evaluate.tuning.settings import Settings
+from softcosine.evaluate.tuning.similarities import Sources, check_names
+from softcosine.evaluate.tuning.space import Space
+from softcosine.evaluate.tuning.spaces import space_for
+from softcosine.evaluate.tuning.tuned import FoldChoice, TestScore, Trial, Tuned
+from softcosine.evaluate.tuning.workbench import Workbench
+from softcosine.sources.settings import is_whole
+
+if TYPE_CHECKING:
+    from softcosine.index.build import Progress
+
+__all__ = ["SOURCES", "tune"]
+
+# What `softcosine index` joins by default.
+SOURCES = ("english", "texts")
+
+
+def tune(
+    dataset: RankingSet,
+    *,
+    measure: str | None = None,
+    space: Mapping[str, Sequence[Any]] | None = None,
+    sources: Sequence[str] | Sources = SOURCES,
+    folds: int = 5,
+    budget: int = 150,
+    rule: str = "one_se",
+    test_split: str | Sequence[str] | None = None,
+    test_share: float | None = None,
+    score_test: bool = False,
+    random_state: int = 0,
+    stemmer: str | None = None,
+    kept: str | Path | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Tuned:
+    """Choose settings on labelled queries, and say what that brings on others.
+
+    The queries are cut into folds. A search on all of them chooses the settings. To know what
+    such a choice is worth, the same search chooses without each fold in turn, and its choice
+    is measured on that fold, against the default: nested cross-validation. The interval is
+    that of the paired bootstrap over these differences. Where it does not lie above 0, the default
+    is kept.
+
+    Parameters
+    ----------
+    dataset : RankingSet
+    measure : str, optional
+        Such as ``ndcg@10`` (by default where all documents are ranked) or ``map`` (where
+        candidates are); see `softcosine.evaluate.measures`.
+    space : mapping of str to sequence, optional
+        For some settings other values than the usual ones, such as ``{"exponent": [2, 4]}``; a
+        single one fixes the setting. See `softcosine.evaluate.tuning.space`.
+    sources : sequence of str, or mapping of str to TermSimilaritySource or None
+        What similarities may come from, by name or file as ``softcosine index --source`` takes
+        them, or ready, by a name of yours. Each alone, by twos and all together, and none, are
+        tried.
+    folds : int
+    budget : int
+        How many settings a search may try.
+    rule : {"one_se", "mean"}
+        What is chosen: of the settings within one standard error of the best, the one most like the
+        default; or the best on the mean.
+    test_split, test_share
+        See `softcosine.evaluate.tuning.parts.parted`. What these queries' judgements say changes
+        nothing.
+    score_test : bool
+        Whether to score the settings and the default on the test part when all is chosen.
+    random_state : int
+        Of the folds, the share that is drawn and the bootstrap.
+    stemmer : str, optional
+        A language, or ``"none"``; by default English where the documents are.
+    kept : path of a file, optional
+        Keeps the figures of every setting, so that the same call goes on where it was stopped.
+    threads : int, optional
+        Does not change a bit.
+    progress : callable, optional
+        Called with (what is being done, how far, out of how many or None).
+
+    Returns
+    -------
+    Tuned
+        On Ctrl-C, once the default has been measured, the best so far.
+
+    Raises
+    ------
+    InvalidInputError
+        If there are too few labelled queries, or an argument cannot be.
+
+    Notes
+    -----
+    There is one search for all queries and one for each fold; settings that several of them try
+    are measured once. S is made anew for each join, exponent and threshold, which is what takes
+    time on large vocabularies.
+    """
+    _check(rule, budget)
+    known = _known(sources)
+    parts = parted(dataset, test_split=test_split, test_share=test_share, random_state=random_state)
+    rows = folds_of(len(parts.tuned.judged), folds, random_state)
+    name = _measure(dataset, measure)
+    bench = Workbench(
+        parts.tuned.documents, background=parts.tuned.background, sources=known, threads=threads,
+        report=progress,
+    )  # fmt: skip
+    around = space_for(bench, known, parts.tuned.documents.names, stemmer=stemmer, given=space)
+    bench.longest = max((around.default.max_neighbors, *around.values["max_neighbors"]))
+    stored = KeptFigures(
+        None if kept is None else Path(kept), fingerprint(parts.tuned, name, *_facts(known))
+    )
+    figures = Figures(parts.tuned, name, bench, kept=stored)
+    figures(around.default)
+    run = _Run(around, figures, rows, budget, rule, random_state, progress)
+    found = run.outcome(dataset.name, len(parts.test_queries), parts.told)
+    if not score_test or not found.complete:
+        return found
+    test = parts.test(dataset)
+    last = Workbench(
+        test.documents, background=test.background, sources=known, threads=threads,
+        report=progress,
+    )  # fmt: skip
+    return replace(
+        found,
+        test=_tested(found, Figures(test, name, last, kept=KeptFigures(None, "")), random_state),
+    )
+
+
+@dataclass
+class _Run:
+    """One search on all queries, and one without each fold."""
+
+    space: Space
+    figures: Figures
+    folds: list[NDArray[np.int64]]
+    budget: int
+    rule: str
+    random_state: int
+    progress: Progress | None
+
+    def outcome(self, dataset: str, n_test: int, parts: str) -> Tuned:
+        """Return what was found, or, if it is interrupted, what was found so far."""
+        everything = np.sort(np.concatenate(self.folds))
+        seen: list[Settings] = [self.space.default]
+        choices: list[FoldChoice] = []
+        gains = np.zeros(len(everything))
+        complete, exhausted = True, False
+        searched = Searched(tuple(seen), complete=False)
+        try:
+            searched = self._searched("trying settings", everything, seen)
+            exhausted = not searched.complete
+            for number, fold in enumerate(self.folds):
+                rest = np.setdiff1d(everything, fold)
+                without = self._searched(
+                    f"trying settings without fold {number + 1} of {len(self.folds)}", rest, []
+                )
+                exhausted |= not without.complete
+                settings = without.chosen(self.figures, rest, self.rule)
+                default, own = (self.figures(one)[fold] for one in (self.space.default, settings))
+                gains[fold] = own - default
+                choices.append(
+                    FoldChoice(settings, float(default.mean()), float(own.mean()), len(fold))
+                )
+        except KeyboardInterrupt:
+            complete = False
+            if not searched.complete and len(searched.tried) < len(seen):
+                searched = Searched(tuple(seen), complete=False)
+        chosen = searched.chosen(self.figures, everything, self.rule if complete else "mean")
+        gain = None
+        if complete:
+            gain = paired_bootstrap(gains, np.zeros_like(gains), random_state=self.random_state)
+        trials = sorted(map(self._trial, searched.tried), key=lambda trial: -trial.mean)
+        return Tuned(
+            dataset=dataset, measure=self.figures.measure, n_queries=len(everything),
+            n_test=n_test, parts=parts, rule=self.rule, budget=self.budget,
+            random_state=self.random_state, default=self._trial(self.space.default),
+            chosen=self._trial(chosen), trials=tuple(trials), by_fold=tuple(choices), gain=gain,
+            complete=complete, exhausted=exhausted,
+        )  # fmt: skip
+
+    def _searched(self, what: str, rows: NDArray[np.int64], seen: list[Settings]) -> Searched:
+        """Search on some queries, and tell how far it is."""
+        n_tried: dict[str, None] = {}
+
+        def told(settings: Settings) -> NDArray[np.float64]:
+            found = self.figures(settings)
+            if settings.key() not in n_tried:
+                n_tried[settings.key()] = None
+                if settings not in seen:
+                    seen.append(settings)
+                if self.progress is not None:
+                    self.progress(what, len(n_tried), self.budget)
+            return found
+
+        return search(self.space, told, rows, budget=self.budget)
+
+    def _trial(self, settings: Settings) -> Trial:
+        found = self.figures(settings)
+        return Trial(
+            settings, float(found.mean()), tuple(float(found[fold].mean()) for fold in self.folds)
+        )
+
+
+def _tested(tuned: Tuned, figures: Figures, random_state: int) -> TestScore:
+    """Score the settings to be used, and the default, on the part that was left for the end."""
+    default, own = figures(tuned.default.settings), figures(tuned.settings)
+    gain = paired_bootstrap(own, default, random_state=random_state)
+    return TestScore(len(own), float(default.mean()), float(own.mean()), gain)
+
+
+def _check(rule: str, budget: int) -> None:
+    if rule not in RULES:
+        raise InvalidInputError(f"there is no rule {rule!r}; choose one of {', '.join(RULES)}.")
+    if not is_whole(budget) or budget < 1:
+        raise InvalidInputError(f"budget is {budget!r}; needed is a whole number of 1 or more.")
+
+
+def _known(sources: Sequence[str] | Sources) -> Sources:
+    """Return sources by their names, which somebody understands."""
+    if isinstance(sources, str):
+        raise InvalidInputError(f"sources is {sources!r}; needed is a list of names.")
+    known = dict(sources) if isinstance(sources, Mapping) else dict.fromkeys(sources)
+    check_names(known, known)
+    return known
+
+
+def _measure(dataset: RankingSet, given: str | None) -> str:
+    """Return the measure's name, if there is such a measure of rankings."""
+    if given is None:
+        return default_measures(dataset)[0]
+    measured(dataset, Run({}), [given])
+    return given
+
+
+def _facts(sources: Sources) -> list[Any]:
+    """Return what tells sources from others of their names: of files, their sizes and times."""
+    facts: list[Any] = []
+    for name, source in sources.items():
+        place = Path(name.partition(":")[2] or name)
+        told: Any = None if source is None else repr(source)
+        if source is None and place.is_file():
+            state = place.stat()
+            told = (state.st_size, state.st_mtime_ns)
+        facts.append((name, told))
+    return facts

@@ -1,0 +1,234 @@
+"""Documents made ready once, and ranked for some queries by any settings."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.evaluate.documents import Documents
+from softcosine.evaluate.systems.system import Ranked
+from softcosine.evaluate.tuning.settings import Settings
+from softcosine.evaluate.tuning.similarities import Similarities, Similarity, Sources
+from softcosine.index.fields import Field, FieldsSearcher
+from softcosine.index.query import ParsedQuery, heaviest, parse_query, query_vector
+from softcosine.index.soft_index import SoftIndex
+from softcosine.index.values import QueryVector
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.corpus import AnalyzedTexts, analyze
+
+if TYPE_CHECKING:
+    from softcosine.index.build import Progress
+    from softcosine.index.snapshot import Snapshot
+    from softcosine.text.vocabulary import Vocabulary
+
+__all__ = ["Workbench"]
+
+_MAX_TERMS = 512  # of a query count, as in a search
+_KEPT_QUERIES = 6  # lists of parsed queries that are held at a time
+
+
+class Workbench:
+    """Ranks documents by settings; what several settings share is made once.
+
+    Texts are analysed once for each stemmer and list of stop words; postings are written once for
+    the joined text and once for the fields, and S, weights and rankings change over them.
+
+    Parameters
+    ----------
+    documents : Documents
+    background : sequence of str
+        Further texts, which count in the statistics and are learned from, and never ranked.
+    sources : mapping of str to TermSimilaritySource or None
+        See `Similarities`.
+    longest : int
+        The most neighbours of a term that settings usually ask for; for more, a source is asked
+        anew.
+    report : callable, optional
+        Told what is being done, how far it is, and out of how many or None.
+    threads : int, optional
+        Does not change a bit.
+    """
+
+    def __init__(
+        self,
+        documents: Documents,
+        *,
+        background: Sequence[str] = (),
+        sources: Sources,
+        longest: int = 200,
+        report: Progress | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self._documents = documents
+        self._background = tuple(background)
+        self._sources = sources
+        self.longest = longest
+        self._report = report
+        self._threads = threads
+        self._benches: dict[Analyzer, _Bench] = {}
+
+    def vocabulary(self, settings: Settings) -> Vocabulary:
+        """Return the terms of the documents and the background by the settings' stems."""
+        return self._bench(settings).texts.vocabulary
+
+    def index(self, settings: Settings) -> SoftIndex:
+        """Return an index of the documents, and the background behind them, by settings."""
+        return SoftIndex(self._bench(settings).snapshot(settings))
+
+    def ranked(self, queries: Documents, settings: Settings, *, k: int) -> Ranked:
+        """Return the `k` best documents for each query."""
+        bench = self._bench(settings)
+        snapshot = bench.snapshot(settings)
+        searcher = snapshot.searcher()
+        n_docs = len(self._documents)
+        allowed = None
+        if self._background:
+            firsts = snapshot.documents.firsts
+            allowed = [
+                np.arange(first, first + segment.n_docs) < n_docs
+                for first, segment in zip(firsts, snapshot.segments, strict=True)
+            ]
+        tops = searcher.search_batch(
+            bench.vectors(queries, settings, searcher), k=min(k, n_docs), allowed=allowed,
+            threads=self._threads,
+        )  # fmt: skip
+        numbers = np.full((len(queries), k), -1, np.int64)
+        scores = np.zeros((len(queries), k))
+        for row, top in enumerate(tops):
+            numbers[row, : len(top.documents)] = top.documents
+            scores[row, : len(top.documents)] = top.scores
+        return Ranked(numbers, scores)
+
+    def scored(
+        self, queries: Documents, candidates: Sequence[NDArray[np.int64]], settings: Settings
+    ) -> list[NDArray[np.float64]]:
+        """Return the scores of each query's candidates, in the order of these."""
+        bench = self._bench(settings)
+        searcher = bench.snapshot(settings).searcher()
+        vectors = bench.vectors(queries, settings, searcher)
+        return [
+            searcher.scores(own, numbers) if len(numbers) else np.empty(0)
+            for own, numbers in zip(vectors, candidates, strict=True)
+        ]
+
+    def _bench(self, settings: Settings) -> _Bench:
+        analyzer = settings.analyzer
+        if analyzer not in self._benches:
+            self._benches[analyzer] = _Bench(
+                self._documents, self._background, analyzer, self._sources, self.longest,
+                self._report,
+            )  # fmt: skip
+        return self._benches[analyzer]
+
+
+@dataclass
+class _Bench:
+    """What belongs to one analysis of the texts."""
+
+    documents: Documents
+    background: Sequence[str]
+    analyzer: Analyzer
+    sources: Sources
+    longest: int
+    report: Progress | None
+
+    def __post_init__(self) -> None:
+        self._parsed: OrderedDict[tuple[str, ...], tuple[ParsedQuery, ...]] = OrderedDict()
+        self._last: tuple[Settings, Snapshot] | None = None
+
+    @cached_property
+    def texts(self) -> AnalyzedTexts:
+        """All texts, analysed."""
+        self._told("reading texts")
+        return analyze([*self.documents.texts, *self.background], self.analyzer)
+
+    @cached_property
+    def similarities(self) -> Similarities:
+        """What makes S."""
+        return Similarities(
+            self.texts, self.texts.vocabulary, self.sources, longest=self.longest,
+            report=self.report,
+        )  # fmt: skip
+
+    @cached_property
+    def joined(self) -> SoftIndex:
+        """An index of all fields as one text, with S = I."""
+        self._told("indexing")
+        texts = [*self.documents.texts, *self.background]
+        return SoftIndex.from_texts(texts, S=self._identity, analyzer=self.analyzer)
+
+    @cached_property
+    def separate(self) -> SoftIndex:
+        """An index of the fields as spaces of their own, with S = I; background is the last's."""
+        self._told("indexing fields")
+        names = self.documents.names
+        columns = [self.documents.fields[name] for name in names]
+        texts = [dict(zip(names, one, strict=True)) for one in zip(*columns, strict=True)]
+        texts += [{names[-1]: text} for text in self.background]
+        return SoftIndex.from_texts(texts, fields=names, S=self._identity, analyzer=self.analyzer)
+
+    @cached_property
+    def _identity(self) -> TermSimilarityMatrix:
+        return TermSimilarityMatrix.identity(self.texts.vocabulary)
+
+    def snapshot(self, settings: Settings) -> Snapshot:
+        """Return the postings with the S, the weights and the ranking of some settings."""
+        if self._last is None or self._last[0] != settings:
+            index = self.joined if settings.fields is None else self.separate
+            changes: dict[str, Any] = {}
+            if settings.fields is not None:
+                weights = dict(settings.fields)
+                changes["fields"] = tuple(Field(name, weights[name]) for name in weights)
+            found: Similarity = self.similarities.of(settings)
+            snapshot = index.snapshot.changed(
+                S=found.S, source=found.source, weighting=settings.weighting,
+                ranking=settings.ranking, plain=found.source is None, **changes,
+            )  # fmt: skip
+            self._last = settings, snapshot
+        return self._last[1]
+
+    def vectors(
+        self, queries: Documents, settings: Settings, searcher: FieldsSearcher
+    ) -> list[tuple[QueryVector, ...]]:
+        """Return the queries' vectors, one for every field; long queries are cut as in a search."""
+        found = self.similarities.of(settings)
+
+        def weighed(parsed: ParsedQuery) -> tuple[QueryVector, ...]:
+            return tuple(
+                query_vector(parsed, one.ranking, found.S, found.source)
+                for one in searcher.searchers
+            )
+
+        ready = []
+        for parsed in self._queries(queries, found):
+            vectors = weighed(parsed)
+            if len(parsed.terms) > _MAX_TERMS:
+                weights = np.zeros(len(parsed.terms))
+                for weight, vector in zip(searcher.weights, vectors, strict=True):
+                    weights += weight * vector.weights
+                vectors = weighed(heaviest(parsed, weights, _MAX_TERMS))
+            ready.append(vectors)
+        return ready
+
+    def _queries(self, queries: Documents, found: Similarity) -> tuple[ParsedQuery, ...]:
+        """Parse queries as plain text; words outside the vocabulary depend on S and its source."""
+        key = (found.key, *queries.ids)
+        if key not in self._parsed:
+            while len(self._parsed) >= _KEPT_QUERIES:
+                self._parsed.popitem(last=False)
+            self._parsed[key] = tuple(
+                parse_query(text, self.analyzer, found.S, found.source) for text in queries.texts
+            )
+        self._parsed.move_to_end(key)
+        return self._parsed[key]
+
+    def _told(self, what: str) -> None:
+        if self.report is not None:
+            self.report(what, 0, None)
