@@ -1,0 +1,181 @@
+"""The matrix M of a learned metric: over a sparse pattern, or in full for few terms (T16)."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from softcosine.learn.centroid_cosines import Products
+from softcosine.learn.pair_pattern import PairPattern, own_products
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+
+__all__ = ["FullMatrix", "MetricParameters", "SparseMatrix"]
+
+_Floats = NDArray[np.float64]
+
+# A term's own entry is at least so large, so that what it shares with others can be divided by it.
+_LEAST = 1e-4
+
+
+class MetricParameters(Protocol):
+    """A matrix M as a vector of free numbers, and documents and centroids seen through it.
+
+    Attributes
+    ----------
+    start : ndarray of shape (n_parameters,), float64
+        Those of the given S.
+    bounds : list of (lowest, highest), or None
+    """
+
+    start: _Floats
+    bounds: list[tuple[float | None, float | None]] | None
+
+    def products(self, parameters: _Floats) -> Products:
+        """Return x'Mc, x'Mx and c'Mc."""
+        ...
+
+    def gradient(self, parameters: _Floats, of_products: Products) -> _Floats:
+        """Carry a gradient over products on to the parameters."""
+        ...
+
+    def pull(self, parameters: _Floats) -> tuple[float, _Floats]:
+        """Return the squared distance of M from the given S, and its gradient."""
+        ...
+
+    def matrix(self, parameters: _Floats) -> tuple[TermSimilarityMatrix, _Floats]:
+        """Return S of unit diagonal and term weights W, with M = W S W."""
+        ...
+
+
+class SparseMatrix:
+    """The diagonal, the pairs of a given S, or both, entry by entry; all are 0 or more.
+
+    Parameters
+    ----------
+    pattern : PairPattern
+    X : csr_array of shape (n_docs, n_terms), float64
+    centroids : ndarray of shape (n_classes, n_terms), float64
+    terms, pairs : bool
+        What is learned; the rest stays as S has it.
+    """
+
+    def __init__(
+        self, pattern: PairPattern, X: csr_array, centroids: _Floats, *, terms: bool, pairs: bool
+    ) -> None:
+        self._pattern, self._X = pattern, X
+        self._centroids = np.ascontiguousarray(centroids.T)
+        self._squares = csr_array(X * X)
+        self._squares_transposed = csr_array(self._squares.T)
+        self._transposed = csr_array(X.T)
+        self._products = own_products(pattern, X)
+        self._free = np.repeat([terms, pairs], [len(pattern.S), len(pattern)])
+        self._given = np.concatenate([np.ones(len(pattern.S)), pattern.given])
+        self.start = self._given[self._free]
+        lowest = np.repeat([_LEAST, 0.0], [len(pattern.S), len(pattern)])[self._free]
+        self.bounds: list[tuple[float | None, float | None]] | None = [
+            (low, None) for low in lowest.tolist()
+        ]
+
+    def products(self, parameters: _Floats) -> Products:
+        """Return x'Mc, x'Mx and c'Mc."""
+        diagonal, pairs = self._whole(parameters)
+        image = self._pattern.with_diagonal(pairs, diagonal) @ self._centroids
+        return Products(
+            np.asarray(self._X @ image),
+            np.asarray(self._squares @ diagonal + self._products @ pairs),
+            np.einsum("ik,ik->k", self._centroids, image),
+        )
+
+    def gradient(self, parameters: _Floats, of_products: Products) -> _Floats:
+        """Carry a gradient over products on to the parameters."""
+        # Of x'Mc and c'Mc together: the matrix left c', at the entries of the pattern.
+        left = np.asarray(self._transposed @ of_products.between)
+        left += self._centroids * of_products.centroids
+        diagonal = np.einsum("ik,ik->i", left, self._centroids)
+        diagonal += self._squares_transposed @ of_products.documents
+        pairs = self._pattern.sampled(left, self._centroids)
+        pairs += self._products.T @ of_products.documents
+        return np.concatenate([diagonal, pairs])[self._free]
+
+    def pull(self, parameters: _Floats) -> tuple[float, _Floats]:
+        """Return the squared distance from the given S, pairs counted once, and its gradient."""
+        moved = parameters - self.start
+        return float(moved @ moved), 2.0 * moved
+
+    def matrix(self, parameters: _Floats) -> tuple[TermSimilarityMatrix, _Floats]:
+        """Return S of unit diagonal and term weights W, with M = W S W."""
+        diagonal, pairs = self._whole(parameters)
+        return self._pattern.normalized(pairs, diagonal, learned="metric")
+
+    def _whole(self, parameters: _Floats) -> tuple[_Floats, _Floats]:
+        values = self._given.copy()
+        values[self._free] = parameters
+        n = len(self._pattern.S)
+        return values[:n], values[n:]
+
+
+class FullMatrix:
+    """M = L L', positive semidefinite whatever the parameters, the entries of L, are.
+
+    For few terms: memory and time grow with the square of their number.
+
+    Parameters
+    ----------
+    S : TermSimilarityMatrix
+        Symmetric; positive semidefinite, or its negative eigenvalues count as 0.
+    X : csr_array of shape (n_docs, n_terms), float64
+    centroids : ndarray of shape (n_classes, n_terms), float64
+    """
+
+    bounds: list[tuple[float | None, float | None]] | None = None
+
+    def __init__(self, S: TermSimilarityMatrix, X: csr_array, centroids: _Floats) -> None:
+        self._S, self._X, self._centroids = S, X, centroids
+        values, vectors = np.linalg.eigh(S.to_scipy().toarray().astype(np.float64))
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        self._given = root @ root.T
+        self.start = np.ascontiguousarray(root @ vectors.T).ravel()
+
+    def products(self, parameters: _Floats) -> Products:
+        """Return x'Mc, x'Mx and c'Mc."""
+        factor = self._factor(parameters)
+        documents, centroids = self._X @ factor, self._centroids @ factor
+        return Products(
+            np.asarray(documents @ centroids.T),
+            np.einsum("ij,ij->i", documents, documents),
+            np.einsum("ij,ij->i", centroids, centroids),
+        )
+
+    def gradient(self, parameters: _Floats, of_products: Products) -> _Floats:
+        """Carry a gradient over products on to the parameters."""
+        between = self._X.T @ of_products.between @ self._centroids
+        of_matrix = (between + between.T) / 2.0
+        of_matrix += (self._X.T @ csr_array(self._X * of_products.documents[:, None])).toarray()
+        of_matrix += (self._centroids.T * of_products.centroids) @ self._centroids
+        return np.asarray(2.0 * of_matrix @ self._factor(parameters)).ravel()
+
+    def pull(self, parameters: _Floats) -> tuple[float, _Floats]:
+        """Return the squared distance from the given S, pairs counted once, and its gradient."""
+        factor = self._factor(parameters)
+        moved = factor @ factor.T - self._given
+        scaled = moved + np.diag(np.diag(moved))
+        value = 0.5 * float(np.sum(moved * scaled))
+        return value, np.asarray(2.0 * scaled @ factor).ravel()
+
+    def matrix(self, parameters: _Floats) -> tuple[TermSimilarityMatrix, _Floats]:
+        """Return S of unit diagonal and term weights W, with M = W S W."""
+        factor = self._factor(parameters)
+        weights = np.sqrt(np.einsum("ij,ij->i", factor, factor))
+        rows = factor / np.where(weights > 0, weights, 1.0)[:, None]
+        S = rows @ rows.T
+        np.fill_diagonal(S, 1.0)
+        matrix = csr_array(S.astype(np.float32))
+        settings = {**self._S.settings, "learned": "metric"}
+        return TermSimilarityMatrix(matrix, self._S.vocabulary, settings=settings), weights
+
+    def _factor(self, parameters: _Floats) -> _Floats:
+        n = len(self._S)
+        return parameters.reshape(n, n)
