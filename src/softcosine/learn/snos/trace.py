@@ -1,0 +1,139 @@
+"""What each round of SNOS changed, and when to stop (theory T13)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+__all__ = ["Change", "Learner", "Round", "Trace", "learned"]
+
+# Changes that grow by less, or are less than this beside the entries, are rounding.
+_ROUNDING = 1e-9
+# Entries that large have no limit, for all that floating point can say.
+_CEILING = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a round did.
+
+    Attributes
+    ----------
+    norm : float
+        Frobenius norm of the difference of the objects' similarities.
+    greatest : float
+        Greatest change of an entry.
+    largest : float
+        Largest entry off the diagonal afterwards.
+    lost : float
+        Bound on the Frobenius norm of what truncation left out.
+    affine : bool
+        Whether the round was the same affine map as the one before: no other entries were kept.
+    """
+
+    norm: float
+    greatest: float
+    largest: float
+    lost: float = 0.0
+    affine: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One line of a trace.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    change : Change
+    ratio : float
+        Its norm over that of the round before; NaN in the first. Without truncation it never
+        falls, and once above 1 the iteration diverges.
+    """
+
+    number: int
+    change: Change
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """All rounds, and how they ended.
+
+    Attributes
+    ----------
+    rounds : tuple of Round
+    converged : bool
+        Whether no entry changed by more than the tolerance in the last round.
+    diverged : str or None
+        Why the similarities have no limit, if they have none.
+    """
+
+    rounds: tuple[Round, ...]
+    converged: bool
+    diverged: str | None = None
+
+    def __len__(self) -> int:
+        """Return the number of rounds."""
+        return len(self.rounds)
+
+    def __str__(self) -> str:
+        lines = ["round      change  ratio  greatest   largest      lost"]
+        lines += [
+            f"{r.number:5d}  {r.change.norm:10.3e}  {r.ratio:5.3f}  {r.change.greatest:8.2e}"
+            f"  {r.change.largest:8.4f}  {r.change.lost:8.2e}"
+            for r in self.rounds
+        ]
+        end = "converged" if self.converged else self.diverged or "stopped before it converged"
+        return "\n".join([*lines, end])
+
+
+class Learner(Protocol):
+    """What can do rounds: learn features from objects, then objects from features."""
+
+    def round(self) -> Change:
+        """Replace the similarities by those that follow from them."""
+        ...
+
+
+def learned(
+    learner: Learner,
+    *,
+    max_iterations: int,
+    tolerance: float,
+    progress: Callable[[int, int], None] | None = None,
+) -> Trace:
+    """Do rounds until no entry changes by more than `tolerance`, or it is plain that all will grow.
+
+    The affine part of a round is self-adjoint and positive semidefinite (theory T13), so the ratio
+    of successive changes never falls: above 1 it stays there.
+    """
+    rounds: list[Round] = []
+    for number in range(1, max_iterations + 1):
+        change = learner.round()
+        before = rounds[-1].change.norm if rounds else np.nan
+        ratio = change.norm / before if before else np.nan
+        rounds.append(Round(number, change, ratio))
+        if progress is not None:
+            progress(number, max_iterations)
+        if change.greatest <= tolerance:
+            return Trace(tuple(rounds), converged=True)
+        if not change.largest < _CEILING or (
+            change.affine
+            and ratio > 1.0 + _ROUNDING
+            and change.greatest > _ROUNDING * max(1.0, change.largest)
+        ):
+            return Trace(tuple(rounds), converged=False, diverged=_growth(rounds[-1]))
+    return Trace(tuple(rounds), converged=False)
+
+
+def _growth(last: Round) -> str:
+    return (
+        f"the similarities grow without bound: in round {last.number} they changed "
+        f"{last.ratio:.3g} times as much as in the one before, and the largest is "
+        f"{last.change.largest:.3g}"
+    )
