@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,9 +48,9 @@ class _SpentError(Exception):
 def search(space: Space, measured: Measured, rows: NDArray[np.int64], *, budget: int) -> Searched:
     """Go from each start to settings that no single change makes better on the mean.
 
-    Every setting is tried at all its values, one after the other, and the best is kept, until a
-    whole round changes nothing. What is tried first depends on what was best so far, so each
-    search sees a part of the space only.
+    Every setting is tried at all its values, one after the other, and the best is kept; then again,
+    numbers at the next smaller and the next larger value, until a whole round changes nothing. What
+    is tried depends on what was best before, so each search sees a part of the space only.
 
     Parameters
     ----------
@@ -87,10 +88,10 @@ def search(space: Space, measured: Measured, rows: NDArray[np.int64], *, budget:
 
 def _climb(space: Space, start: Settings, mean: Callable[[Settings], float]) -> None:
     current, best = start, mean(start)
-    while True:
+    for round_ in count():
         before = current
         for dimension in DIMENSIONS:
-            for moved in space.moves(current, dimension):
+            for moved in space.moves(current, dimension, near=round_ > 0):
                 found = mean(moved)
                 if found > best + _LEAST_GAIN:
                     current, best = moved, found

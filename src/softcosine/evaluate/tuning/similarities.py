@@ -48,8 +48,7 @@ _JOINS: dict[str, Callable[..., TermSimilaritySource]] = {
     "mean": mean,
     "noisy-or": noisy_or,
 }
-_KEPT_MATRICES = 6  # S that are held at a time
-_KEPT_LISTS = 4  # lists of neighbours that are held at a time
+_KEPT_NUMBERS = 1 << 25  # entries of S, and of lists of neighbours, that are held at a time
 
 
 # Those that are there already, by a name of the caller's; None is made by what its name says.
@@ -139,6 +138,7 @@ class Similarities:
         self._longest = longest
         self._report = report or _silent
         self._leaves: dict[str, TermSimilaritySource] = {}
+        self._largest = max(1, len(vocabulary) * longest)
         self._remembered: OrderedDict[str, Remembered] = OrderedDict()
         self._matrices: OrderedDict[str, Similarity] = OrderedDict()
 
@@ -164,7 +164,7 @@ class Similarities:
         """Return S by settings, and the source that words outside the vocabulary are asked of."""
         key = _key(settings, "sources", "join", "exponent", "threshold", "max_neighbors", "scaling")
         if key not in self._matrices:
-            _make_room(self._matrices, _KEPT_MATRICES)
+            _make_room(self._matrices, max(1, _KEPT_NUMBERS // self._largest))
             self._matrices[key] = self._made(settings, key)
         self._matrices.move_to_end(key)
         return self._matrices[key]
@@ -174,7 +174,7 @@ class Similarities:
             return Similarity(name, TermSimilarityMatrix.identity(self._vocabulary), None)
         key = _key(settings, "sources", "join", "exponent", "threshold")
         if key not in self._remembered:
-            _make_room(self._remembered, _KEPT_LISTS)
+            _make_room(self._remembered, max(1, _KEPT_NUMBERS // self._largest))
             joined = self.source(settings)
             self._remembered[key] = Remembered(joined, limit=self._longest)
         self._remembered.move_to_end(key)

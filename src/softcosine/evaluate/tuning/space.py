@@ -17,21 +17,22 @@ _BM25 = "soft_bm25"
 
 # In the order in which a search goes through them: what moves figures most comes first.
 DIMENSIONS = (
-    "ranking", "sources", "exponent", "threshold", "max_neighbors", "scaling", "k1", "b", "tf",
-    "idf", "fields", "stop_words", "stemmer",
+    "ranking", "stop_words", "stemmer", "sources", "exponent", "threshold", "max_neighbors",
+    "scaling", "k1", "b", "tf", "idf", "fields",
 )  # fmt: skip
 
 _VALUES: dict[str, tuple[Any, ...]] = {
     "ranking": ("soft_bm25", "soft_cosine", "expanded_cosine", "inner_product"),
-    "exponent": (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0),
+    "exponent": (1.0, 2.0, 3.0, 4.0, 5.0, 7.0),
     "threshold": (0.2, 0.3, 0.4, 0.5, 0.6),
-    "max_neighbors": (5, 10, 20, 50, 100, 200),
+    "max_neighbors": (5, 10, 25, 50, 100, 200),
     "scaling": SCALINGS,
-    "k1": (0.6, 0.9, 1.2, 1.6, 2.0, 2.5, 3.0),
-    "b": (0.0, 0.3, 0.45, 0.6, 0.75, 0.9, 1.0),
+    "k1": (0.6, 0.9, 1.2, 1.6, 2.0, 3.0),
+    "b": (0.0, 0.3, 0.5, 0.75, 0.9),
     "tf": ("log", "raw", "binary", "bm25"),
     "idf": ("smooth", "probabilistic", "bm25", "none"),
 }
+_SCALES = ("exponent", "threshold", "max_neighbors", "k1", "b")
 _SHARES = (0.25, 0.5, 1.0, 2.0, 4.0)  # of one field, where the others count 1
 # The mean of a source that knows a pair and of one that does not is half of what is known.
 _JOINS = ("first", "strongest", "noisy-or")
@@ -76,10 +77,24 @@ class Space:
             found.append(self.simplest(cosine))
         return tuple(found)
 
-    def moves(self, settings: Settings, dimension: str) -> list[Settings]:
-        """Return the settings that differ in one respect, each once, in the order of the values."""
+    def moves(self, settings: Settings, dimension: str, *, near: bool = False) -> list[Settings]:
+        """Return the settings that differ in one respect, each once, in the order of the values.
+
+        Parameters
+        ----------
+        settings : Settings
+        dimension : str
+        near : bool
+            Whether of a number only the next smaller and the next larger value are taken.
+        """
+        values = self.values.get(dimension, ())
+        if near and dimension in _SCALES:
+            own = getattr(settings, dimension)
+            below = [value for value in values if value < own]
+            above = [value for value in values if value > own]
+            values = (*sorted(below)[-1:], *sorted(above)[:1])
         found: dict[str, Settings] = {}
-        for value in self.values.get(dimension, ()):
+        for value in values:
             moved = self.simplest(self._moved(settings, dimension, value))
             found.setdefault(moved.key(), moved)
         found.pop(settings.key(), None)

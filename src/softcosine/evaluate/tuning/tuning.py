@@ -43,7 +43,7 @@ def tune(
     space: Mapping[str, Sequence[Any]] | None = None,
     sources: Sequence[str] | Sources = SOURCES,
     folds: int = 5,
-    budget: int = 150,
+    budget: int = 200,
     rule: str = "one_se",
     test_split: str | Sequence[str] | None = None,
     test_share: float | None = None,

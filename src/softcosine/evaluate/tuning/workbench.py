@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Workbench"]
 
 _MAX_TERMS = 512  # of a query count, as in a search
-_KEPT_QUERIES = 6  # lists of parsed queries that are held at a time
+_KEPT_QUERIES = 20  # lists of parsed queries that are held at a time
 
 
 class Workbench:
