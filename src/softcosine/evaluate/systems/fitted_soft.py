@@ -8,11 +8,11 @@ from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.analysis import words_shown
 from softcosine.evaluate.systems.fitted import check_partners
+from softcosine.evaluate.systems.partners import Partners
 from softcosine.evaluate.systems.rows import ranked_lists
 from softcosine.evaluate.systems.similarities import Similarities
 from softcosine.evaluate.systems.system import Ranked
@@ -23,7 +23,6 @@ from softcosine.index.rankings import PreparedRanking
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.values import QueryVector
 from softcosine.space.measures import paired_soft_cosine_similarity
-from softcosine.text.corpus import analyze
 
 __all__ = ["FittedSoft"]
 
@@ -87,28 +86,10 @@ class FittedSoft:
         check_partners(left, right)
         if not len(left):
             return np.empty(0)
-        analyzed = analyze([*left, *right], self.index.analyzer)
-        own, known = analyzed.vocabulary, self.index.vocabulary
-        new = np.flatnonzero(known.indices(own.terms) < 0).tolist()
-        frequencies = known.document_frequencies
-        assert frequencies is not None
-        frequencies = np.concatenate([frequencies, np.zeros(len(new), np.int64)])
-        whole = known.extended(
-            [own.term(number) for number in new],
-            forms=None if known.forms is None else [own.forms_of(number) for number in new],
-        )
-        counts = analyzed.counts().tocoo()
-        rows, terms = counts.coords
-        places = whole.indices(own.terms)
-        moved = csr_array((counts.data, (rows, places[terms])), shape=(analyzed.n_docs, len(whole)))
-        weighted = self.index.weighting.transform(
-            moved,
-            document_frequencies=frequencies,
-            n_docs=known.n_docs,
-            average_length=self.index.snapshot.statistics[0].average_length or 1.0,
-        )
-        S = self.similarities.extended(whole)
-        return paired_soft_cosine_similarity(weighted[: len(left)], weighted[len(left) :], S)
+        partners = Partners.of(left, right, self.index.analyzer, self.similarities)
+        average = self.index.snapshot.statistics[0].average_length
+        X, Y = partners.weighted(self.index.weighting, average)
+        return paired_soft_cosine_similarity(X, Y, partners.S)
 
     def explained(self, query: Documents, number: int) -> Explanation:
         """Say which words of a query and a document are alike, and what each pair adds."""

@@ -1,0 +1,188 @@
+"""Soft cosine by gensim's own index, for tiny data.
+
+Its faults are known (gensim 4.4): asked with one query, it divides each document by the norm of
+the part that the query touches, so it is asked with two at a time at least; a query with a term
+outside its matrix ends the interpreter, so that only terms of the documents are passed on; and all
+similarities are computed densely, in a second or so for each query on 20,000 documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine.evaluate.documents import Documents
+from softcosine.evaluate.systems.analysis import Corpus
+from softcosine.evaluate.systems.fitted import check_partners
+from softcosine.evaluate.systems.rows import best, ranked_lists
+from softcosine.evaluate.systems.settings import flag, number, setting, whole
+from softcosine.evaluate.systems.system import Ranked
+from softcosine.evaluate.systems.word_vectors import VectorSettings, VectorTexts
+from softcosine.index.explanation import Explanation
+from softcosine.text.weighting import Weighting
+
+__all__ = ["FittedGensim", "GensimSoftCosine"]
+
+Bag = list[tuple[int, float]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GensimSoftCosine(VectorSettings):
+    """Soft cosine of tf-idf vectors by gensim's SoftCosineSimilarity.
+
+    Parameters
+    ----------
+    threshold, exponent : float
+        Of cosines of word vectors; gensim's own defaults.
+    max_neighbors : int
+        Most similar terms of a term.
+    dominant : bool
+        Whether S is made strictly diagonally dominant, as gensim documents it for indexes.
+    max_docs : int
+        More documents are refused.
+    **settings
+        See `VectorSettings`.
+
+    Notes
+    -----
+    Terms of texts and partners that no document or background text has are left out.
+    """
+
+    called = "gensim"
+    threshold: float = setting(0.0, number(0.0, 1.0), "least cosine of vectors that counts")
+    exponent: float = setting(2.0, number(0.01), "power that cosines of vectors are raised to")
+    max_neighbors: int = setting(100, whole(1), "most similar terms of a term in S")
+    dominant: bool = setting(False, flag, "makes S strictly diagonally dominant")
+    max_docs: int = setting(2000, whole(1), "more documents are refused")
+
+    def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedGensim:
+        """Build gensim's matrix and index over the words that have vectors."""
+        if len(documents) > self.max_docs:
+            raise InvalidInputError(
+                f"there are {len(documents):,} documents, and gensim's soft cosine takes a second "
+                f"for each query on 20,000; give fewer, or raise max_docs of {self.called!r}, "
+                f"which is {self.max_docs:,}."
+            )
+        corpus = Corpus.of(documents, background, self)
+        counts = corpus.analyzed.counts()
+        matrix = self._matrix(VectorTexts.of(counts, corpus.vocabulary, self.source()), corpus)
+        return FittedGensim(corpus, matrix, _bags(corpus, counts[: corpus.n_docs]))
+
+    def _matrix(self, texts: VectorTexts, corpus: Corpus) -> Any:
+        """Return gensim's term similarity matrix, over the terms of the corpus."""
+        try:
+            from gensim.corpora import Dictionary
+            from gensim.models import KeyedVectors
+            from gensim.similarities import (
+                SparseTermSimilarityMatrix,
+                WordEmbeddingSimilarityIndex,
+            )
+        except ImportError as error:
+            raise MissingDependencyError("gensim", "gensim", "Its soft cosine") from error
+        terms = corpus.vocabulary.terms
+        if not terms:
+            return None
+        dictionary = Dictionary()
+        dictionary.token2id = {term: number for number, term in enumerate(terms)}
+        dictionary.id2token = dict(enumerate(terms))
+        dictionary.dfs = dict(enumerate(corpus.document_frequencies.tolist()))
+        dictionary.num_docs = corpus.n_texts
+        vectors = KeyedVectors(texts.points.shape[1] or 1)
+        if len(texts.places):
+            vectors.add_vectors(texts.words(), texts.points.astype(np.float32))
+        index = WordEmbeddingSimilarityIndex(
+            vectors, threshold=self.threshold, exponent=self.exponent
+        )
+        return SparseTermSimilarityMatrix(
+            index, dictionary, symmetric=True, dominant=self.dominant,
+            nonzero_limit=self.max_neighbors,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class FittedGensim:
+    """Asks gensim's index.
+
+    Attributes
+    ----------
+    corpus : Corpus
+    matrix : gensim.similarities.SparseTermSimilarityMatrix or None
+        None where no text has a term.
+    bags : list of lists of (int, float)
+        The documents as gensim takes them.
+    """
+
+    corpus: Corpus
+    matrix: Any
+    bags: list[Bag]
+
+    def ranked(self, queries: Documents, *, k: int) -> Ranked:
+        """Return the `k` best documents for each query."""
+        numbers = np.arange(len(self.bags))
+        lists = (best(numbers, scores, k=k) for scores in self._similarities(queries.texts))
+        return ranked_lists(lists, n_queries=len(queries), k=k)
+
+    def scored(
+        self, queries: Documents, candidates: Sequence[NDArray[np.int64]]
+    ) -> list[NDArray[np.float64]]:
+        """Score given documents; all are compared all the same."""
+        return [
+            scores[numbers]
+            for scores, numbers in zip(self._similarities(queries.texts), candidates, strict=True)
+        ]
+
+    def paired(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
+        """Return gensim's soft cosine of each text and its partner."""
+        check_partners(left, right)
+        asked, partners = self._bags_of(left), self._bags_of(right)
+        return np.array(
+            [
+                float(self.matrix.inner_product(X, Y, normalized=(True, True))) if X and Y else 0.0
+                for X, Y in zip(asked, partners, strict=True)
+            ],
+            np.float64,
+        )
+
+    def explained(self, query: Documents, number: int) -> Explanation | None:
+        """Return None: gensim does not tell."""
+        return None
+
+    def _similarities(self, texts: Sequence[str]) -> list[NDArray[np.float64]]:
+        """Return the similarity of every document to each text."""
+        from gensim.similarities import SoftCosineSimilarity
+
+        asked = self._bags_of(texts)
+        found = [np.zeros(len(self.bags)) for _ in texts]
+        filled = [number for number, bag in enumerate(self.bags) if bag]
+        if not filled or not any(asked):
+            return found
+        # gensim divides by the lengths of documents and queries, so none may be empty.
+        index = SoftCosineSimilarity([self.bags[number] for number in filled], self.matrix)
+        for bag, scores in zip(asked, found, strict=True):
+            if bag:
+                scores[filled] = np.asarray(index[[bag, bag]], np.float64)[0]
+        return found
+
+    def _bags_of(self, texts: Sequence[str]) -> list[Bag]:
+        return _bags(self.corpus, self.corpus.counts(texts))
+
+
+def _bags(corpus: Corpus, counts: csr_array) -> list[Bag]:
+    """Weigh texts as gensim's TfidfModel could not: terms in all texts would count nothing."""
+    weighted = corpus.weighted(counts, Weighting("log", "smooth"))
+    return [
+        list(
+            zip(
+                weighted.indices[start:end].tolist(),
+                weighted.data[start:end].tolist(),
+                strict=True,
+            )
+        )
+        for start, end in zip(weighted.indptr[:-1], weighted.indptr[1:], strict=True)
+    ]

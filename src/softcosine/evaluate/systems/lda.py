@@ -1,0 +1,95 @@
+"""Latent Dirichlet allocation, by scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from softcosine.errors import MissingDependencyError
+from softcosine.evaluate.documents import Documents
+from softcosine.evaluate.systems.analysis import Corpus, TextSettings
+from softcosine.evaluate.systems.fitted import FittedVectors, products
+from softcosine.evaluate.systems.rows import DenseRows
+from softcosine.evaluate.systems.settings import choice, flag, setting, whole
+
+__all__ = ["LDA"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LDA(TextSettings):
+    """How alike the topics of two texts are, learned by variational Bayes.
+
+    Parameters
+    ----------
+    n_components : int
+        Topics.
+    max_iter : int
+        Passes over the texts.
+    online : bool
+        Learns from batches of texts, which is quicker on many.
+    by : {"hellinger", "cosine"}
+        How distributions are compared: by the scalar product of their roots, which is 1 less the
+        squared Hellinger distance, or by their cosine.
+    seed : int
+    **settings
+        See `TextSettings`.
+    """
+
+    called = "lda"
+    n_components: int = setting(100, whole(1), "topics")
+    max_iter: int = setting(10, whole(1), "passes over the texts")
+    online: bool = setting(False, flag, "learns from batches of texts")
+    by: str = setting("hellinger", choice("hellinger", "cosine"), "how topics are compared")
+    seed: int = setting(0, whole(0), "of what topics begin with")
+
+    def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedVectors:
+        """Learn the topics of documents and background; a text without known words has none."""
+        corpus = Corpus.of(documents, background, self)
+        counts = csr_array(corpus.analyzed.counts(), dtype=np.float64)
+        topics_of = self._topics(counts)
+
+        def points(of: csr_array) -> NDArray[np.float64]:
+            topics = topics_of(of)
+            points: NDArray[np.float64] = np.sqrt(topics) if self.by == "hellinger" else topics
+            lengths = np.sqrt((points * points).sum(axis=1))
+            known = np.diff(of.indptr) > 0
+            points *= np.divide(1.0, lengths, out=np.zeros(len(points)), where=known)[:, None]
+            return points
+
+        def vectors(texts: Sequence[str]) -> NDArray[np.float64]:
+            return points(csr_array(corpus.counts(texts), dtype=np.float64))
+
+        return FittedVectors(
+            DenseRows(points(counts[: corpus.n_docs])),
+            vectors,
+            lambda left, right: products(vectors(left), vectors(right)),
+            note=f"{self.n_components} topics of {counts.shape[1]:,} terms.",
+        )
+
+    def _topics(self, counts: csr_array) -> Callable[[csr_array], NDArray[np.float64]]:
+        """Learn topics, and return what finds those of other texts, (n_texts, n_components)."""
+        try:
+            from sklearn.decomposition import LatentDirichletAllocation
+        except ImportError as error:
+            raise MissingDependencyError("scikit-learn", "evaluate", "LDA") from error
+        nothing = not counts.nnz
+        model = LatentDirichletAllocation(
+            self.n_components,
+            max_iter=self.max_iter,
+            learning_method="online" if self.online else "batch",
+            random_state=self.seed,
+        )
+        if not nothing:
+            model.fit(counts)
+
+        def topics_of(of: csr_array) -> NDArray[np.float64]:
+            if nothing or not of.shape[0]:
+                return np.zeros((of.shape[0], self.n_components))
+            topics: NDArray[np.float64] = model.transform(of)
+            return topics
+
+        return topics_of

@@ -1,0 +1,86 @@
+"""The mean of a text's word vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.evaluate.documents import Documents
+from softcosine.evaluate.systems.analysis import Corpus
+from softcosine.evaluate.systems.fitted import FittedVectors, products
+from softcosine.evaluate.systems.rows import DenseRows, unit_rows
+from softcosine.evaluate.systems.settings import choice, number, setting, whole
+from softcosine.evaluate.systems.word_vectors import VectorSettings, VectorTexts, word_weights
+
+__all__ = ["MeanVector"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanVector(VectorSettings):
+    """Cosine of the weighted means of word vectors.
+
+    Parameters
+    ----------
+    weights : {"idf", "sif", "none"}
+        What a word counts; with ``sif`` and one component removed it is the method of Arora et
+        al. 2017.
+    smoothing : float
+        The a of sif.
+    remove_components : int
+        So many first singular vectors of the documents and background are taken out of all texts.
+    **settings
+        See `VectorSettings`.
+    """
+
+    called = "mean_vector"
+    weights: str = setting("idf", choice("idf", "sif", "none"), "what a word counts")
+    smoothing: float = setting(1e-3, number(0.0), "the a of sif's a / (a + p)")
+    remove_components: int = setting(0, whole(0), "common directions taken out of all texts")
+
+    def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedVectors:
+        """Weigh words by documents and background, and find their common directions."""
+        corpus, source = Corpus.of(documents, background, self), self.source()
+        weights = word_weights(self.weights, corpus, smoothing=self.smoothing)
+
+        def means(texts: VectorTexts) -> NDArray[np.float64]:
+            weighted = texts.points * weights(texts)[:, None]
+            found: NDArray[np.float64] = unit_rows(texts.counts @ weighted)
+            return found
+
+        whole = VectorTexts.of(corpus.analyzed.counts(), corpus.vocabulary, source)
+        points = means(whole)
+        common = _directions(points, self.remove_components)
+
+        def vectors(texts: Sequence[str]) -> NDArray[np.float64]:
+            found: NDArray[np.float64] = _without(
+                means(VectorTexts.analyzed(texts, corpus, source)), common
+            )
+            return found
+
+        share = whole.counts.sum() / max(1, np.count_nonzero(corpus.analyzed.tokens >= 0))
+        return FittedVectors(
+            DenseRows(_without(points[: corpus.n_docs], common)),
+            vectors,
+            lambda left, right: products(vectors(left), vectors(right)),
+            note=f"{share:.0%} of the running words have a vector.",
+        )
+
+
+def _directions(points: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """Return the first right singular vectors, (n, dimensions), fewer where there are fewer."""
+    if not (n and points.any()):
+        return np.zeros((0, points.shape[1]))
+    values, vectors = np.linalg.eigh(points.T @ points)
+    order = np.argsort(-values)[:n]
+    return np.ascontiguousarray(vectors[:, order[values[order] > 1e-9 * values.max()]].T)
+
+
+def _without(points: NDArray[np.float64], common: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Take directions out of points, one by one, so that no bit depends on other texts."""
+    for direction in common:
+        points = points - (points * direction).sum(axis=1)[:, None] * direction
+    found: NDArray[np.float64] = unit_rows(points)
+    return found

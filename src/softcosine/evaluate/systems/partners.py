@@ -1,0 +1,82 @@
+"""Texts and their partners over all their terms, those included that no document has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from softcosine.evaluate.systems.similarities import Similarities
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.corpus import analyze
+from softcosine.text.weighting import Weighting
+
+__all__ = ["Partners"]
+
+
+@dataclass(frozen=True, slots=True)
+class Partners:
+    """Counts of texts over a vocabulary and its new terms, S over the same, and statistics.
+
+    Attributes
+    ----------
+    counts : csr_array of shape (2 n, n_terms)
+        Of the texts on the left, then of their partners.
+    S : TermSimilarityMatrix of order n_terms
+    document_frequencies : ndarray of shape (n_terms,), int64
+        0 for new terms.
+    n_docs : int
+        That these speak of.
+    """
+
+    counts: csr_array
+    S: TermSimilarityMatrix
+    document_frequencies: NDArray[np.int64]
+    n_docs: int
+
+    @classmethod
+    def of(
+        cls,
+        left: Sequence[str],
+        right: Sequence[str],
+        analyzer: Analyzer,
+        similarities: Similarities,
+    ) -> Partners:
+        """Analyse texts; new terms are asked for as those of S were."""
+        analyzed = analyze([*left, *right], analyzer)
+        own, known = analyzed.vocabulary, similarities.S.vocabulary
+        new = np.flatnonzero(known.indices(own.terms) < 0).tolist()
+        whole = known.extended(
+            [own.term(number) for number in new],
+            forms=None if known.forms is None else [own.forms_of(number) for number in new],
+        )
+        frequencies = known.document_frequencies
+        assert frequencies is not None
+        counts = analyzed.counts().tocoo()
+        rows, terms = counts.coords
+        return cls(
+            csr_array(
+                (counts.data, (rows, whole.indices(own.terms)[terms])),
+                shape=(analyzed.n_docs, len(whole)),
+            ),
+            similarities.extended(whole),
+            np.concatenate([frequencies, np.zeros(len(new), np.int64)]),
+            known.n_docs or 0,
+        )
+
+    def weighted(
+        self, weighting: Weighting, average_length: float, counts: csr_array | None = None
+    ) -> tuple[csr_array, csr_array]:
+        """Weigh the texts, or `counts` in their place, and return both sides."""
+        weighted = weighting.transform(
+            self.counts if counts is None else counts,
+            document_frequencies=self.document_frequencies,
+            n_docs=self.n_docs,
+            average_length=average_length or 1.0,
+        )
+        n_pairs = self.counts.shape[0] // 2
+        return csr_array(weighted[:n_pairs]), csr_array(weighted[n_pairs:])
