@@ -24,6 +24,7 @@ __all__ = [
     "RankCorrelation",
     "Ratio",
     "Statistic",
+    "midranks",
 ]
 
 Values = NDArray[np.float64]
@@ -243,6 +244,18 @@ class _Groups:
         """Return the mean rank of every unit, from 1, shape (n_resamples, n_units)."""
         drawn = self.summed(counts)
         return (np.cumsum(drawn, axis=1) - 0.5 * (drawn - 1))[:, self.group]
+
+
+def midranks(values: Values) -> Values:
+    """Return the rank of every value, from 1; equal values share the mean of theirs.
+
+    Examples
+    --------
+    >>> midranks(np.array([0.5, 0.1, 0.5])).tolist()
+    [2.5, 1.0, 2.5]
+    """
+    every = np.ones((1, values.shape[0]), np.int64)
+    return np.asarray(_Groups.of(values).ranks(every)[0], np.float64)
 
 
 def _correlation(counts: Counts, left: Values, right: Values) -> Values:

@@ -1,0 +1,348 @@
+"""``softcosine evaluate``: systems compared on a judged collection."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from softcosine.cli.options import Encoding
+from softcosine.cli.pictures import Plot, check_plot
+from softcosine.errors import AlreadyExistsError, InvalidInputError
+
+if TYPE_CHECKING:
+    from softcosine.evaluate.datasets import DataSet
+    from softcosine.evaluate.differences import Differences
+    from softcosine.evaluate.evaluation import Evaluation
+    from softcosine.evaluate.runs import Run
+
+__all__ = ["evaluate"]
+
+USUAL_SYSTEMS = "cosine,bm25,soft"
+
+
+def evaluate(
+    dataset: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="DATASET", help="A folder or file of judged texts; see above.", readable=False
+        ),
+    ] = None,
+    compare: Annotated[
+        str,
+        typer.Option(metavar="SYSTEMS", help="With commas, with settings: bm25:k1=0.9,b=0.4,lsi"),
+    ] = USUAL_SYSTEMS,
+    measures: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="With commas, such as ndcg@10,map [by the data set]."),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(metavar="SYSTEM", help="What to compare with [cosine, else the first]."),
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The part to score [test, where there is].")
+    ] = None,
+    documents: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="In place of DATASET: documents; repeatable."),
+    ] = None,
+    queries: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="In place of DATASET: queries or TREC topics."),
+    ] = None,
+    qrels: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="In place of DATASET: judgements."),
+    ] = None,
+    run: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=FILE", help="Compare a TREC run too; repeatable."),
+    ] = None,
+    background: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Further texts to learn from, one a line; repeatable."),
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(help="retrieval, questions, classification, pairs or words [by its files]."),
+    ] = None,
+    grades: Annotated[
+        str | None,
+        typer.Option(help="What judgements hold: gains, or cleverdon (Cranfield) [by its name]."),
+    ] = None,
+    topic_fields: Annotated[
+        str, typer.Option(metavar="NAMES", help="Of TREC topics: title, description, narrative.")
+    ] = "title",
+    depth: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Documents ranked for a query.")
+    ] = 1000,
+    n_resamples: Annotated[
+        int, typer.Option("--resamples", min=1, metavar="N", help="Of the bootstrap.")
+    ] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the bootstrap.")] = 0,
+    n_differences: Annotated[
+        int,
+        typer.Option(
+            "--differences",
+            min=0,
+            metavar="N",
+            help="Show the N largest wins and losses of the last system, and why.",
+        ),
+    ] = 0,
+    plot: Plot = None,
+    markdown: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the table, and differences, there as Markdown."),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Let --plot and --markdown replace files.")
+    ] = False,
+    encoding: Encoding = "utf-8",
+    list_systems: Annotated[
+        bool, typer.Option("--systems", help="List the systems and their settings, and end.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all numbers as JSON.")] = False,
+) -> None:
+    """Compare systems on a judged collection: what each finds, and whether it is more than chance.
+
+      softcosine evaluate cranfield/
+      softcosine evaluate cranfield/ --compare cosine,bm25,lsi,soft --plot cranfield.png
+      softcosine evaluate question_pairs.jsonl.gz --split dev --differences 5
+      softcosine evaluate --documents docs.trec.gz --queries topics.txt --qrels qrels.txt
+      softcosine evaluate r8.jsonl --compare cosine,soft:exponent=3 --json
+
+    DATASET is one of these, compressed or not, and told by its content. A folder with documents
+    (corpus.jsonl, or TREC's <DOC>), queries (or topics) and qrels (three columns, or TREC's four).
+    Questions with candidates: JSON lines with orgq_id, relq_id, org_subject, org_body, rel_subject,
+    rel_body and relevant. Documents to label by their nearest neighbours: JSON lines with label,
+    text and perhaps split (train and test; else ten random splits). Pairs of sentences: lines of a
+    score and two sentences, with tabs. Pairs of words: two words and a score.
+
+    The best of every measure is bold. Differences to the baseline come with intervals of 95 % and
+    p by paired bootstrap over queries (documents, pairs): where the interval leaves out 0, chance
+    alone would hardly do it. Seconds are those of learning and of answering; the first use of a
+    system compiles its kernels. Systems learn from texts alone, never from what is scored.
+
+    JSON: systems of NAME of MEASURE: value; intervals of NAME of MEASURE: difference, low, high, p
+    and p_randomized (the randomisation test); baseline, dataset, n_units, ranges (intervals of
+    values), seconds of NAME: fit and answer; and differences, if asked for.
+    """
+    from softcosine.cli.progress import Reporter
+    from softcosine.cli.showing import print_json
+    from softcosine.evaluate.evaluation import evaluate as evaluated
+    from softcosine.evaluate.systems.table import from_spec, split_specs
+
+    if list_systems:
+        _list_systems()
+        return
+    check_plot(plot, overwrite=overwrite)
+    _check_markdown(markdown, overwrite=overwrite)
+    systems = [from_spec(spec) for spec in split_specs(compare) if spec]
+    runs = dict(_run(given, encoding) for given in run or ())
+    found = _loaded(
+        dataset, documents, queries, qrels, split, kind, grades, _names(topic_fields), encoding
+    )
+    if background:
+        found = replace(found, background=(*found.background, *_background(background, encoding)))
+    names = [*(system.name for system in systems), *runs]
+    last = names[-1] if names else ""
+    with Reporter() as report:
+        made = evaluated(
+            found, systems, measures=_names(measures) if measures else None, baseline=baseline,
+            runs=runs, depth=depth, n_resamples=n_resamples, random_state=seed, progress=report,
+            keep=names if n_differences else (),
+        )  # fmt: skip
+    differing = _differences(made, last, n_differences)
+    if markdown is not None:
+        _write(markdown, made.to_markdown() + (f"\n{differing.to_markdown()}" if differing else ""))
+    if plot is not None:
+        from softcosine.evaluate.charts import evaluation_chart
+
+        evaluation_chart(made).save(plot)
+    if as_json:
+        told = made.to_dict()
+        print_json(told if differing is None else {**told, "differences": differing.to_dict()})
+        return
+    _show(made)
+    if differing is not None:
+        _show_differences(differing)
+
+
+def _loaded(
+    dataset: Path | None,
+    documents: Sequence[Path] | None,
+    queries: Sequence[Path] | None,
+    qrels: Sequence[Path] | None,
+    split: str | None,
+    kind: str | None,
+    grades: str | None,
+    topic_fields: Sequence[str],
+    encoding: str,
+) -> DataSet:
+    """Read the data set, and take its test part where nothing else was asked for."""
+    from softcosine.evaluate.datasets import RankingSet, load, read_collection
+
+    parts = [documents or (), queries or (), qrels or ()]
+    if (dataset is None) == (not any(parts)):
+        raise InvalidInputError(
+            "name the data set, a folder or file, or --documents, --queries and --qrels in its "
+            "place; softcosine evaluate --help says what can be read."
+        )
+    if dataset is not None:
+        found = load(
+            dataset, kind=kind, split=split, grades=grades, topic_fields=topic_fields,
+            encoding=encoding,
+        )  # fmt: skip
+    else:
+        if not all(parts):
+            raise InvalidInputError("--documents, --queries and --qrels are needed together.")
+        found = read_collection(
+            parts[0], parts[1], parts[2], name=parts[0][0].absolute().parent.name, grades=grades,
+            topic_fields=topic_fields, encoding=encoding,
+        )  # fmt: skip
+        found = found if split is None else found.part(split)
+    if split is None and isinstance(found, RankingSet):
+        tests = [name for name in found.split_names if name.startswith("test")]
+        if len(tests) == 1 and len(found.split_names) > 1:
+            return found.part(tests[0])
+    return found
+
+
+def _names(given: str) -> list[str]:
+    return [name.strip() for name in given.split(",") if name.strip()]
+
+
+def _run(given: str, encoding: str) -> tuple[str, Run]:
+    from softcosine.evaluate.runs import Run
+
+    name, equals, path = given.partition("=")
+    if not equals or not name.strip() or not path:
+        raise InvalidInputError(f"--run is {given!r}; needed is a name and a file, as bm25=run.txt")
+    return name.strip(), Run.read(path, encoding=encoding)
+
+
+def _background(paths: Sequence[Path], encoding: str) -> list[str]:
+    from softcosine.evaluate.datasets.lines import numbered_lines
+
+    return [line for path in paths for _, line in numbered_lines(path, encoding=encoding)]
+
+
+def _differences(made: Evaluation, last: str, n: int) -> Differences | None:
+    """Return the wins and losses of the last system that is not the baseline."""
+    from softcosine.evaluate.differences import differences
+
+    if not n:
+        return None
+    others = [name for name in made.figures if name != made.baseline]
+    if not others:
+        raise InvalidInputError("--differences needs a second system to compare with.")
+    return differences(made, last if last in others else others[-1], n=n)
+
+
+def _check_markdown(path: Path | None, *, overwrite: bool) -> None:
+    if path is None:
+        return
+    if path.is_dir() or (path.exists() and not overwrite):
+        raise AlreadyExistsError(f"{path} exists already; say --overwrite, or take another name.")
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(f"the folder {path.parent} does not exist; create it first.")
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a text, whole or not at all."""
+    import uuid
+
+    new = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.tmp")
+    try:
+        new.write_text(text, encoding="utf-8")
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _show(made: Evaluation) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from softcosine.cli.showing import console, print_table, printable
+    from softcosine.evaluate.reports import cells, notes_of, seconds_shown
+
+    out = console()
+    mark = "" if out.is_terminal else "*"  # where nothing can be bold
+    found = cells(made)
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("", style="green", overflow="fold")
+    for measure in made.measures:
+        table.add_column(measure, justify="right", no_wrap=True)
+    table.add_column("seconds", justify="right", style="dim", no_wrap=True)
+    for name, own in found.items():
+        values = [
+            Text(f"{cell.value}{mark}", style="bold")
+            if cell.best
+            else Text(f"{cell.value}{' ' * len(mark)}")
+            for cell in own.values()
+        ]
+        table.add_row(printable(name), *values, seconds_shown(made, name))
+    print_table(table)
+    _show_intervals(made)
+    for note in [*notes_of(made), *(["* is the best of a measure"] if mark else [])]:
+        out.print(f"{printable(note)}.", style="dim")
+
+
+def _show_intervals(made: Evaluation) -> None:
+    """Print the differences to the baseline, one a line."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from softcosine.cli.showing import console, print_table, printable
+    from softcosine.evaluate.reports import cells
+
+    if not made.intervals:
+        return
+    console().print("")
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("", style="green", overflow="fold")
+    for title in ("", f"to {made.baseline}", f"{made.confidence:.0%} interval", "p"):
+        table.add_column(title, justify="right" if title else "left", no_wrap=bool(title))
+    for name, own in cells(made).items():
+        for place, (measure, cell) in enumerate(own.items()):
+            interval = made.intervals.get(name, {}).get(measure)
+            if interval is None:
+                continue
+            color = ("green" if cell.better else "red") if cell.significant else ""
+            difference, _, reach = cell.change.partition(" ")
+            shown = [Text(told, style=color) for told in (difference, reach, f"{interval.p:.4f}")]
+            table.add_row("" if place else printable(name), measure, *shown)
+    print_table(table)
+    console().print("")
+
+
+def _show_differences(found: Differences) -> None:
+    from softcosine.cli.showing import console, printable
+    from softcosine.evaluate.differences import headline, reasons, shown_line
+
+    out = console()
+    out.print("")
+    out.print(f"{printable(found.title)}.", style="bold")
+    for title, kept in (("Largest wins", found.wins), ("Largest losses", found.losses)):
+        if kept:
+            out.print(f"{title}:", style="dim")
+        for one in kept:
+            out.print(f"  {printable(headline(found, one))}")
+            for shown in one.shown:
+                out.print(f"      {printable(shown_line(found, shown))}", style="cyan")
+                for line in reasons(found, shown):
+                    out.print(f"          {printable(line)}", style="dim")
+
+
+def _list_systems() -> None:
+    from softcosine.cli.showing import console
+    from softcosine.evaluate.systems.table import SYSTEMS, described
+
+    out = console()
+    for name in SYSTEMS:
+        out.print(described(name), style="")
