@@ -27,6 +27,7 @@ with interrupted_quietly():  # these take a moment
         inspecting,
         pictures,
         similarity,
+        tuning,
     )
     from softcosine.cli.failures import clear_errors, show_warning
     from softcosine.cli.streams import prepare_streams
@@ -124,6 +125,7 @@ _COMMANDS: _Table = (
     ("merge", changing.merge, "Join an index's segments, and free the room of what is deleted."),
     ("refresh", changing.refresh, "Count an index's words anew, for their weights."),
     ("evaluate", evaluating.evaluate, "Compare systems on a judged collection."),
+    ("tune", tuning.tune, "Choose settings on labelled queries, and say what that brings."),
     ("export", exporting.export, "Bring an index into another engine, such as Faiss."),
     ("info", inspecting.info, "Tell what an index holds."),
     ("verify", inspecting.verify, "Check that an index is whole."),

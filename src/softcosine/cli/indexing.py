@@ -26,7 +26,7 @@ from softcosine.cli.options import (
 from softcosine.errors import AlreadyExistsError, InvalidInputError
 
 if TYPE_CHECKING:
-    from softcosine.cli.making import IndexPlan
+    from softcosine.sources.constraints.decision_list import Decisions
 
 __all__ = ["index"]
 
@@ -83,6 +83,14 @@ def index(
     plain: Annotated[
         bool, typer.Option("--plain", help="Ordinary cosine: no word is like another.")
     ] = False,
+    settings: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Settings that 'tune' chose, in place of sources, matrix, stemmer, ranking and "
+            "fields.",
+        ),
+    ] = None,
     stemmer: Stemmer = None,
     ranking: Annotated[
         str | None,
@@ -106,6 +114,7 @@ def index(
       softcosine index notes/ -o notes.index
       softcosine index faq.jsonl -o faq.index --source english --source synonyms.txt
       softcosine index faq.jsonl -o faq.index --similarity faq.matrix
+      softcosine index faq.jsonl -o faq.index --settings tuned.json
       zcat log.gz | softcosine index - -o log.index --memory 512M --positions --no-texts
 
     Formats: JSON lines, JSON, CSV and TSV with a header line, plain text with a document a line
@@ -128,12 +137,37 @@ def index(
     _check_one(plain=plain, source=source, similarity=similarity)
     _check_one(plain=plain, decisions=decisions, similarity=similarity)
     _check_one(text=text_fields, field=fields)
+    if settings is not None:
+        decided = {
+            "--field": fields, "--source": source, "--join": join != "strongest",
+            "--decisions": decisions, "--similarity": similarity, "--plain": plain,
+            "--stemmer": stemmer, "--ranking": ranking, "--max-neighbors": max_neighbors,
+            "--min-df": min_df, "--memory": memory, "--positions": positions,
+            "--no-texts": not texts,
+        }  # fmt: skip
+        named = [name for name, given in decided.items() if given not in (None, False)]
+        if named:
+            raise InvalidInputError(
+                f"--settings says all that {' and '.join(named)} would, or works on all texts at "
+                "once; give one or the other."
+            )
     if plain and max_neighbors is not None:
         raise InvalidInputError("--max-neighbors and --plain exclude each other; give one of them.")
     if similarity is not None and max_neighbors is not None:
         raise InvalidInputError(
             f"--max-neighbors was settled when {similarity} was built; leave it out."
         )
+
+    if settings is not None:
+        from softcosine.cli.settings_index import index_with_settings
+
+        started = time.perf_counter()
+        note = index_with_settings(
+            settings, inputs, output, overwrite=overwrite, id_field=id_field,
+            text_fields=text_fields, format=format, encoding=encoding, pattern=pattern,
+        )  # fmt: skip
+        _show(output, None, note, time.perf_counter() - started, as_json)
+        return
 
     from softcosine.cli.building import document_limit
     from softcosine.cli.making import IndexPlan, make_index
@@ -168,7 +202,7 @@ def index(
             progress=lambda done: report("reading documents", done, None),
         )
         note = make_index(plan, documents, report)
-    _show(plan, note, time.perf_counter() - started, as_json)
+    _show(output, plan.decisions, note, time.perf_counter() - started, as_json)
 
 
 def _weights(given: list[str] | None) -> dict[str, float] | None:
@@ -198,15 +232,17 @@ def _check_one(**given: Any) -> None:
         raise InvalidInputError(f"{' and '.join(named)} exclude each other; give one of them.")
 
 
-def _show(plan: IndexPlan, note: str, seconds: float, as_json: bool) -> None:
+def _show(
+    output: Path, decisions: Decisions | None, note: str, seconds: float, as_json: bool
+) -> None:
     from softcosine.cli.calling import program
     from softcosine.cli.inspecting import bytes_of
     from softcosine.cli.showing import console, duration, print_json, size
     from softcosine.cli.sources import words_outside
     from softcosine.index.soft_index import SoftIndex
 
-    output, made = plan.output, SoftIndex.open(plan.output)
-    outside = words_outside(plan.decisions, made.vocabulary, analyzer=made.analyzer)
+    made = SoftIndex.open(output)
+    outside = words_outside(decisions, made.vocabulary, analyzer=made.analyzer)
     note = " ".join(filter(None, (note, outside)))
     n_bytes = bytes_of(output)
     if as_json:

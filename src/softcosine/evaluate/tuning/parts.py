@@ -100,18 +100,15 @@ def parted(
     if splits:
         of = dataset.splits or {}
         test = tuple(id for id in ids if of.get(id) in splits)
-        told = f"left for the test: {', '.join(splits)} ({len(test)} queries)"
+        # Not how many: a file may name the parts of judged queries alone.
+        told = f"left for the test: {', '.join(splits)}"
     else:
         test = _drawn(ids, TEST_SHARE if test_share is None else test_share, random_state)
         told = f"left for the test: {len(test)} of {len(ids)} queries, drawn by seed {random_state}"
-    kept = [id for id in ids if id not in set(test)]
-    _check_judged(dataset, kept, told)
-    if splits:
-        others = [name for name in names if name not in splits]
-        labelled = all(id in (dataset.splits or {}) for id in kept)
-        tuned = dataset.part(*others) if labelled else dataset.only(kept)
-        return Parts(tuned, test, splits, told)
-    return Parts(dataset.only(kept) if test else dataset, test, (), told)
+    left = set(test)
+    judged = [id for id in ids if id not in left and id in dataset.qrels]
+    _check_judged(dataset, judged, told)
+    return Parts(dataset.only(judged), test, splits, told)
 
 
 def folds_of(n_queries: int, n_folds: int, random_state: int) -> list[NDArray[np.int64]]:
@@ -145,8 +142,7 @@ def _drawn(ids: Sequence[str], share: float, random_state: int) -> tuple[str, ..
     return tuple(ids[number] for number in np.sort(order[:n_drawn]).tolist())
 
 
-def _check_judged(dataset: RankingSet, kept: Sequence[str], told: str) -> None:
-    judged = [id for id in kept if id in dataset.qrels]
+def _check_judged(dataset: RankingSet, judged: Sequence[str], told: str) -> None:
     if not judged:
         raise InvalidInputError(
             f"no query of {dataset.name} that is to be chosen on has judgements ({told}); label "

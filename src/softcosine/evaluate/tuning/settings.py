@@ -10,16 +10,18 @@ from pathlib import Path
 from typing import Any, Self
 
 from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
+from softcosine.evaluate.systems.settings import written
 from softcosine.index.defaults import RANKING, WEIGHTING
 from softcosine.index.fields import checked_fields
 from softcosine.index.rankings import check_ranking
 from softcosine.matrix.rules import Rules
+from softcosine.sources.kinds import OF_COSINES, told
 from softcosine.sources.named import JOINS
 from softcosine.sources.settings import is_number
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting
 
-__all__ = ["SCALINGS", "Settings"]
+__all__ = ["SCALINGS", "Settings", "shown"]
 
 SCALINGS = ("definite", "balanced")
 
@@ -175,6 +177,35 @@ class Settings:
         except TypeError as error:
             raise InvalidInputError(f"a setting is of a wrong kind: {error}.") from error
 
+    def spec(self) -> str:
+        """Return the system of these settings, as ``softcosine evaluate --compare`` takes it.
+
+        Raises
+        ------
+        InvalidInputError, FileNotFoundError
+            If a source is not one that its name tells how to make.
+        """
+        values: dict[str, Any] = {
+            name: value
+            for name, value in self.to_dict().items()
+            if name not in ("sources", "fields", "scaling") and value is not None
+        }
+        if self.sources:
+            values = {"sources": tuple(self.sources), **values}
+            values["definite"] = self.scaling == "definite"
+            values["balanced"] = self.scaling == "balanced"
+            if not any(told(name)[0] in OF_COSINES for name in self.sources):
+                del values["exponent"], values["threshold"]
+        else:
+            for name in ("join", "exponent", "threshold", "max_neighbors"):
+                del values[name]
+            values["plain"] = True
+        values["stemmer"] = self.stemmer
+        if self.fields is not None:
+            values["fields"] = dict(self.fields)
+        values["max_terms"] = 512  # as in a search
+        return "soft:" + ",".join(f"{name}={written(value)}" for name, value in values.items())
+
     def key(self) -> str:
         """Return a string that is equal for equal settings."""
         return json.dumps(self.to_dict(), sort_keys=True)
@@ -230,10 +261,11 @@ class Settings:
     def told(self, other: Settings | None = None) -> str:
         """Say the settings in a line; of others given, only what differs from them."""
         values = self.to_dict() if other is None else self.differences(other)
-        return ", ".join(f"{name} {_shown(value)}" for name, value in values.items()) or "the same"
+        return ", ".join(f"{name} {shown(value)}" for name, value in values.items()) or "the same"
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """Return a value of a setting as people read it."""
     if isinstance(value, Mapping):
         return " ".join(f"{name}={weight:g}" for name, weight in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):

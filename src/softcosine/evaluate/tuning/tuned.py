@@ -104,8 +104,6 @@ class Tuned:
     dataset, measure : str
     n_queries : int
         That were tuned on.
-    n_test : int
-        That were left for the test.
     parts : str
         How the queries were cut, in words.
     rule : str
@@ -131,7 +129,6 @@ class Tuned:
     dataset: str
     measure: str
     n_queries: int
-    n_test: int
     parts: str
     rule: str
     budget: int
@@ -215,7 +212,6 @@ class Tuned:
             "dataset": self.dataset,
             "measure": self.measure,
             "queries": self.n_queries,
-            "test_queries": self.n_test,
             "parts": self.parts,
             "folds": len(self.default.folds),
             "rule": self.rule,
@@ -248,6 +244,18 @@ class Tuned:
         columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
         columns["sources"] = ["+".join(names) for names in columns["sources"]]
         return data_frame({"mean": [trial.mean for trial in self.trials], **columns})
+
+    def report(self, commands: Sequence[str] = ()) -> str:
+        """Return a page of Markdown: what was chosen, what it brings, how it was found out.
+
+        Parameters
+        ----------
+        commands : sequence of str
+            Lines that use the settings, to stand at its end.
+        """
+        from softcosine.evaluate.tuning.report import report
+
+        return report(self, commands)
 
     def _repr_html_(self) -> str:
         from html import escape

@@ -130,7 +130,7 @@ def tune(
     figures = Figures(parts.tuned, name, bench, kept=stored)
     figures(around.default)
     run = _Run(around, figures, rows, budget, rule, random_state, progress)
-    found = run.outcome(dataset.name, len(parts.test_queries), parts.told)
+    found = run.outcome(dataset.name, parts.told)
     if not score_test or not found.complete:
         return found
     test = parts.test(dataset)
@@ -156,7 +156,7 @@ class _Run:
     random_state: int
     progress: Progress | None
 
-    def outcome(self, dataset: str, n_test: int, parts: str) -> Tuned:
+    def outcome(self, dataset: str, parts: str) -> Tuned:
         """Return what was found, or, if it is interrupted, what was found so far."""
         everything = np.sort(np.concatenate(self.folds))
         seen: list[Settings] = [self.space.default]
@@ -190,7 +190,7 @@ class _Run:
         trials = sorted(map(self._trial, searched.tried), key=lambda trial: -trial.mean)
         return Tuned(
             dataset=dataset, measure=self.figures.measure, n_queries=len(everything),
-            n_test=n_test, parts=parts, rule=self.rule, budget=self.budget,
+            parts=parts, rule=self.rule, budget=self.budget,
             random_state=self.random_state, default=self._trial(self.space.default),
             chosen=self._trial(chosen), trials=tuple(trials), by_fold=tuple(choices), gain=gain,
             complete=complete, exhausted=exhausted,

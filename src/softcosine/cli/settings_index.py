@@ -1,0 +1,70 @@
+"""What ``softcosine index --settings`` does: an index by settings that ``tune`` chose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from softcosine.errors import InvalidInputError
+
+__all__ = ["index_with_settings"]
+
+
+def index_with_settings(
+    settings: Path,
+    inputs: Sequence[str],
+    output: Path,
+    *,
+    overwrite: bool,
+    id_field: str | None,
+    text_fields: Sequence[str] | None,
+    format: str | None,
+    encoding: str,
+    pattern: str | None,
+) -> str:
+    """Read documents, index them by settings, and write the index whole or not at all.
+
+    Fields that the settings weigh are spaces of their own; otherwise `text_fields` are one text.
+
+    Returns
+    -------
+    str
+        Where the similarities come from.
+
+    Raises
+    ------
+    InvalidInputError
+        If text fields are named, and the settings name others.
+    FileNotFoundError, MalformedFileError
+    """
+    from softcosine.cli.progress import Reporter
+    from softcosine.cli.reading import Fields, each_document
+    from softcosine.evaluate.documents import Documents
+    from softcosine.evaluate.tuning.indexing import indexed
+    from softcosine.evaluate.tuning.settings import Settings
+
+    chosen = Settings.load(settings)
+    weighed = tuple(name for name, _ in chosen.fields or ())
+    if weighed and text_fields:
+        raise InvalidInputError(
+            f"{settings} weighs the fields {', '.join(weighed)}; leave --text out."
+        )
+    names = weighed or tuple(text_fields or ["text"])
+    with Reporter() as report:
+        columns: dict[str, list[str]] = {name: [] for name in names}
+        ids, metadata = [], []
+        for document in each_document(
+            inputs, fields=Fields(id_field, names, separate=True), format=format,
+            encoding=encoding, pattern=pattern,
+            progress=lambda done: report("reading documents", done, None),
+        ):  # fmt: skip
+            text = document.text if isinstance(document.text, dict) else {}
+            for name, column in columns.items():
+                column.append(text.get(name, ""))
+            ids.append(document.id)
+            metadata.append(document.metadata)
+        documents = Documents(tuple(ids), columns)
+        made = indexed(documents, chosen, metadata=metadata, progress=report)
+        report("writing", 0, None)
+        made.save(output, overwrite=overwrite)
+    return made.note

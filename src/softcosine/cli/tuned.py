@@ -1,0 +1,103 @@
+"""What ``softcosine tune`` prints, and how its outcome is used."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from softcosine.evaluate.datasets.ranking import RankingSet
+    from softcosine.evaluate.tuning.tuned import Tuned
+
+__all__ = ["commands_for", "kept_figures", "show_tuned"]
+
+_CORPUS = ("corpus.jsonl", "corpus.jsonl.gz", "documents.jsonl", "documents.jsonl.gz")
+_SHOWN_VALUES = 5
+
+
+def kept_figures(dataset: Path, output: Path | None) -> Path | None:
+    """Return the file that keeps figures: beside the output, or among the user's data."""
+    if output is not None:
+        return output.with_name(f".{output.name}.figures")
+    from softcosine.storage.home import kept_file
+
+    name = hashlib.blake2b(str(dataset.resolve()).encode(), digest_size=8).hexdigest()
+    return kept_file(f"tuning-{name}.jsonl")
+
+
+def commands_for(
+    tuned: Tuned, dataset: Path, found: RankingSet, output: Path | None, index: Path | None
+) -> list[str]:
+    """Return lines that use the settings: to index documents, and to compare with others."""
+    from softcosine.cli.calling import program
+
+    stem = dataset.resolve().name.split(".")[0]
+    lines = []
+    documents = next(
+        (shlex.quote(str(dataset / name)) for name in _CORPUS if (dataset / name).is_file()),
+        "DOCUMENTS",
+    )
+    fields = ""
+    if tuned.settings.fields is None and found.documents.names != ("text",):
+        fields = "".join(f" --text {shlex.quote(name)}" for name in found.documents.names)
+    settings = shlex.quote(str(output)) if output is not None else "tuned.json"
+    if index is not None:
+        lines.append(f'{program()} search {shlex.quote(str(index))} "your words"')
+    else:
+        lines.append(
+            f"{program()} index {documents} -o {shlex.quote(f'{stem}.index')}{fields} "
+            f"--settings {settings}"
+        )
+    spec = tuned.settings.spec()
+    lines.append(
+        f"{program()} evaluate {shlex.quote(str(dataset))} --compare "
+        f"{shlex.quote(f'cosine,bm25,soft,{spec}')}"
+    )
+    return lines
+
+
+def show_tuned(tuned: Tuned, commands: list[str], seconds: float) -> None:
+    """Print the settings, what each would have given at other values, and what they bring."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from softcosine.cli.showing import console, duration, print_table
+    from softcosine.evaluate.tuning.settings import shown
+
+    out = console()
+    n_folds = len(tuned.default.folds)
+    out.print(
+        f"{tuned.dataset}: {tuned.measure} of {tuned.n_queries:,} queries in {n_folds} folds; "
+        f"{tuned.parts}. {len(tuned.trials)} settings tried in {duration(seconds)}.",
+        style="dim",
+    )
+    effects = tuned.effects()
+    default, chosen = tuned.default.settings.to_dict(), tuned.chosen.settings.to_dict()
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for title in ("setting", "default", "chosen"):
+        table.add_column(title, overflow="fold")
+    table.add_column(f"{tuned.measure} with all else as chosen", overflow="fold", style="dim")
+    for name, value in default.items():
+        others = ", ".join(
+            f"{shown(other)} {mean:.4f}" for other, mean in effects.get(name, ())[:_SHOWN_VALUES]
+        )
+        own = shown(chosen[name])
+        style = "bold" if chosen[name] != value else ""
+        table.add_row(name, shown(value), Text(own, style), others)
+    print_table(table)
+    out.print(
+        f"On the queries that they were chosen on: {tuned.chosen.mean:.4f}, the default "
+        f"{tuned.default.mean:.4f}.",
+        style="dim",
+    )
+    out.print(tuned.verdict, style="bold" if tuned.certain else "yellow")
+    if tuned.test is not None:
+        gain = tuned.test.gain
+        out.print(
+            f"Test, {tuned.test.n_queries} queries: {tuned.test.settings:.4f}, the default "
+            f"{tuned.test.default:.4f}; {gain.difference:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]."
+        )
+    for command in commands:
+        out.print(command, style="cyan", soft_wrap=True)
