@@ -27,17 +27,15 @@ from softcosine.text.corpus import AnalyzedTexts, analyze
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
-__all__ = ["Corpus", "TextSettings", "analyzed_by", "words_shown"]
+__all__ = ["Corpus", "TextSettings", "WordSettings", "analyzed_by", "words_shown"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextSettings(Settings):
+class WordSettings(Settings):
     """Settings of every system that sees words: how texts become terms.
 
     Parameters
     ----------
-    stemmer : str or None
-        ``"auto"`` stems English where the texts are English; a Snowball algorithm; None.
     stop_words : {"english"} or None
     max_ngram, min_length : int
         See `softcosine.Analyzer`.
@@ -46,47 +44,82 @@ class TextSettings(Settings):
     label : str, optional
     """
 
-    stemmer: str | None = setting(
-        "auto",
-        optional(text("auto or a language, such as english")),
-        "stems words; auto does where the texts are English",
-    )
     stop_words: str | None = setting(None, optional(choice("english")), "words that are left out")
     max_ngram: int = setting(1, whole(1), "terms of up to so many successive words")
     min_length: int = setting(1, whole(1), "words of fewer characters are left out")
     min_df: int | float = setting(1, document_limit, "terms of fewer documents are left out")
     max_df: int | float = setting(1.0, document_limit, "terms of more documents are left out")
 
-    def __post_init__(self) -> None:
-        Settings.__post_init__(self)
-        self.analyzer("english")
+    @property
+    def depends_on_language(self) -> bool:
+        """Whether the language of the texts decides on the analysis."""
+        return False
 
-    def analyzer(self, stemmer: str | None) -> Analyzer:
-        """Return the rules; `stemmer` stands for ``"auto"``."""
+    def analyzer(self, *, english: bool) -> Analyzer:
+        """Return the rules for texts that are English, or not."""
+        return self._analyzer(None)
+
+    def _analyzer(self, stemmer: str | None) -> Analyzer:
         return Analyzer(
-            stemmer if self.stemmer == "auto" else self.stemmer,
+            stemmer,
             stop_words=self.stop_words,
             max_ngram=self.max_ngram,
             min_length=self.min_length,
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class TextSettings(WordSettings):
+    """Settings of every system that takes terms as strings, so that stemming helps.
+
+    Parameters
+    ----------
+    stemmer : str or None
+        ``"auto"`` stems English where the texts are English; a Snowball algorithm; None.
+    **settings
+        See `WordSettings`.
+    """
+
+    stemmer: str | None = setting(
+        "auto",
+        optional(text("auto or a language, such as english")),
+        "stems words; auto does where the texts are English",
+    )
+
+    def __post_init__(self) -> None:
+        WordSettings.__post_init__(self)
+        self.analyzer(english=True)  # which knows what stemmers there are
+
+    @property
+    def depends_on_language(self) -> bool:
+        """Whether the language of the texts decides on the analysis."""
+        return self.stemmer == "auto"
+
+    def analyzer(self, *, english: bool) -> Analyzer:
+        """Return the rules for texts that are English, or not."""
+        chosen = "english" if english else None
+        return self._analyzer(chosen if self.depends_on_language else self.stemmer)
+
+
 def analyzed_by(
-    settings: TextSettings, texts: Sequence[str], *, n_fields: int = 1
+    settings: WordSettings, texts: Sequence[str], *, n_fields: int = 1
 ) -> tuple[Analyzer, AnalyzedTexts]:
     """Analyse texts; where nobody says, they are stemmed if they turn out to be English.
 
     With several fields, the texts of a document follow one another.
     """
-    analyzer = settings.analyzer("english")
-    while True:
-        analyzed = analyze(
+
+    def by(analyzer: Analyzer) -> AnalyzedTexts:
+        return analyze(
             texts, analyzer, min_df=settings.min_df, max_df=settings.max_df, n_fields=n_fields
         )
-        undecided = settings.stemmer == "auto" and analyzer.stemmer is not None
-        if not undecided or english_share(analyzed.vocabulary) >= MIN_ENGLISH:
-            return analyzer, analyzed
-        analyzer = settings.analyzer(None)
+
+    analyzer = settings.analyzer(english=True)
+    analyzed = by(analyzer)
+    if settings.depends_on_language and english_share(analyzed.vocabulary) < MIN_ENGLISH:
+        analyzer = settings.analyzer(english=False)
+        analyzed = by(analyzer)
+    return analyzer, analyzed
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +139,7 @@ class Corpus:
     n_docs: int
 
     @classmethod
-    def of(cls, documents: Documents, background: Sequence[str], settings: TextSettings) -> Corpus:
+    def of(cls, documents: Documents, background: Sequence[str], settings: WordSettings) -> Corpus:
         """Analyse documents and background."""
         analyzer, analyzed = analyzed_by(settings, [*documents.texts, *background])
         return cls(analyzer, analyzed, len(documents))

@@ -14,7 +14,7 @@ from softcosine.errors import MissingDependencyError
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.analysis import Corpus, TextSettings
 from softcosine.evaluate.systems.cosine import explain_terms
-from softcosine.evaluate.systems.fitted import FittedVectors, products
+from softcosine.evaluate.systems.fitted import FittedVectors, both_ways
 from softcosine.evaluate.systems.rows import SparseRows
 from softcosine.evaluate.systems.settings import choice, number, setting
 from softcosine.index.explanation import Explanation
@@ -41,7 +41,7 @@ class BM25(TextSettings):
     Notes
     -----
     Texts and their partners are compared both ways, and that divided by what each gets for itself:
-    (s(l, r) + s(r, l)) / (s(l, l) + s(r, r)), by Lucene's idf.
+    (s(l, r) + s(r, l)) / (s(l, l) + s(r, r)), by Lucene's formula.
     """
 
     called = "bm25"
@@ -67,18 +67,16 @@ class BM25(TextSettings):
             )  # fmt: skip
 
         return FittedVectors(
-            rows, vectors, lambda left, right: self._both_ways(corpus, left, right), explain
+            rows, vectors, lambda left, right: self._paired(corpus, left, right), explain
         )
 
-    def _both_ways(
+    def _paired(
         self, corpus: Corpus, left: Sequence[str], right: Sequence[str]
     ) -> NDArray[np.float64]:
         saturated = Weighting("bm25", "bm25", k1=self.k1, b=self.b)
         asked = corpus.weighted_pairs(left, right, Weighting("raw", "none"))
         held = corpus.weighted_pairs(left, right, saturated)
-        between = products(asked[0], held[1]) + products(asked[1], held[0])
-        own = products(asked[0], held[0]) + products(asked[1], held[1])
-        return np.divide(between, own, out=np.zeros_like(own), where=own > 0)
+        return both_ways(asked, held)
 
 
 def impacts(corpus: Corpus, *, k1: float, b: float, method: str) -> csr_array:

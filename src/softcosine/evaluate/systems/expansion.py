@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, diags_array, eye_array, vstack
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.analysis import Corpus
 from softcosine.evaluate.systems.bm25 import impacts
-from softcosine.evaluate.systems.fitted import FittedVectors, products
+from softcosine.evaluate.systems.fitted import FittedVectors, both_ways
 from softcosine.evaluate.systems.partners import Partners
 from softcosine.evaluate.systems.rows import SparseRows, unit_rows
 from softcosine.evaluate.systems.settings import choice, number, optional, setting, whole
@@ -48,7 +48,7 @@ class Expansion(SimilaritySettings):
 
     Notes
     -----
-    Texts and their partners are compared both ways.
+    Texts and their partners are compared as by `softcosine.evaluate.systems.bm25.BM25`.
     """
 
     called = "expansion"
@@ -119,13 +119,10 @@ class Expansion(SimilaritySettings):
             asked = partners.weighted(Weighting("raw", _COSINE.idf), average, brought)
             X, Y = map(unit_rows, partners.weighted(_COSINE, average))
             Qx, Qy = map(unit_rows, asked)
-            return (products(Qx, Y) + products(Qy, X)) / 2.0
-        n_pairs = len(left)
-        X, Y = partners.weighted(Weighting("bm25", "bm25", k1=self.k1, b=self.b), average)
-        Qx, Qy = csr_array(brought[:n_pairs]), csr_array(brought[n_pairs:])
-        own = products(Qx, X) + products(Qy, Y)
-        between = products(Qx, Y) + products(Qy, X)
-        return np.divide(between, own, out=np.zeros_like(own), where=own > 0)
+        else:
+            X, Y = partners.weighted(Weighting("bm25", "bm25", k1=self.k1, b=self.b), average)
+            Qx, Qy = csr_array(brought[: len(left)]), csr_array(brought[len(left) :])
+        return both_ways((Qx, Qy), (X, Y))
 
 
 def _stacked(rows: Sequence[csr_array], n_terms: int) -> csr_array:

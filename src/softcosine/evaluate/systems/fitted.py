@@ -15,7 +15,7 @@ from softcosine.evaluate.systems.rows import Rows
 from softcosine.evaluate.systems.system import Ranked
 from softcosine.index.explanation import Explanation
 
-__all__ = ["FittedVectors", "check_partners", "products"]
+__all__ = ["FittedVectors", "both_ways", "check_partners", "products"]
 
 Partners = Callable[[Sequence[str], Sequence[str]], "NDArray[np.float64]"]
 
@@ -75,3 +75,20 @@ def check_partners(left: Sequence[str], right: Sequence[str]) -> None:
 def products(left: Any, right: Any) -> NDArray[np.float64]:
     """Return the scalar product of each row with its partner, sparse or dense."""
     return np.asarray((left * right).sum(axis=1), np.float64).ravel()
+
+
+def both_ways(asked: tuple[Any, Any], held: tuple[Any, Any]) -> NDArray[np.float64]:
+    """Compare partners by a score that is not the same both ways.
+
+    (s(l, r) + s(r, l)) / (s(l, l) + s(r, r)): 1 for equal texts.
+
+    Parameters
+    ----------
+    asked : pair of arrays of shape (n, n_terms)
+        Texts and their partners as queries.
+    held : pair of arrays of shape (n, n_terms)
+        The same as documents.
+    """
+    between = products(asked[0], held[1]) + products(asked[1], held[0])
+    own = products(asked[0], held[0]) + products(asked[1], held[1])
+    return np.divide(between, own, out=np.zeros_like(own), where=own > 0)

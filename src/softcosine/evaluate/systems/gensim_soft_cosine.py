@@ -1,7 +1,7 @@
 """Soft cosine by gensim's own index, for tiny data.
 
 Its faults are known (gensim 4.4): asked with one query, it divides each document by the norm of
-the part that the query touches, so it is asked with two at a time at least; a query with a term
+the part that the query touches, so it is never asked with one alone; a query with a term
 outside its matrix ends the interpreter, so that only terms of the documents are passed on; and all
 similarities are computed densely, in a second or so for each query on 20,000 documents.
 """
@@ -9,7 +9,9 @@ similarities are computed densely, in a second or so for each query on 20,000 do
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import redirect_stderr
 from dataclasses import dataclass
+from io import StringIO
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,8 @@ from softcosine.text.weighting import Weighting
 __all__ = ["FittedGensim", "GensimSoftCosine"]
 
 Bag = list[tuple[int, float]]
+
+_TOGETHER = 64  # queries that gensim is asked at once; its answer is dense
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,10 +103,11 @@ class GensimSoftCosine(VectorSettings):
         index = WordEmbeddingSimilarityIndex(
             vectors, threshold=self.threshold, exponent=self.exponent
         )
-        return SparseTermSimilarityMatrix(
-            index, dictionary, symmetric=True, dominant=self.dominant,
-            nonzero_limit=self.max_neighbors,
-        )  # fmt: skip
+        with redirect_stderr(StringIO()):  # where it draws a bar that nobody can turn off
+            return SparseTermSimilarityMatrix(
+                index, dictionary, symmetric=True, dominant=self.dominant,
+                nonzero_limit=self.max_neighbors,
+            )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +164,19 @@ class FittedGensim:
 
         asked = self._bags_of(texts)
         found = [np.zeros(len(self.bags)) for _ in texts]
-        filled = [number for number, bag in enumerate(self.bags) if bag]
+        filled = [position for position, bag in enumerate(self.bags) if bag]
         if not filled or not any(asked):
             return found
         # gensim divides by the lengths of documents and queries, so none may be empty.
-        index = SoftCosineSimilarity([self.bags[number] for number in filled], self.matrix)
-        for bag, scores in zip(asked, found, strict=True):
-            if bag:
-                scores[filled] = np.asarray(index[[bag, bag]], np.float64)[0]
+        index = SoftCosineSimilarity([self.bags[position] for position in filled], self.matrix)
+        answered = [position for position, bag in enumerate(asked) if bag]
+        for start in range(0, len(answered), _TOGETHER):
+            group = answered[start : start + _TOGETHER]
+            bags = [asked[position] for position in group]
+            # A query alone would be answered wrongly.
+            scores = np.asarray(index[bags if len(bags) > 1 else bags * 2], np.float64)
+            for position, own in zip(group, scores, strict=False):
+                found[position][filled] = own
         return found
 
     def _bags_of(self, texts: Sequence[str]) -> list[Bag]:

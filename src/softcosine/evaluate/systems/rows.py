@@ -133,6 +133,8 @@ class DenseRows:
 
     def ranked(self, queries: NDArray[np.float64], *, k: int) -> Ranked:
         """Return the `k` best documents for each row of `queries`."""
+        if not self._lengths.any():  # and their width may not be known
+            return ranked_lists((), n_queries=len(queries), k=k)
         n_docs, dimensions = self._rows.shape
         size = max(1, _BLOCK // max(1, n_docs))
         longest = float(self._lengths.max(initial=0.0))
@@ -153,6 +155,8 @@ class DenseRows:
         self, queries: NDArray[np.float64], candidates: Sequence[NDArray[np.int64]]
     ) -> list[NDArray[np.float64]]:
         """Score given documents for each row of `queries`."""
+        if not self._lengths.any():
+            return [np.zeros(len(numbers)) for numbers in candidates]
         return [
             self._products(query, numbers)
             for query, numbers in zip(queries, candidates, strict=True)

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
-from softcosine.evaluate.systems.analysis import Corpus, TextSettings
-from softcosine.evaluate.systems.settings import optional, setting, text
-from softcosine.matrix.representatives import representatives
+from softcosine.evaluate.systems.analysis import Corpus, WordSettings
+from softcosine.evaluate.systems.settings import setting, text
 from softcosine.sources.kinds import PROPOSED, told
 from softcosine.sources.named import SourceSettings, joined_source
 from softcosine.sources.source import TermSimilaritySource
@@ -24,7 +23,7 @@ __all__ = ["VectorSettings", "VectorTexts", "word_weights"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class VectorSettings(TextSettings):
+class VectorSettings(WordSettings):
     """Settings of systems that take words as points.
 
     Parameters
@@ -33,20 +32,14 @@ class VectorSettings(TextSettings):
         ``english``, the table that comes with the package; a file of vectors; or
         ``vectors:FILE``, ``model:NAME`` or ``encoder:NAME``, as ``softcosine similarity build``
         takes them.
-    stemmer : str or None
-        None by default, since vectors are of words. With one, a term's vector is that of its most
-        frequent form that has one.
     **settings
-        See `TextSettings`.
+        See `WordSettings`; nothing is stemmed, since vectors are of words.
     """
 
     vectors: str = setting("english", text("a source that has vectors"), "vectors of the words")
-    stemmer: str | None = setting(
-        None, optional(text("auto or a language, such as english")), "stems words"
-    )
 
     def __post_init__(self) -> None:
-        TextSettings.__post_init__(self)
+        WordSettings.__post_init__(self)
         kind, _ = told(self.vectors)
         if kind not in PROPOSED:
             raise InvalidInputError(
@@ -89,8 +82,7 @@ class VectorTexts:
         """Look the terms of counted texts up."""
         table = getattr(source, "table", None)
         assert table is not None  # the settings are checked for it
-        words = representatives(source, vocabulary)
-        vectors, numbers = table.look_up(words)
+        vectors, numbers = table.look_up(vocabulary.terms)
         places = np.flatnonzero(numbers >= 0)
         units, scales = vectors.units(numbers[places])
         kept: Any = csr_array(counts[:, places], dtype=np.float64)

