@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EvaluationChart", "evaluation_chart"]
 
-_BASE, _SYSTEM, _UP, _DOWN = "#8a8f98", "#1f5fa8", "#2a8c4a", "#c0392b"
+_BASE, _EVEN, _UP, _DOWN = "#8a8f98", "#1f5fa8", "#2a8c4a", "#c0392b"
+_COLORS = {1: _UP, 0: _EVEN, -1: _DOWN}
 _NAME, _TITLE = 40, 60  # columns of a label
 _MOST_UNITS = 2000  # drawn one by one
 
@@ -35,6 +36,9 @@ class EvaluationChart(Picture):
         For every measure, that of every system.
     ranges : dict of str to tuple of (low, high)
         The interval of each value.
+    verdicts : dict of str to tuple of int
+        For every measure, whether the interval of a system's difference to the baseline lies on the
+        better side of 0 (1), on the worse (-1), or holds it (0).
     changed : str
         The measure whose changes are drawn; empty where none is a mean.
     changes : dict of str to tuple of float
@@ -48,6 +52,7 @@ class EvaluationChart(Picture):
     systems: tuple[str, ...]
     values: dict[str, tuple[float, ...]]
     ranges: dict[str, tuple[tuple[float, float], ...]]
+    verdicts: dict[str, tuple[int, ...]]
     changed: str
     changes: dict[str, tuple[float, ...]]
     _what: ClassVar[str] = "Drawing an evaluation"
@@ -60,6 +65,7 @@ class EvaluationChart(Picture):
             "systems": list(self.systems),
             "values": {measure: list(own) for measure, own in self.values.items()},
             "ranges": {measure: [list(one) for one in own] for measure, own in self.ranges.items()},
+            "verdicts": {measure: list(own) for measure, own in self.verdicts.items()},
             "changed": self.changed,
             "changes": {name: list(own) for name, own in self.changes.items()},
         }
@@ -77,10 +83,19 @@ class EvaluationChart(Picture):
             self._draw_values(figure.add_subplot(grid[0, column]), measure, first=not column)
         if self.changes:
             self._draw_changes(figure.add_subplot(grid[1, :]))
+        if len(self.systems) > 1:
+            figure.supxlabel(
+                f"Lines: the interval of each value. Green or red: the difference to "
+                f"{label(self.baseline, _NAME)}, query by query, is more than chance.",
+                fontsize=8, parse_math=False,
+            )  # fmt: skip
 
     def _draw_values(self, axes: Any, measure: str, *, first: bool) -> None:
         places, values = range(len(self.systems)), self.values[measure]
-        colors = [_BASE if name == self.baseline else _SYSTEM for name in self.systems]
+        colors = [
+            _BASE if name == self.baseline else _COLORS[verdict]
+            for name, verdict in zip(self.systems, self.verdicts[measure], strict=True)
+        ]
         # A percentile interval need not hold the value itself.
         reach = np.array(
             [
@@ -159,6 +174,17 @@ def evaluation_chart(evaluation: Evaluation) -> EvaluationChart:
             measure: tuple(evaluation.ranges[name][measure] for name in names)
             for measure in evaluation.measures
         },
+        verdicts={
+            measure: tuple(_verdict(evaluation, name, measure) for name in names)
+            for measure in evaluation.measures
+        },
         changed=changed if changes else "",
         changes=changes,
     )
+
+
+def _verdict(evaluation: Evaluation, name: str, measure: str) -> int:
+    interval = evaluation.intervals.get(name, {}).get(measure)
+    if interval is None or not interval.significant:
+        return 0
+    return -1 if (interval.difference > 0.0) == lower_is_better(measure) else 1
