@@ -1,0 +1,223 @@
+"""``softcosine evaluate``."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from softcosine.evaluate.datasets import load
+from softcosine.evaluate.evaluation import evaluate
+
+DOCUMENTS = {
+    "bike": ("Flat tyre", "How to mend a puncture of a bicycle tyre with a patch."),
+    "tea": ("Green tea", "Boil water, wait a little, and pour it onto the leaves."),
+    "car": ("Tire pressure", "Check the pressure of your car tires every month."),
+    "cake": ("Apple cake", "Bake apples, sugar and flour in a hot oven."),
+    "cat": ("A sick kitten", "Take the cat to a veterinarian when it does not eat."),
+}
+QUERIES = {"q1": "repair a bike wheel", "q2": "hot drink", "q3": "ill animal", "q4": "not judged"}
+QRELS = "q1\tbike\t2\nq1\tcar\t1\nq2\ttea\t1\nq3\tcat\t1\n"
+
+
+def write(path: Path, rows) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    made = tmp_path_factory.mktemp("sets") / "toy"
+    made.mkdir()
+    documents = [{"id": id, "title": a, "text": b} for id, (a, b) in DOCUMENTS.items()]
+    write(made / "corpus.jsonl", documents)
+    write(made / "queries.jsonl", [{"id": id, "text": text} for id, text in QUERIES.items()])
+    (made / "qrels.tsv").write_text(QRELS, encoding="utf-8")
+    return made
+
+
+def test_the_command_has_help_with_examples(run):
+    shown = run("evaluate", "--help")
+    assert "    softcosine evaluate cranfield/" in shown
+    assert "JSON: systems of NAME" in shown
+
+
+def test_json_holds_the_values_by_system_and_measure(run, folder):
+    told = json.loads(run("evaluate", folder, "--json", "--measures", "map,ndcg@10"))
+    assert list(told["systems"]) == ["cosine", "bm25", "soft"]
+    assert list(told["systems"]["soft"]) == ["map", "ndcg@10"]
+    expected = evaluate(load(folder), ["cosine", "bm25", "soft"], measures=["map", "ndcg@10"])
+    assert told["systems"] == expected.values
+    assert told["systems"]["soft"]["map"] > told["systems"]["cosine"]["map"]
+    assert told["intervals"] == expected.to_dict()["intervals"]
+    assert told["notes"] == ["1 of 4 queries have no judgement and are not scored: q4"]
+
+
+def test_the_table_marks_the_best_and_tells_intervals_and_seconds(run, folder):
+    shown = run("evaluate", folder, "--compare", "cosine,soft", "--measures", "map")
+    assert "seconds" in shown
+    assert "*" in next(line for line in shown.splitlines() if line.startswith("soft "))
+    assert "to cosine" in shown
+    assert "95% interval" in shown
+    assert "toy: 5 documents, 3 queries." in shown
+    assert "1 of 4 queries have no judgement" in shown
+
+
+def test_systems_take_settings_and_are_listed(run, folder):
+    shown = run("evaluate", "--systems")
+    assert "bm25: BM25" in shown
+    assert "k1=" in shown
+    told = json.loads(
+        run("evaluate", folder, "--compare", "bm25:k1=0.9,b=0.4,cosine", "--json", "--seed", 1)
+    )
+    assert list(told["systems"]) == ["bm25:k1=0.9,b=0.4", "cosine"]
+    assert (told["baseline"], told["random_state"]) == ("cosine", 1)
+    alone = json.loads(run("evaluate", folder, "--compare", "bm25,soft", "--json"))
+    assert alone["baseline"] == "bm25"
+    chosen = json.loads(
+        run("evaluate", folder, "--compare", "bm25,soft", "--baseline", "soft", "--json")
+    )
+    assert list(chosen["intervals"]) == ["bm25"]
+
+
+def test_wins_and_losses_are_explained_by_pairs_of_words(run, folder):
+    arguments = ("evaluate", folder, "--compare", "cosine,soft", "--differences", 2)
+    shown = run(*arguments)
+    assert "soft against cosine by ndcg@10: better" in shown
+    assert "Largest wins:" in shown
+    assert " ~ " in shown
+    told = json.loads(run(*arguments, "--json"))["differences"]
+    assert told["system"] == "soft"
+    win = told["wins"][0]
+    assert win["documents"][0]["about"] == "relevant"
+    assert any(words[0] != words[1] for words in win["documents"][0]["parts"]["soft"])
+    assert "needs a second system" in run(
+        "evaluate", folder, "--compare", "cosine", "--differences", 1, code=2
+    )
+
+
+def test_pictures_and_reports_are_written_and_never_replaced_unasked(run, folder, tmp_path):
+    pytest.importorskip("matplotlib")
+    picture, report = tmp_path / "a.png", tmp_path / "a.md"
+    arguments = ("evaluate", folder, "--compare", "cosine,bm25", "--measures", "map")
+    files = ("--plot", picture, "--markdown", report, "--differences", 1)
+    run(*arguments, *files)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    text = report.read_text(encoding="utf-8")
+    assert text.startswith("| system | map | seconds |\n|---|---:|---:|\n")
+    assert "### bm25 against cosine by map" in text
+    assert "say --overwrite" in run(*arguments, "--plot", picture, code=1)
+    assert "say --overwrite" in run(*arguments, "--markdown", report, code=1)
+    run(*arguments, *files, "--overwrite")
+    missing = tmp_path / "no" / "a.md"
+    assert "the folder" in run(*arguments, "--markdown", missing, code=1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.md", "a.png"]
+
+
+def test_trec_files_and_runs_are_compared(run, tmp_path):
+    documents = "".join(
+        f"<DOC><DOCNO>{id}</DOCNO><TITLE>{a}</TITLE><TEXT>{b}</TEXT></DOC>\n"
+        for id, (a, b) in DOCUMENTS.items()
+    )
+    (tmp_path / "docs.trec.gz").write_bytes(gzip.compress(documents.encode()))
+    (tmp_path / "topics").write_text(
+        "".join(f"<top><num> Number: {id}\n<title> {q}\n</top>\n" for id, q in QUERIES.items())
+    )
+    (tmp_path / "judged").write_text("q1 0 bike 1\nq2 0 tea 1\nq3 0 cat 1\n")
+    (tmp_path / "run.txt").write_text("q1 Q0 bike 1 3.0 me\nq2 Q0 tea 1 2.0 me\n")
+    told = json.loads(
+        run(
+            "evaluate", "--documents", tmp_path / "docs.trec.gz", "--queries", tmp_path / "topics",
+            "--qrels", tmp_path / "judged", "--run", f"mine={tmp_path / 'run.txt'}",
+            "--compare", "cosine", "--measures", "map", "--json",
+        )
+    )  # fmt: skip
+    assert told["systems"]["mine"] == {"map": pytest.approx(2 / 3)}
+    assert list(told["seconds"]) == ["cosine"]
+    assert "are needed together" in run("evaluate", "--documents", tmp_path / "judged", code=2)
+    assert "a name and a file" in run("evaluate", tmp_path, "--run", "x", code=2)
+
+
+def test_the_test_part_is_scored_unless_another_is_asked_for(run, tmp_path):
+    path = tmp_path / "questions.jsonl"
+    rows = [
+        {
+            "split": split, "orgq_id": split, "relq_id": f"{split}{place}", "org_subject": "tyre",
+            "org_body": "a puncture", "rel_subject": subject, "rel_body": "", "relevant": relevant,
+        }
+        for split in ("train", "dev", "test2016")
+        for place, (subject, relevant) in enumerate((("tea", False), ("tyre", True)))
+    ]  # fmt: skip
+    write(path, rows)
+    arguments = ("evaluate", path, "--compare", "cosine", "--json")
+    told = json.loads(run(*arguments))
+    assert told["dataset"] == "questions (test2016)"
+    assert told["systems"] == {"cosine": {"map": 1.0, "mrr": 1.0, "ndcg@10": 1.0}}
+    assert json.loads(run(*arguments, "--split", "dev"))["dataset"] == "questions (dev)"
+    assert "no part 'x'; it has train, dev, test2016" in run(*arguments, "--split", "x", code=2)
+
+
+def test_labels_and_pairs_have_their_own_measures(run, tmp_path):
+    labeled = write(
+        tmp_path / "labels.jsonl",
+        [
+            {"label": label, "text": text, "split": split}
+            for split in ("train", "test")
+            for label, text in (("x", "red car"), ("x", "fast car"), ("y", "hot tea"), ("y", "tea"))
+        ],
+    )
+    told = json.loads(run("evaluate", labeled, "--compare", "cosine,soft", "--json"))
+    assert told["systems"] == {name: {"error": 0.0, "macro_f1": 1.0} for name in ("cosine", "soft")}
+    assert set(told["neighbors"]) == {"cosine", "soft"}
+    words = tmp_path / "words.txt"
+    words.write_text("car\tautomobile\t9\ncar\ttea\t1\ntea\tcoffee\t7\nred\tcar\t3\n")
+    told = json.loads(run("evaluate", words, "--compare", "cosine,soft", "--json"))
+    assert told["systems"]["soft"]["spearman"] > 0.5
+    assert told["systems"]["cosine"] == {"pearson": 0.0, "spearman": 0.0}
+
+
+def test_further_texts_are_learned_from(run, folder, tmp_path):
+    lines = tmp_path / "more.txt"
+    lines.write_text("tea tea tea\n" * 20, encoding="utf-8")
+    arguments = ("evaluate", folder, "--compare", "cosine", "--json", "--measures", "map")
+    told = json.loads(run(*arguments, "--background", lines))
+    assert told["systems"].keys() == {"cosine"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "name the data set, a folder or file"),
+        (("nowhere",), "nowhere does not exist"),
+        (("FOLDER", "--compare", "cosine,magic"), "there is no system 'magic'"),
+        (("FOLDER", "--compare", "cosine,cosine"), "is named twice"),
+        (("FOLDER", "--compare", ""), "no system was named"),
+        (("FOLDER", "--measures", "nap"), "there is no measure 'nap' for toy"),
+        (("FOLDER", "--baseline", "lsi"), "the baseline 'lsi' is not among"),
+        (("FOLDER", "--qrels", "x"), "name the data set"),
+        (("FOLDER", "--plot", "a.docx"), "a.docx"),
+        (("FOLDER", "--kind", "novel"), "there is no kind 'novel'"),
+    ],
+)
+def test_wrong_usage_is_one_clear_line(run, folder, arguments, message):
+    given = [folder if one == "FOLDER" else one for one in arguments]
+    error = run("evaluate", *given, code=1 if arguments == ("nowhere",) else 2)
+    assert message in error
+    assert error.startswith("softcosine: ")
+    assert len(error.splitlines()) == 1
+
+
+def test_measuring_without_its_package_says_what_to_install(run, folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ir_measures", None)
+    error = run("evaluate", folder, "--compare", "cosine", code=1)
+    assert "pip install 'softcosine[evaluate]'" in error
+
+
+@pytest.mark.data
+def test_a_real_collection_from_beginning_to_end(run, data):
+    told = json.loads(run("evaluate", data / "retrieval" / "adi", "--json", "--resamples", 500))
+    assert told["systems"]["cosine"]["map"] == pytest.approx(0.41, abs=0.05)
+    assert told["n_units"] == 35
