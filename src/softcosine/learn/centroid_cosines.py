@@ -79,7 +79,7 @@ class CentroidCosines:
         return Products(per_between, per_document, per_square.sum(axis=0))
 
     def _left_out(self, products: Products) -> tuple[_Floats, _Floats]:
-        """x'Mc and c'Mc for every document and class."""
+        """Return x'Mc and c'Mc for every document and class."""
         squares = np.broadcast_to(products.centroids, products.between.shape).copy()
         between = products.between
         if self.leave_one_out:

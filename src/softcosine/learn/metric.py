@@ -11,9 +11,9 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d, validate_data
 
-from softcosine.errors import InvalidInputError
+from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.learn.centroid_cosines import OBJECTIVES, CentroidCosines
 from softcosine.learn.estimator import NotFittedError, Vectors
 from softcosine.learn.metric_parameters import FullMatrix, MetricParameters, SparseMatrix
@@ -162,7 +162,7 @@ class SoftMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         cosines = CentroidCosines(numbers, sizes, bool(self.leave_one_out))
         best = self._maximize(parameters, cosines)
         learned, weights = parameters.matrix(best)
-        self.S_ = learned.shrunk() if self.definite else learned
+        self.S_ = learned.shrunk() if self.definite and learned is not self.S else learned
         self.term_weights_ = weights
         return self
 
@@ -205,9 +205,11 @@ class SoftMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
     def _given(self, n_terms: int) -> TermSimilarityMatrix:
         if self.S is None:
             return TermSimilarityMatrix.identity(Vocabulary.numbered(n_terms))
-        S = checked_similarity(self.S)
-        check_array(np.empty((1, n_terms)))
-        return S
+        if len(checked_similarity(self.S)) != n_terms:
+            raise VocabularyMismatchError(
+                f"X has {n_terms} terms but S has {len(self.S)}; build both from one vocabulary."
+            )
+        return self.S
 
     def _maximize(
         self, parameters: MetricParameters, cosines: CentroidCosines
@@ -234,10 +236,18 @@ class SoftMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         )  # fmt: skip
         best = found.x
         if parameters.bounds is not None:  # they hold but for rounding
-            best = np.maximum(best, [low for low, _ in parameters.bounds])
+            best = _within(best, parameters.bounds)
         self.objective_ = value(best)[0]
         self.n_iter_, self.converged_ = int(found.nit), found.status != 1
         return np.asarray(best)
+
+
+def _within(
+    free: NDArray[np.float64], bounds: list[tuple[float | None, float | None]]
+) -> NDArray[np.float64]:
+    lowest = [-np.inf if low is None else low for low, _ in bounds]
+    highest = [np.inf if high is None else high for _, high in bounds]
+    return np.clip(free, lowest, highest)
 
 
 _Maker = Callable[[TermSimilarityMatrix, csr_array, NDArray[np.float64]], MetricParameters]

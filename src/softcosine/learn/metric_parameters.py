@@ -16,9 +16,6 @@ __all__ = ["FullMatrix", "MetricParameters", "SparseMatrix"]
 
 _Floats = NDArray[np.float64]
 
-# A term's own entry is at least so large, so that what it shares with others can be divided by it.
-_LEAST = 1e-4
-
 
 class MetricParameters(Protocol):
     """A matrix M as a vector of free numbers, and documents and centroids seen through it.
@@ -51,7 +48,9 @@ class MetricParameters(Protocol):
 
 
 class SparseMatrix:
-    """The diagonal, the pairs of a given S, or both, entry by entry; all are 0 or more.
+    """M = W S W: weights of terms, similarities of the pairs that a given S has, or both.
+
+    Weights are 0 or more, similarities from 0 to 1.
 
     Parameters
     ----------
@@ -71,17 +70,20 @@ class SparseMatrix:
         self._squares_transposed = csr_array(self._squares.T)
         self._transposed = csr_array(X.T)
         self._products = own_products(pattern, X)
-        self._free = np.repeat([terms, pairs], [len(pattern.S), len(pattern)])
-        self._given = np.concatenate([np.ones(len(pattern.S)), pattern.given])
-        self.start = self._given[self._free]
-        lowest = np.repeat([_LEAST, 0.0], [len(pattern.S), len(pattern)])[self._free]
+        self._terms, self._pairs = terms, pairs
+        n, highest = len(pattern.S), np.maximum(pattern.given, 1.0)
+        self.start = np.concatenate(
+            [np.ones(n if terms else 0), pattern.given if pairs else np.empty(0)]
+        )
         self.bounds: list[tuple[float | None, float | None]] | None = [
-            (low, None) for low in lowest.tolist()
+            *([(0.0, None)] * (n if terms else 0)),
+            *((0.0, high) for high in (highest.tolist() if pairs else [])),
         ]
 
     def products(self, parameters: _Floats) -> Products:
         """Return x'Mc, x'Mx and c'Mc."""
-        diagonal, pairs = self._whole(parameters)
+        weights, similarities = self._whole(parameters)
+        diagonal, pairs = weights**2, similarities * self._both(weights)
         image = self._pattern.with_diagonal(pairs, diagonal) @ self._centroids
         return Products(
             np.asarray(self._X @ image),
@@ -91,30 +93,54 @@ class SparseMatrix:
 
     def gradient(self, parameters: _Floats, of_products: Products) -> _Floats:
         """Carry a gradient over products on to the parameters."""
+        weights, similarities = self._whole(parameters)
         # Of x'Mc and c'Mc together: the matrix left c', at the entries of the pattern.
         left = np.asarray(self._transposed @ of_products.between)
         left += self._centroids * of_products.centroids
-        diagonal = np.einsum("ik,ik->i", left, self._centroids)
-        diagonal += self._squares_transposed @ of_products.documents
-        pairs = self._pattern.sampled(left, self._centroids)
-        pairs += self._products.T @ of_products.documents
-        return np.concatenate([diagonal, pairs])[self._free]
+        of_pairs = self._pattern.sampled(left, self._centroids)
+        of_pairs += self._products.T @ of_products.documents
+        parts = []
+        if self._terms:
+            diagonal = np.einsum("ik,ik->i", left, self._centroids)
+            diagonal += self._squares_transposed @ of_products.documents
+            rows, columns = self._pattern.rows, self._pattern.columns
+            shared, n = of_pairs * similarities, len(weights)
+            parts.append(
+                2.0 * weights * diagonal
+                + np.bincount(rows, shared * weights[columns], n)
+                + np.bincount(columns, shared * weights[rows], n)
+            )
+        if self._pairs:
+            parts.append(of_pairs * self._both(weights))
+        return np.concatenate(parts)
 
     def pull(self, parameters: _Floats) -> tuple[float, _Floats]:
-        """Return the squared distance from the given S, pairs counted once, and its gradient."""
-        moved = parameters - self.start
-        return float(moved @ moved), 2.0 * moved
+        """Return the squared distance from weights of 1 and the given S, and its gradient.
+
+        Of a weight its square counts, as it stands on the diagonal of M.
+        """
+        moved, n = parameters - self.start, len(self._pattern.S) if self._terms else 0
+        weights = parameters[:n]
+        moved[:n] = weights**2 - 1.0
+        gradient = 2.0 * moved
+        gradient[:n] *= 2.0 * weights
+        return float(moved @ moved), gradient
 
     def matrix(self, parameters: _Floats) -> tuple[TermSimilarityMatrix, _Floats]:
         """Return S of unit diagonal and term weights W, with M = W S W."""
-        diagonal, pairs = self._whole(parameters)
-        return self._pattern.normalized(pairs, diagonal, learned="metric")
+        weights, similarities = self._whole(parameters)
+        if not self._pairs:
+            return self._pattern.S, weights
+        ones = np.ones(len(weights))
+        return self._pattern.normalized(similarities, ones, learned="metric")[0], weights
 
     def _whole(self, parameters: _Floats) -> tuple[_Floats, _Floats]:
-        values = self._given.copy()
-        values[self._free] = parameters
-        n = len(self._pattern.S)
-        return values[:n], values[n:]
+        n = len(self._pattern.S) if self._terms else 0
+        weights = parameters[:n] if self._terms else np.ones(len(self._pattern.S))
+        return weights, parameters[n:] if self._pairs else self._pattern.given
+
+    def _both(self, weights: _Floats) -> _Floats:
+        return np.asarray(weights[self._pattern.rows] * weights[self._pattern.columns])
 
 
 class FullMatrix:

@@ -45,7 +45,7 @@ class PairPattern:
 
     @classmethod
     def of(cls, S: TermSimilarityMatrix) -> PairPattern:
-        """Number the pairs of S, row by row.
+        """Give every pair of S a number, row by row.
 
         Raises
         ------

@@ -93,7 +93,6 @@ def learn_pair_weights(
     strength: float = 1.0,
     scale: float | None = None,
     max_similarity: float = 1.0,
-    definite: bool = False,
     max_iterations: int = 100,
     tolerance: float = 1e-6,
 ) -> LearnedPairWeights:
@@ -117,7 +116,7 @@ def learn_pair_weights(
     preferences : Preferences
     measure : {"inner_product", "soft_cosine"}
     learn : {"pairs", "terms", "both"}
-        Similarities of pairs, what equal terms count, or both. The latter gives `term_weights`.
+        Similarities of pairs, what equal terms count, or both. The latter two give `term_weights`.
     strength : float
         How strongly similarities are held to the given ones, lambda; above 0. Choose it by
         cross-validation over queries.
@@ -125,9 +124,8 @@ def learn_pair_weights(
         Difference of scores that counts for one, tau. By default the mean size of a difference by
         the given S.
     max_similarity : float
-        No learned similarity is above it, or above the given one where that is higher.
-    definite : bool
-        Whether to shrink the learned S until it is positive semidefinite.
+        No learned similarity is above it, or above the given one where that is higher; before
+        `term_weights` are divided out.
     max_iterations : int
     tolerance : float
         Of the largest entry of the projected gradient.
@@ -201,7 +199,7 @@ def learn_pair_weights(
         similarities, diagonal, learned=learn, strength=float(strength)
     )
     return LearnedPairWeights(
-        S=learned.shrunk() if definite else learned,
+        S=learned,
         term_weights=term_weights,
         given=S,
         n_learned=len(given),
@@ -252,7 +250,7 @@ def coordinates(X: Any, n_terms: int, name: str) -> csr_array:
     matrix = checked_matrix(X, n_terms, name)
     if matrix.nnz and matrix.data.min() < 0:
         raise InvalidInputError(
-            f"{name} has negative weights; what is learned here needs weights of 0 or more."
+            f"Negative values in data: {name} has {matrix.data.min():g}; weights must be 0 or more."
         )
     return matrix
 

@@ -166,7 +166,9 @@ class PreferenceLoss:
         loss = float(np.logaddexp(0.0, -margins) @ self._weights)
         slope = -expit(-margins) * self._weights / self.scale
         n = len(self._products.fixed)
-        of_scores = np.bincount(self._better, slope, n) - np.bincount(self._worse, slope, n)
+        of_scores = np.zeros(n)
+        of_scores += np.bincount(self._better, slope, n)
+        of_scores -= np.bincount(self._worse, slope, n)
         return loss, self._gradient(values, of_scores)
 
     def _gradient(self, values: _Floats, of_scores: _Floats) -> _Floats:
