@@ -17,6 +17,7 @@ from softcosine.evaluate.datasets import (
     Split,
     seeded_splits,
 )
+from softcosine.evaluate.decisions import best_threshold, decided
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.measures import default_measures, lower_is_better, measured
 from softcosine.evaluate.neighbors import Choice, Predictions
@@ -169,6 +170,32 @@ def test_measures_of_labelled_pairs_are_those_of_scikit_learn(rows):
     assert found["auc"] == pytest.approx(metrics.roc_auc_score(truth, scores))
     expected = metrics.average_precision_score(truth, scores)
     assert found["average_precision"] == pytest.approx(expected)
+
+
+@given(st.lists(st.tuples(numbers, st.booleans()), min_size=1, max_size=12))
+def test_the_least_score_of_a_label_errs_least(rows):
+    scores = np.array([score for score, _ in rows])
+    truth = np.array([label for _, label in rows])
+    least = best_threshold(scores, truth)
+    errors = {
+        float(cut): int(np.sum((scores >= cut) != truth)) for cut in [*scores, np.inf, -np.inf]
+    }
+    assert np.sum((scores >= least) != truth) == min(errors.values())
+
+
+def test_decisions_on_a_pair_know_nothing_of_its_label():
+    rng = np.random.default_rng(0)
+    scores, truth = rng.random(60), rng.random(60) < 0.5
+    said = decided(scores, truth)
+    for i in range(0, 60, 7):
+        other = truth.copy()
+        other[i] = not other[i]
+        assert decided(scores, other)[i] == said[i]
+    dataset = PairSet("toy", ("a",) * 60, ("b",) * 60, truth.astype(float))
+    found = measured(dataset, scores, ["accuracy", "f1"]).values
+    metrics = pytest.importorskip("sklearn.metrics")
+    assert found["accuracy"] == pytest.approx(metrics.accuracy_score(truth, said))
+    assert found["f1"] == pytest.approx(metrics.f1_score(truth, said))
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ columns = st.integers(2, 9).flatmap(
 
 def repeated(counts, *arrays):
     """What a resample holds, its units written out as often as they were drawn."""
-    return [np.repeat(array, counts) for array in arrays]
+    return [np.repeat(array, counts.astype(int)) for array in arrays]
 
 
 def resamples(n: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from softcosine.evaluate.datasets.classification import ClassificationSet
 from softcosine.evaluate.datasets.loading import DataSet
 from softcosine.evaluate.datasets.pairs import PairSet
 from softcosine.evaluate.datasets.ranking import RankingSet
-from softcosine.evaluate.measures import Answers, Figures, default_measures, measured
+from softcosine.evaluate.measures import Answers, Figures, check_measures, measured
 from softcosine.evaluate.neighbors import Choice, Predictions, classified
 from softcosine.evaluate.reports import html_table, markdown_table, text_table
 from softcosine.evaluate.runs import DEPTH, Run, run_of
@@ -250,7 +250,7 @@ def evaluate(
     made = [from_spec(system) if isinstance(system, str) else system for system in systems]
     names = _checked_names([system.name for system in made], runs or {}, dataset)
     base = _baseline(names, baseline)
-    wanted = default_measures(dataset) if measures is None else measures
+    wanted = check_measures(dataset, measures)
     answers: dict[str, Answers] = dict(runs or {})
     figures = {name: measured(dataset, run, wanted) for name, run in answers.items()}
     seconds: dict[str, Seconds] = {}
@@ -270,7 +270,7 @@ def evaluate(
     intervals, ranges = _compared(figures, base, n_resamples, confidence, random_state)
     return Evaluation(
         dataset=dataset,
-        measures=tuple(next(iter(figures.values())).values),
+        measures=wanted,
         figures={name: figures[name] for name in names},
         answers={name: answers[name] for name in names},
         seconds=seconds,

@@ -9,7 +9,9 @@ rankings                  map, ndcg, p, recall, mrr, success, rprec, bpref, with
                           cutoff where wanted: ndcg@10, p@10, recall@100, mrr@10
 labels of documents       error (lower is better), accuracy, macro_f1
 pairs with a score        pearson, spearman
-pairs with a label        auc, average_precision
+pairs with a label        auc, average_precision, and accuracy and f1 of the label 1 by
+                          a least score: chosen for every tenth of the pairs by the
+                          accuracy on the other nine
 ========================  ==========================================================
 """
 
@@ -28,6 +30,7 @@ from softcosine.errors import InvalidInputError, MissingDependencyError
 from softcosine.evaluate.datasets.classification import ClassificationSet
 from softcosine.evaluate.datasets.pairs import PairSet
 from softcosine.evaluate.datasets.ranking import RankingSet
+from softcosine.evaluate.decisions import decided
 from softcosine.evaluate.neighbors import Predictions
 from softcosine.evaluate.runs import Run
 from softcosine.evaluate.statistics import (
@@ -41,7 +44,14 @@ from softcosine.evaluate.statistics import (
     Statistic,
 )
 
-__all__ = ["Answers", "Figures", "default_measures", "lower_is_better", "measured"]
+__all__ = [
+    "Answers",
+    "Figures",
+    "check_measures",
+    "default_measures",
+    "lower_is_better",
+    "measured",
+]
 
 # What a system gave: of a set to rank, to classify, of pairs.
 Answers = Run | Predictions | NDArray[np.float64]
@@ -114,6 +124,12 @@ def _(dataset: PairSet) -> tuple[str, ...]:
     return ("auc", "average_precision") if dataset.binary else ("pearson", "spearman")
 
 
+def check_measures(dataset: Any, measures: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names of the measures, or the usual ones; raise what `measured` would."""
+    names = default_measures(dataset) if measures is None else measures
+    return _checked(names, dataset, _table_of(dataset))
+
+
 @singledispatch
 def measured(dataset: Any, answers: Any, measures: Sequence[str] | None = None) -> Figures:
     """Measure what a system gave.
@@ -142,7 +158,7 @@ def measured(dataset: Any, answers: Any, measures: Sequence[str] | None = None) 
 
 @measured.register
 def _(dataset: RankingSet, answers: Run, measures: Sequence[str] | None = None) -> Figures:
-    names = _checked(measures, dataset)
+    names = check_measures(dataset, measures)
     ids = dataset.judged.ids
     values = _by_ir_measures(dataset, answers, names)
     per_unit = {name: np.array([values[name].get(id, 0.0) for id in ids]) for name in names}
@@ -153,7 +169,7 @@ def _(dataset: RankingSet, answers: Run, measures: Sequence[str] | None = None) 
 def _(
     dataset: ClassificationSet, answers: Predictions, measures: Sequence[str] | None = None
 ) -> Figures:
-    names = _checked(measures, dataset, _LABELED)
+    names = check_measures(dataset, measures)
     tested = np.unique(np.concatenate([split.test for split in dataset.splits]))
     splits = _splits_of(dataset, answers, tested)
     n, n_classes = len(tested), len(dataset.classes)
@@ -170,8 +186,7 @@ def _(
 
 @measured.register
 def _(dataset: PairSet, answers: np.ndarray, measures: Sequence[str] | None = None) -> Figures:
-    table = {**_SCORED, **(_BINARY if dataset.binary else {})}
-    names = _checked(measures, dataset, table)
+    names, table = check_measures(dataset, measures), _SCORED | _BINARY
     scores = np.asarray(answers, np.float64)
     if scores.shape != dataset.scores.shape or not np.isfinite(scores).all():
         raise InvalidInputError(
@@ -194,7 +209,7 @@ def _figures(
 
 def _value(statistic: Statistic) -> float:
     """Return the value on the sample itself, of which each unit is drawn once."""
-    return float(statistic.resampled(np.ones((1, statistic.n_units), np.int64))[0])
+    return float(statistic.resampled(np.ones((1, statistic.n_units)))[0])
 
 
 # ---------------------------------------------------------------- rankings
@@ -204,10 +219,7 @@ def _by_ir_measures(
     dataset: RankingSet, run: Run, names: Iterable[str]
 ) -> dict[str, dict[str, float]]:
     """Return the value of every query that the package gives one, by measure."""
-    try:
-        import ir_measures
-    except ImportError as error:
-        raise MissingDependencyError("ir-measures", "evaluate", "measuring rankings") from error
+    ir_measures = _ir_measures()
     parsed = {ir_measures.parse_measure(_in_ir_measures(name)): name for name in names}
     ranked = {
         query: {id: float(len(ids) - place) for place, id in enumerate(ids)}
@@ -223,6 +235,14 @@ def _by_ir_measures(
         for metric in ir_measures.iter_calc(list(parsed), gains, ranked):
             values[parsed[metric.measure]][metric.query_id] = float(metric.value)
     return values
+
+
+def _ir_measures() -> Any:
+    try:
+        import ir_measures
+    except ImportError as error:
+        raise MissingDependencyError("ir-measures", "evaluate", "measuring rankings") from error
+    return ir_measures
 
 
 def _in_ir_measures(name: str) -> str:
@@ -298,25 +318,59 @@ def _average_precision(scores: NDArray[np.float64], labels: NDArray[np.float64])
 
 
 _SCORED: dict[str, _Pairs] = {"pearson": Correlation, "spearman": RankCorrelation}
-_BINARY: dict[str, _Pairs] = {"auc": _auc, "average_precision": _average_precision}
+
+
+def _right(scores: NDArray[np.float64], labels: NDArray[np.float64]) -> Statistic:
+    said = decided(scores, labels == 1.0)
+    return Mean((said == (labels == 1.0)).astype(np.float64))
+
+
+def _f1(scores: NDArray[np.float64], labels: NDArray[np.float64]) -> Statistic:
+    said, truth = decided(scores, labels == 1.0), labels == 1.0
+    return Ratio(2.0 * (said & truth), said.astype(np.float64) + truth)
+
+
+_BINARY: dict[str, _Pairs] = {
+    "auc": _auc,
+    "average_precision": _average_precision,
+    "accuracy": _right,
+    "f1": _f1,
+}
+
+
+@singledispatch
+def _table_of(dataset: Any) -> Mapping[str, Any] | None:
+    """Return the measures of a kind of set; None for those that have cutoffs."""
+    raise _unknown_set(dataset)
+
+
+@_table_of.register
+def _(dataset: RankingSet) -> None:
+    _ir_measures()  # it is needed, so that what is missing is told before any work
+
+
+@_table_of.register
+def _(dataset: ClassificationSet) -> Mapping[str, Any]:
+    return _LABELED
+
+
+@_table_of.register
+def _(dataset: PairSet) -> Mapping[str, Any]:
+    return {**_SCORED, **(_BINARY if dataset.binary else {})}
 
 
 def _checked(
-    measures: Sequence[str] | None, dataset: Any, table: Mapping[str, Any] | None = None
+    measures: Sequence[str], dataset: Any, table: Mapping[str, Any] | None
 ) -> tuple[str, ...]:
-    """Return the names of the measures, if they are of this kind of set."""
-    if measures is None:
-        return default_measures(dataset)
     names = (measures,) if isinstance(measures, str) else tuple(dict.fromkeys(measures))
     if not names:
         raise InvalidInputError("no measure was named; leave it out for the usual ones.")
     for name in names:
         if not (_known_ranked(name) if table is None else name in table):
-            known = (
-                [base + {"must": "@K", "may": "[@K]", "cannot": ""}[cutoff]
-                 for base, (_, cutoff) in _RANKED.items()]
-                if table is None else list(table)
-            )  # fmt: skip
+            known = list(table) if table is not None else [
+                base + {"must": "@K", "may": "[@K]", "cannot": ""}[cutoff]
+                for base, (_, cutoff) in _RANKED.items()
+            ]  # fmt: skip
             raise InvalidInputError(
                 f"there is no measure {name!r} for {dataset.name}; choose of {', '.join(known)}."
             )

@@ -191,14 +191,15 @@ def bootstrap(
 
 def resampled_counts(
     n_units: int, n_resamples: int, random_state: int | tuple[int, ...] = 0
-) -> Iterator[NDArray[np.int64]]:
+) -> Iterator[NDArray[np.float64]]:
     """Give how often each unit is drawn, for some resamples at a time, shape (some, n_units)."""
     _check_resamples(n_resamples)
     rng = np.random.default_rng(random_state)
     for n_rows in _chunks(n_units, n_resamples):
         drawn = rng.integers(0, n_units, (n_rows, n_units))
         drawn += np.arange(n_rows)[:, None] * n_units
-        yield np.bincount(drawn.ravel(), minlength=n_rows * n_units).reshape(n_rows, n_units)
+        counts = np.bincount(drawn.ravel(), minlength=n_rows * n_units)
+        yield counts.reshape(n_rows, n_units).astype(np.float64)
 
 
 def interval_of(

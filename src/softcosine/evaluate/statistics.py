@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 Values = NDArray[np.float64]
-Counts = NDArray[np.int64]
+Counts = NDArray[np.float64]  # whole numbers, as products want them
 
 
 class Statistic(Protocol):
@@ -44,8 +44,8 @@ class Statistic(Protocol):
 
         Parameters
         ----------
-        counts : ndarray of shape (n_resamples, n_units), int64
-            How often each unit was drawn.
+        counts : ndarray of shape (n_resamples, n_units), float64
+            How often each unit was drawn: whole numbers.
 
         Returns
         -------
@@ -111,16 +111,21 @@ class MacroF1:
 
     def resampled(self, counts: Counts) -> Values:
         """Return the value on every resample, see `Statistic`."""
-        total = np.zeros(counts.shape[0])
-        for units, labels, predicted in self.splits:
-            drawn = counts[:, units]
-            hit = np.where(labels == predicted, labels, self.n_classes)
-            of_class, said, right = (
-                drawn @ np.eye(self.n_classes + 1)[which][:, : self.n_classes]
-                for which in (labels, predicted, hit)
-            )
-            total += _divided(2.0 * right, of_class + said).mean(axis=1)
-        return total / len(self.splits)
+        shape = (counts.shape[0], len(self.splits), 2, self.n_classes)
+        summed = (counts @ self._counted).reshape(shape)
+        f1 = _divided(2.0 * summed[:, :, 0], summed[:, :, 1])
+        return np.asarray(f1.mean(axis=(1, 2)))
+
+    @cached_property
+    def _counted(self) -> Values:
+        """What a unit adds: for every split, to the hits of every class, and to both totals."""
+        added = np.zeros((self.n_units, len(self.splits), 2, self.n_classes))
+        for split, (units, labels, predicted) in enumerate(self.splits):
+            hit = labels == predicted
+            added[units[hit], split, 0, labels[hit]] = 1.0
+            for which in (labels, predicted):
+                added[units, split, 1, which] += 1.0
+        return added.reshape(self.n_units, -1)
 
 
 @dataclass(frozen=True)
@@ -254,8 +259,7 @@ def midranks(values: Values) -> Values:
     >>> midranks(np.array([0.5, 0.1, 0.5])).tolist()
     [2.5, 1.0, 2.5]
     """
-    every = np.ones((1, values.shape[0]), np.int64)
-    return np.asarray(_Groups.of(values).ranks(every)[0], np.float64)
+    return np.asarray(_Groups.of(values).ranks(np.ones((1, values.shape[0])))[0])
 
 
 def _correlation(counts: Counts, left: Values, right: Values) -> Values:
