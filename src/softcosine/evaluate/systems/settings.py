@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from math import isfinite
 from typing import Any, ClassVar
 
@@ -37,11 +37,14 @@ class Kind:
         Makes a value of a piece of a spec; ValueError where it cannot.
     holds : callable
         Whether a value is one.
+    none : str
+        How a spec writes None.
     """
 
     what: str
     read: Callable[[str], Any]
     holds: Callable[[Any], bool]
+    none: str = "none"
 
 
 def number(low: float = 0.0, high: float = float("inf")) -> Kind:
@@ -79,6 +82,7 @@ def optional(kind: Kind, *, none: str = "none") -> Kind:
         f"{kind.what}, or {none}",
         lambda given: None if given == none else kind.read(given),
         lambda value: value is None or kind.holds(value),
+        none,
     )
 
 
@@ -166,9 +170,9 @@ class Settings:
         if self.label is not None:
             return self.label
         told = [
-            f"{own.name}={written(getattr(self, own.name))}"
+            f"{own.name}={written(getattr(self, own.name), own)}"
             for own in fields(self)
-            if own.name != "label" and getattr(self, own.name) != _default(own)
+            if own.compare and own.name != "label" and getattr(self, own.name) != own.default
         ]
         return f"{self.called}:{','.join(told)}" if told else self.called
 
@@ -200,23 +204,28 @@ class Settings:
     def explained(cls) -> list[tuple[str, str, str]]:
         """Return the name of every setting, its default as a spec writes it, what it does."""
         return [
-            (own.name, written(own.default), f"{own.metadata['what']}: {own.metadata['kind'].what}")
+            (
+                own.name,
+                written(own.default, own),
+                f"{own.metadata['what']}: {own.metadata['kind'].what}",
+            )
             for own in _settings_of(cls)
         ]
 
 
-def written(value: Any) -> str:
+def written(value: Any, own: Field[Any]) -> str:
     """Return a value as a spec writes it; quoted where it holds what separates settings."""
     if isinstance(value, bool):
         return str(value).lower()
     if value is None:
-        return "none"
+        none: str = own.metadata["kind"].none
+        return none
     if isinstance(value, float):
         return f"{value:g}"
     if isinstance(value, Mapping):
         return "+".join(f"{name}:{weight:g}" for name, weight in value.items())
     if isinstance(value, tuple):
-        return written("+".join(value))
+        value = "+".join(value)
     if isinstance(value, str):
         return f'"{value}"' if "," in value else value
     return str(value) if isinstance(value, int) else type(value).__name__
@@ -224,10 +233,6 @@ def written(value: Any) -> str:
 
 def _settings_of(cls: type[Settings]) -> list[Field[Any]]:
     return [own for own in fields(cls) if "kind" in own.metadata]
-
-
-def _default(own: Field[Any]) -> Any:
-    return None if own.default is MISSING else own.default
 
 
 def _is_number(value: object) -> bool:
