@@ -86,7 +86,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         given: Any = self.sources
-        if isinstance(given, str) or not all(isinstance(name, str) and name for name in given):
+        listed = isinstance(given, list | tuple)
+        if not listed or not all(isinstance(name, str) and name for name in given):
             raise InvalidInputError(f"sources is {given!r}; needed is a list of names.")
         if len(set(given)) < len(given):
             raise InvalidInputError(f"sources is {given!r}; name each source once.")

@@ -1,0 +1,269 @@
+"""Settings that tuning chooses: in files, as systems, as indexes, and the space around them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import softcosine as sc
+from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
+from softcosine.evaluate.documents import Documents
+from softcosine.evaluate.systems.table import from_spec
+from softcosine.evaluate.tuning.indexing import indexed
+from softcosine.evaluate.tuning.settings import Settings
+from softcosine.evaluate.tuning.space import DIMENSIONS, space_around
+from softcosine.evaluate.tuning.spaces import space_for
+from softcosine.evaluate.tuning.workbench import Workbench
+from toy_judged import judged_set
+
+NAMED = dict.fromkeys(("english", "texts"))
+
+settings_of = st.builds(
+    Settings,
+    sources=st.sampled_from([(), ("english",), ("texts",), ("english", "texts")]),
+    join=st.sampled_from(["first", "strongest", "mean", "noisy-or"]),
+    exponent=st.sampled_from([1.0, 2.5, 4.0]),
+    threshold=st.sampled_from([0.2, 0.3, 0.5]),
+    max_neighbors=st.sampled_from([0, 1, 3, 100]),
+    scaling=st.sampled_from(["definite", "balanced"]),
+    ranking=st.sampled_from(["soft_bm25", "soft_cosine", "expanded_cosine", "inner_product"]),
+    tf=st.sampled_from(["log", "raw", "binary", "bm25"]),
+    idf=st.sampled_from(["smooth", "probabilistic", "bm25", "none"]),
+    k1=st.sampled_from([0.9, 1.6]),
+    b=st.sampled_from([0.0, 0.75]),
+    fields=st.sampled_from([None, (("title", 2.0), ("text", 1.0)), (("title", 1.0), ("text", 1.0))]),
+    stemmer=st.sampled_from([None, "english"]),
+    stop_words=st.sampled_from([None, "english"]),
+)
+
+
+@pytest.fixture(scope="module")
+def toy():
+    return judged_set(fields=True)
+
+
+@pytest.fixture(scope="module")
+def bench(toy):
+    return Workbench(toy.documents, sources=NAMED, longest=50)
+
+
+@given(settings_of)
+def test_settings_come_back_from_their_file_and_from_their_dictionary(settings):
+    assert Settings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
+    assert Settings.from_dict({}) == Settings()
+
+
+def test_a_file_of_settings_is_written_whole_and_not_over_another(tmp_path):
+    path = tmp_path / "tuned.json"
+    settings = Settings(sources=("a, b.txt",), fields=(("title", 2.0),))
+    settings.save(path)
+    assert Settings.load(path) == settings
+    with pytest.raises(AlreadyExistsError, match="exists already"):
+        settings.save(path)
+    Settings().save(path, overwrite=True)
+    assert Settings.load(path) == Settings()
+    assert [one.name for one in tmp_path.iterdir()] == ["tuned.json"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "it is no JSON"),
+        ("[]", "it holds no settings"),
+        ('{"exponent": 2}', "it holds no settings"),
+        ('{"format": "softcosine-settings", "version": 9}', "version 9"),
+        ('{"format": "softcosine-settings", "version": 1, "exp": 2}', "no setting 'exp'"),
+        ('{"format": "softcosine-settings", "version": 1, "exponent": -1}', "a number above 0"),
+        ('{"format": "softcosine-settings", "version": 1, "fields": 3}', "names and their weights"),
+        ('{"format": "softcosine-settings", "version": 1, "sources": 3}', "a list of names"),
+    ],
+)
+def test_what_is_wrong_with_a_file_of_settings_is_said(tmp_path, content, message):
+    path = tmp_path / "tuned.json"
+    path.write_text(content)
+    with pytest.raises(MalformedFileError, match=message):
+        Settings.load(path)
+
+
+def test_a_file_of_settings_that_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        Settings.load(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"sources": "english"}, "a list of names"),
+        ({"sources": ("english", "english")}, "name each source once"),
+        ({"join": "sum"}, "choose one of"),
+        ({"scaling": "none"}, "choose one of"),
+        ({"exponent": 0}, "a number above 0"),
+        ({"exponent": "2"}, "a number above 0"),
+        ({"threshold": 1.5}, "a cosine from 0 to 1"),
+        ({"max_neighbors": -1}, "whole number"),
+        ({"ranking": "best"}, "there is no ranking"),
+        ({"tf": "much"}, "choose one of"),
+        ({"k1": -1}, "k1"),
+        ({"stemmer": "klingon"}, "there is no stemmer"),
+        ({"stop_words": 3}, "stop_words is 3"),
+        ({"fields": (("title", -1),)}, "weight of field"),
+    ],
+)
+def test_settings_that_cannot_be(setting, message):
+    with pytest.raises(InvalidInputError, match=message):
+        Settings(**setting)
+
+
+def found_by(index, queries):
+    return [
+        [(hit.id, hit.score) for hit in hits]
+        for hits in index.search_batch(queries, k=30, syntax=False)
+    ]
+
+
+@given(settings_of)
+def test_the_workbench_ranks_as_an_index_made_by_the_settings(toy, bench, settings):
+    made = indexed(toy.documents, settings)
+    expected = found_by(made, toy.queries.texts)
+    ranked = bench.ranked(toy.queries, settings, k=30)
+    ids = toy.documents.ids
+    for row, pairs in enumerate(expected):
+        numbers = ranked.numbers[row][ranked.numbers[row] >= 0].tolist()
+        assert [(ids[n], s) for n, s in zip(numbers, ranked.scores[row], strict=False)] == pairs
+    numbers = [np.arange(len(ids))] * len(toy.queries)
+    for scores, pairs in zip(bench.scored(toy.queries, numbers, settings), expected, strict=True):
+        assert {ids[n]: s for n, s in enumerate(scores.tolist()) if s > 0} == dict(pairs)
+
+
+@given(settings_of)
+def test_the_system_of_the_same_spec_ranks_the_same(toy, bench, settings):
+    if settings.fields is not None:  # the system learns from the fields one by one
+        settings = settings.changed(sources=("english",))
+    fitted = from_spec(settings.spec()).fit(toy.documents)
+    expected = fitted.ranked(toy.queries, k=30)
+    ranked = bench.ranked(toy.queries, settings, k=30)
+    np.testing.assert_array_equal(ranked.numbers, expected.numbers)
+    np.testing.assert_allclose(ranked.scores, expected.scores, rtol=1e-12)
+
+
+def test_the_default_is_what_an_index_does_where_nothing_is_said(toy, bench):
+    default = space_for(bench, NAMED, toy.documents.names).default
+    usual = sc.SoftIndex.from_texts(toy.documents.texts, ids=toy.documents.ids)
+    made = indexed(toy.documents, default)
+    assert (made.S.to_scipy() != usual.S.to_scipy()).nnz == 0
+    assert found_by(made, toy.queries.texts) == found_by(usual, toy.queries.texts)
+
+
+def test_of_another_language_the_default_learns_from_the_texts_alone():
+    texts = ["der Hund bellt laut am Morgen", "die Katze schläft immer am Nachmittag"]
+    bench = Workbench(Documents.of(texts), sources=NAMED)
+    space = space_for(bench, NAMED, ("text",))
+    assert space.default.sources == ("texts",)
+    assert (space.default.stemmer, space.default.max_neighbors) == (None, 10)
+    assert all("english" not in names for names, _ in space.values["sources"])
+    usual = sc.SoftIndex.from_texts(texts)
+    made = indexed(Documents.of(texts), space.default)
+    assert found_by(made, ["Hund Katze"]) == found_by(usual, ["Hund Katze"])
+
+
+def test_background_counts_in_the_statistics_and_is_never_ranked(toy):
+    more = ("a car and a ship", "money and bread", "zeppelin")
+    bench = Workbench(toy.documents, background=more, sources=NAMED)
+    for fields in (None, (("title", 2.0), ("text", 1.0))):
+        settings = Settings(fields=fields)
+        assert "zeppelin" in bench.vocabulary(settings)
+        ranked = bench.ranked(toy.queries, settings, k=40)
+        assert ranked.numbers.shape == (len(toy.queries), 40)
+        assert ranked.numbers.max() < len(toy.documents)
+        assert (ranked.numbers[:, :5] >= 0).all()
+
+
+@pytest.fixture(scope="module")
+def space():
+    return space_around(
+        Settings(stemmer="english"), sources=("english", "texts", "words.txt"),
+        of_cosines=frozenset({"english", "texts"}), few_neighbors=frozenset({"texts"}),
+        fields=("title", "text"),
+    )  # fmt: skip
+
+
+@given(settings_of, st.sampled_from(DIMENSIONS), st.booleans())
+def test_moves_are_distinct_and_other_settings_in_their_simplest_form(
+    space, settings, dimension, near
+):
+    moves = space.moves(settings, dimension, near=near)
+    assert len({one.key() for one in moves}) == len(moves)
+    assert settings not in moves
+    assert all(space.simplest(one) == one for one in moves)
+
+
+@given(settings_of)
+def test_what_the_simplest_form_changes_has_no_effect(toy, bench, settings):
+    space = space_for(bench, NAMED, toy.documents.names)
+    simple = space.simplest(settings)
+    expected = bench.ranked(toy.queries, settings, k=30)
+    ranked = bench.ranked(toy.queries, simple, k=30)
+    np.testing.assert_array_equal(ranked.numbers, expected.numbers)
+
+
+def test_what_is_learned_from_few_texts_is_tried_with_few_neighbors(space):
+    moved = {one.sources: one for one in space.moves(space.default, "sources")}
+    assert moved[("texts",)].max_neighbors == 10
+    assert moved[("english",)].max_neighbors == 100
+    assert moved[("english", "texts", "words.txt")].max_neighbors == 100
+
+
+def test_a_space_begins_with_the_default_and_with_what_suits_the_soft_cosine(space):
+    starts = space.starts()
+    assert starts[0] == space.default
+    assert starts[1].ranking == "soft_cosine"
+    fixed = space_around(
+        space.default, sources=("english",), of_cosines=frozenset({"english"}),
+        few_neighbors=frozenset(), fields=("text",), given={"ranking": ["inner_product"]},
+    )  # fmt: skip
+    assert [one.ranking for one in fixed.starts()] == ["inner_product"]
+    assert fixed.values["fields"] == (None,)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"power": [2]}, "no setting 'power' to tune; there are ranking"),
+        ({"exponent": []}, "a list of values"),
+        ({"exponent": "2"}, "a list of values"),
+        ({"exponent": [-2]}, "a number above 0"),
+        ({"fields": [{"title": -2}]}, "weight of field"),
+    ],
+)
+def test_values_that_cannot_be_tried(given, message):
+    with pytest.raises(InvalidInputError, match=message):
+        space_around(
+            Settings(), sources=("english",), of_cosines=frozenset(), few_neighbors=frozenset(),
+            fields=("text",), given=given,
+        )  # fmt: skip
+
+
+def test_sources_are_named_alone_or_with_a_plus():
+    space = space_around(
+        Settings(), sources=("english",), of_cosines=frozenset(), few_neighbors=frozenset(),
+        fields=("text",), given={"sources": ["none", "english", "english+texts"]},
+    )  # fmt: skip
+    assert [names for names, _ in space.values["sources"]] == [
+        (), ("english",), ("english", "texts"),
+    ]  # fmt: skip
+
+
+def test_an_index_by_settings_needs_their_fields(toy):
+    with pytest.raises(InvalidInputError, match="the field 'body', and the documents have"):
+        indexed(toy.documents, Settings(fields=(("body", 1.0),)))
+
+
+def test_an_index_by_settings_takes_sources_that_are_there(toy):
+    pairs = sc.PairSimilarity([("automobile", "car", 0.9)])
+    made = indexed(toy.documents, Settings(sources=("mine",)), sources={"mine": pairs})
+    assert made.search("automobile").ids
+    assert "mine" in made.note
