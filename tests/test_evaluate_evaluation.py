@@ -197,7 +197,7 @@ def test_largest_wins_and_losses_show_the_documents_that_moved(dataset):
     assert "pot 4.000: pot = pot 3.000, tea = tea 1.000" in text
     told = found.to_dict()
     assert json.loads(json.dumps(told)) == told
-    back = differences(made, "cosine", against="pot", n=1)
+    back = made.differences("cosine", against="pot", n=1)
     assert back.losses[0].change == -win.change
     assert (back.wins, back.losses[0].shown[0].places) == ((), ("rank 2", "rank 1"))
 
@@ -276,7 +276,7 @@ def test_pairs_are_compared_by_their_ranks():
 
 def test_the_picture_holds_what_it_draws(made, tmp_path):
     pytest.importorskip("matplotlib")
-    chart = evaluation_chart(made)
+    chart = made.chart()
     assert chart.systems == ("cosine", "heavy", "pot")
     assert chart.values["map"][0] == made.values["cosine"]["map"]
     assert chart.verdicts["map"][0] == 0

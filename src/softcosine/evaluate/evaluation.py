@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
 from softcosine.errors import InvalidInputError
-from softcosine.evaluate.datasets.classification import ClassificationSet
+from softcosine.evaluate.answering import Seconds, answered
 from softcosine.evaluate.datasets.loading import DataSet
-from softcosine.evaluate.datasets.pairs import PairSet
 from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.evaluate.measures import Answers, Figures, check_measures, measured
-from softcosine.evaluate.neighbors import Choice, Predictions, classified
+from softcosine.evaluate.neighbors import Choice, Predictions
 from softcosine.evaluate.reports import html_table, markdown_table, text_table
-from softcosine.evaluate.runs import DEPTH, Run, run_of
+from softcosine.evaluate.runs import DEPTH, Run
 from softcosine.evaluate.significance import (
     CONFIDENCE,
     N_RESAMPLES,
@@ -31,27 +28,14 @@ from softcosine.evaluate.systems.table import from_spec
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Evaluation", "Seconds", "evaluate"]
+    from softcosine.evaluate.charts import EvaluationChart
+    from softcosine.evaluate.differences import Differences
+
+__all__ = ["Evaluation", "evaluate"]
 
 # What is being done, how far it is, out of how many.
 Progress = Callable[[str, int, int | None], None]
 USUAL_BASELINE = "cosine"
-
-
-@dataclass(frozen=True, slots=True)
-class Seconds:
-    """How long a system took, as a person would wait; the first run of a kernel compiles it.
-
-    Attributes
-    ----------
-    fit : float
-        To learn from the documents, of all splits together.
-    answer : float
-        To rank, score or label all that was asked; of labels, with the choice of k.
-    """
-
-    fit: float
-    answer: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +166,25 @@ class Evaluation:
             columns[key] = [None if own is None else getattr(own, key) for own in compared]
         return data_frame(columns)
 
+    def differences(
+        self,
+        system: str,
+        *,
+        against: str | None = None,
+        measure: str | None = None,
+        n: int = 5,
+    ) -> Differences:
+        """Return the largest wins and losses of a system; see `differences.differences`."""
+        from softcosine.evaluate.differences import differences
+
+        return differences(self, system, against=against, measure=measure, n=n)
+
+    def chart(self) -> EvaluationChart:
+        """Return a picture of what every system reaches; see `charts.evaluation_chart`."""
+        from softcosine.evaluate.charts import evaluation_chart
+
+        return evaluation_chart(self)
+
     def __str__(self) -> str:
         return self.table()
 
@@ -258,13 +261,12 @@ def evaluate(
     for done, system in enumerate(made):
         if progress is not None:
             progress(system.name, done, len(made))
-        watch = _Watch(system)
         name = system.name
-        answers[name] = _answers(dataset, watch, depth)
-        seconds[name] = watch.seconds
-        figures[name] = measured(dataset, answers[name], wanted)
-        if name in keep and watch.first is not None:
-            kept[name] = watch.first
+        found = answered(dataset, system, depth=depth)
+        answers[name], seconds[name] = found.answers, found.seconds
+        figures[name] = measured(dataset, found.answers, wanted)
+        if name in keep:
+            kept[name] = found.fitted
     if progress is not None:
         progress("compare", len(made), len(made))
     intervals, ranges = _compared(figures, base, n_resamples, confidence, random_state)
@@ -283,58 +285,6 @@ def evaluate(
         random_state=random_state,
         fitted=kept,
     )
-
-
-class _Watch:
-    """A system that measures how long its fitting takes, and keeps the first that it gave."""
-
-    def __init__(self, system: System) -> None:
-        self._system = system
-        self._started = time.perf_counter()
-        self._fit = 0.0
-        self.first: FittedSystem | None = None
-
-    @property
-    def name(self) -> str:
-        return self._system.name
-
-    @property
-    def seconds(self) -> Seconds:
-        whole = time.perf_counter() - self._started
-        return Seconds(self._fit, whole - self._fit)
-
-    def fit(self, documents: Any, *, background: Sequence[str] = ()) -> FittedSystem:
-        started = time.perf_counter()
-        fitted = self._system.fit(documents, background=background)
-        self._fit += time.perf_counter() - started
-        if self.first is None:
-            self.first = fitted
-        return fitted
-
-
-@singledispatch
-def _answers(dataset: Any, system: System, depth: int) -> Answers:
-    raise InvalidInputError(
-        f"the data set is of type {type(dataset).__name__}; pass what "
-        "softcosine.evaluate.datasets.load gives."
-    )
-
-
-@_answers.register
-def _(dataset: RankingSet, system: System, depth: int) -> Answers:
-    fitted = system.fit(dataset.documents, background=dataset.background)
-    return run_of(dataset, fitted, depth=depth)
-
-
-@_answers.register
-def _(dataset: ClassificationSet, system: System, depth: int) -> Answers:
-    return classified(dataset, system)
-
-
-@_answers.register
-def _(dataset: PairSet, system: System, depth: int) -> Answers:
-    fitted = system.fit(dataset.documents, background=dataset.background)
-    return fitted.paired(dataset.left, dataset.right)
 
 
 def _compared(
