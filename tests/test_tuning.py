@@ -24,8 +24,9 @@ from softcosine.evaluate.tuning.tuning import tune
 from toy_judged import judged_set
 
 SMALL = {
-    "ranking": ["soft_bm25", "soft_cosine"], "exponent": [1.0, 2.0, 4.0], "sources": ["none", "english"],
-    "threshold": [0.3], "max_neighbors": [100], "scaling": ["definite"], "stemmer": ["english"],
+    "ranking": ["soft_bm25", "soft_cosine"], "exponent": [1.0, 2.0, 4.0],
+    "sources": ["none", "english"], "threshold": [0.3], "max_neighbors": [100], "scaling": ["definite"],
+    "stemmer": ["english"],
     "stop_words": ["none"], "k1": [1.6], "b": [0.75], "tf": ["log"], "idf": ["smooth"],
 }  # fmt: skip
 
@@ -166,7 +167,9 @@ def test_where_tuning_brings_nothing_certain_the_default_is_kept():
 
 
 def test_what_is_certain_is_used():
-    found = small(judged_set(), space={**SMALL, "stop_words": [None], "sources": ["none", "english"]})
+    found = small(
+        judged_set(), space={**SMALL, "stop_words": [None], "sources": ["none", "english"]}
+    )
     sure = replace(found, gain=replace(found.gain, low=0.01))
     assert sure.settings == sure.chosen.settings
     unsure = replace(found, gain=replace(found.gain, low=-0.01))
@@ -253,7 +256,9 @@ def test_a_part_without_relevant_documents_is_refused():
         query: judged if query.endswith("2") else dict.fromkeys(judged, 0)
         for query, judged in dataset.qrels.items()
     }
-    with pytest.raises(InvalidInputError, match="none of the 12 judged queries.*relevant document"):
+    with pytest.raises(
+        InvalidInputError, match=r"none of the 12 judged queries.*relevant document"
+    ):
         small(replace(dataset, qrels=qrels))
 
 

@@ -35,7 +35,9 @@ settings_of = st.builds(
     idf=st.sampled_from(["smooth", "probabilistic", "bm25", "none"]),
     k1=st.sampled_from([0.9, 1.6]),
     b=st.sampled_from([0.0, 0.75]),
-    fields=st.sampled_from([None, (("title", 2.0), ("text", 1.0)), (("title", 1.0), ("text", 1.0))]),
+    fields=st.sampled_from(
+        [None, (("title", 2.0), ("text", 1.0)), (("title", 1.0), ("text", 1.0))]
+    ),
     stemmer=st.sampled_from([None, "english"]),
     stop_words=st.sampled_from([None, "english"]),
 )

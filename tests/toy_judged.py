@@ -17,7 +17,7 @@ TOPICS = (
     (["bread", "flour", "oven"], ["loaf baking", "dough bakery", "breads cooking"]),
     (["money", "bank", "loan"], ["cash credit", "finance debt", "banks lending"]),
 )
-FILLERS = "the and of in a with for some more other".split()
+FILLERS = ["the", "and", "of", "in", "a", "with", "for", "some", "more", "other"]
 
 
 def judged_set(*, fields: bool = False, candidates: bool = False, splits: bool = False):

@@ -1,8 +1,8 @@
-"""A source whose longest lists of neighbours are kept, so that shorter ones are cut from them."""
+"""A source that remembers what it was asked, so that settings which differ elsewhere ask once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,41 +13,87 @@ from softcosine.sources.source import TermSimilaritySource
 
 __all__ = ["Remembered"]
 
+_MOST_QUESTIONS = 20_000  # about pairs, each some hundred numbers
+
 
 class Remembered(SourceOfOne):
-    """Another source, asked once for the neighbours of all words among themselves.
+    """Another source, asked once for the longest lists of neighbours that anybody wants.
 
-    Neighbours are the best in one total order, so the first of a longer list are the shorter list,
-    to the bit. What else is asked goes on to the source.
+    Neighbours are the best in one total order, and no answer depends on what else is asked: the
+    first of a longer list are the shorter list, and words asked for together get what each gets
+    alone, to the bit. What else is asked goes on to the source.
 
     Parameters
     ----------
     source : TermSimilaritySource
     limit : int
         How long a list is kept; longer ones are asked for anew.
+    words : iterable of str
+        Words that will be asked for one by one, as those of queries that are no terms; they are
+        asked for together.
     """
 
-    __slots__ = ("_among", "_limit", "_lists")
+    __slots__ = ("_among", "_limit", "_lists", "_numbers", "_pairs", "_singles", "_words")
 
-    def __init__(self, source: TermSimilaritySource, *, limit: int) -> None:
+    def __init__(
+        self, source: TermSimilaritySource, *, limit: int, words: Iterable[str] = ()
+    ) -> None:
         super().__init__(source)
         self._limit = limit
-        self._among: Sequence[str] | None = None
+        self._words = tuple(dict.fromkeys(words))
+        self._numbers = {word: number for number, word in enumerate(self._words)}
+        self._among: tuple[str, ...] = ()
         self._lists: Neighbors | None = None
+        self._singles: Neighbors | None = None
+        self._pairs: dict[tuple[tuple[str, ...], tuple[str, ...]], NDArray[np.float32]] = {}
 
     def neighbors(
         self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
     ) -> Neighbors:
         """Return the most similar strings of `among` of every term."""
-        everything = terms is among and isinstance(among, tuple)
-        if not everything or max_neighbors > self._limit:
+        if not isinstance(among, tuple) or max_neighbors > self._limit:
             return self._source.neighbors(terms, among, max_neighbors=max_neighbors)
-        if self._lists is None or self._among != among:
-            self._lists = self._source.neighbors(terms, among, max_neighbors=self._limit)
-            self._among = among
-        whole = np.ones(len(self._lists.indices), np.bool_)
-        return self._lists.where(whole, max_neighbors=max_neighbors)
+        if terms is among:
+            return _shortened(self._whole(among), max_neighbors)
+        if among == self._among:
+            among = self._among  # sources remember what they prepared for the same tuple
+            if all(term in self._numbers for term in terms):
+                rows = np.array([self._numbers[term] for term in terms], np.int64)
+                return _taken(self._outside(among), rows, max_neighbors)
+        return self._source.neighbors(terms, among, max_neighbors=max_neighbors)
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,)."""
-        return self._source.similarities(left, right)
+        question = tuple(left), tuple(right)
+        answer = self._pairs.get(question)
+        if answer is None:
+            if len(self._pairs) >= _MOST_QUESTIONS:
+                self._pairs.clear()
+            answer = self._pairs[question] = self._source.similarities(left, right)
+        return answer
+
+    def _whole(self, among: tuple[str, ...]) -> Neighbors:
+        """Return the lists of all words among themselves."""
+        if self._lists is None or self._among != among:
+            self._lists = self._source.neighbors(among, among, max_neighbors=self._limit)
+            self._among, self._singles = among, None
+        return self._lists
+
+    def _outside(self, among: tuple[str, ...]) -> Neighbors:
+        """Return the lists of the words that were announced."""
+        if self._singles is None:
+            self._singles = self._source.neighbors(self._words, among, max_neighbors=self._limit)
+        return self._singles
+
+
+def _shortened(lists: Neighbors, limit: int) -> Neighbors:
+    return lists.where(np.ones(len(lists.indices), np.bool_), max_neighbors=limit)
+
+
+def _taken(lists: Neighbors, rows: NDArray[np.int64], limit: int) -> Neighbors:
+    """Return the first of some lists."""
+    starts = lists.indptr[rows]
+    lengths = np.minimum(lists.indptr[rows + 1] - starts, limit)
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    places = np.repeat(starts - indptr[:-1], lengths) + np.arange(indptr[-1])
+    return Neighbors(indptr, lists.indices[places], lists.similarities[places])

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
-from softcosine.evaluate.systems.settings import written
 from softcosine.index.defaults import RANKING, WEIGHTING
 from softcosine.index.fields import checked_fields
 from softcosine.index.rankings import check_ranking
@@ -186,26 +185,25 @@ class Settings:
         InvalidInputError, FileNotFoundError
             If a source is not one that its name tells how to make.
         """
-        values: dict[str, Any] = {
-            name: value
-            for name, value in self.to_dict().items()
-            if name not in ("sources", "fields", "scaling") and value is not None
-        }
+        values = {name: str(own) for name, own in self.to_dict().items() if own is not None}
+        values["stemmer"] = self.stemmer or "none"
+        values["max_terms"] = "512"  # as in a search
+        for name in ("sources", "fields", "scaling"):
+            values.pop(name, None)
         if self.sources:
-            values = {"sources": tuple(self.sources), **values}
-            values["definite"] = self.scaling == "definite"
-            values["balanced"] = self.scaling == "balanced"
+            values = {"sources": "+".join(self.sources), **values}
+            values["definite"] = str(self.scaling == "definite").lower()
+            values["balanced"] = str(self.scaling == "balanced").lower()
             if not any(told(name)[0] in OF_COSINES for name in self.sources):
                 del values["exponent"], values["threshold"]
         else:
             for name in ("join", "exponent", "threshold", "max_neighbors"):
                 del values[name]
-            values["plain"] = True
-        values["stemmer"] = self.stemmer
+            values["plain"] = "true"
         if self.fields is not None:
-            values["fields"] = dict(self.fields)
-        values["max_terms"] = 512  # as in a search
-        return "soft:" + ",".join(f"{name}={written(value)}" for name, value in values.items())
+            values["fields"] = "+".join(f"{name}:{weight}" for name, weight in self.fields)
+        quoted = {name: f'"{own}"' if "," in own else own for name, own in values.items()}
+        return "soft:" + ",".join(f"{name}={own}" for name, own in quoted.items())
 
     def key(self) -> str:
         """Return a string that is equal for equal settings."""

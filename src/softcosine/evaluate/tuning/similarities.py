@@ -121,6 +121,8 @@ class Similarities:
         The most neighbours that will be asked for.
     report : callable, optional
         Told what is being done, how far it is, and out of how many or None.
+    outside : iterable of str
+        Words outside the vocabulary that queries have.
     """
 
     def __init__(
@@ -131,12 +133,14 @@ class Similarities:
         *,
         longest: int,
         report: Progress | None = None,
+        outside: Iterable[str] = (),
     ) -> None:
         self._texts = texts
         self._vocabulary = vocabulary
         self._sources = sources
         self._longest = longest
         self._report = report or _silent
+        self._outside = tuple(outside)
         self._leaves: dict[str, TermSimilaritySource] = {}
         self._largest = max(1, len(vocabulary) * longest)
         self._remembered: OrderedDict[str, Remembered] = OrderedDict()
@@ -176,7 +180,7 @@ class Similarities:
         if key not in self._remembered:
             _make_room(self._remembered, max(1, _KEPT_NUMBERS // self._largest))
             joined = self.source(settings)
-            self._remembered[key] = Remembered(joined, limit=self._longest)
+            self._remembered[key] = Remembered(joined, limit=self._longest, words=self._outside)
         self._remembered.move_to_end(key)
         remembered = self._remembered[key]
         S = similarity_matrix(remembered, self._vocabulary, settings, guard=False)

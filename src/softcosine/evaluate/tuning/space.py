@@ -170,7 +170,7 @@ def space_around(
             )
         if isinstance(own, str) or not isinstance(own, Sequence) or not own:
             raise InvalidInputError(f"{name} is {own!r}; needed is a list of values to try.")
-        values[name] = tuple(_read(default, name, value) for value in own)
+        values[name] = tuple(_read(default, name, value, fields) for value in own)
         if len(values[name]) == 1:
             fixed[name] = values[name][0]
     space = Space(default, values, of_cosines, few_neighbors)
@@ -203,7 +203,7 @@ def _weights_of(fields: Sequence[str]) -> list[tuple[tuple[str, float], ...] | N
     return found
 
 
-def _read(default: Settings, name: str, value: Any) -> Any:
+def _read(default: Settings, name: str, value: Any, fields: Sequence[str]) -> Any:
     """Return a value as `Space.values` holds it; a source is named alone or joined by a plus."""
     if name == "sources":
         names, join = value if _is_join(value) else (value, default.join)
@@ -213,7 +213,16 @@ def _read(default: Settings, name: str, value: Any) -> Any:
         return checked.sources, checked.join
     if name == "fields" and isinstance(value, Mapping):
         value = tuple(value.items())
-    return getattr(default.changed(**{name: value}), name)
+    found = getattr(default.changed(**{name: value}), name)
+    if name == "fields" and found is not None:
+        weights = dict(found)
+        if set(weights) != set(fields):
+            raise InvalidInputError(
+                f"fields are to be {', '.join(weights)}, and the documents have "
+                f"{', '.join(fields)}; give each of these a weight."
+            )
+        return tuple((field, weights[field]) for field in fields)
+    return found
 
 
 def _is_join(value: Any) -> bool:

@@ -119,8 +119,8 @@ def tune(
     rows = folds_of(len(parts.tuned.judged), folds, random_state)
     name = _measure(dataset, measure)
     bench = Workbench(
-        parts.tuned.documents, background=parts.tuned.background, sources=known, threads=threads,
-        report=progress,
+        parts.tuned.documents, background=parts.tuned.background,
+        queries=parts.tuned.queries.texts, sources=known, threads=threads, report=progress,
     )  # fmt: skip
     around = space_for(bench, known, parts.tuned.documents.names, stemmer=stemmer, given=space)
     bench.longest = max((around.default.max_neighbors, *around.values["max_neighbors"]))
@@ -135,8 +135,8 @@ def tune(
         return found
     test = parts.test(dataset)
     last = Workbench(
-        test.documents, background=test.background, sources=known, threads=threads,
-        report=progress,
+        test.documents, background=test.background, queries=test.queries.texts, sources=known,
+        threads=threads, report=progress,
     )  # fmt: skip
     return replace(
         found,
@@ -163,10 +163,10 @@ class _Run:
         choices: list[FoldChoice] = []
         gains = np.zeros(len(everything))
         complete, exhausted = True, False
-        searched = Searched(tuple(seen), complete=False)
+        whole: Searched | None = None
         try:
-            searched = self._searched("trying settings", everything, seen)
-            exhausted = not searched.complete
+            whole = self._searched("trying settings", everything, seen)
+            exhausted = not whole.complete
             for number, fold in enumerate(self.folds):
                 rest = np.setdiff1d(everything, fold)
                 without = self._searched(
@@ -181,9 +181,9 @@ class _Run:
                 )
         except KeyboardInterrupt:
             complete = False
-            if not searched.complete and len(searched.tried) < len(seen):
-                searched = Searched(tuple(seen), complete=False)
-        chosen = searched.chosen(self.figures, everything, self.rule if complete else "mean")
+        searched = whole or Searched(tuple(seen), complete=False)
+        # Of a part of a search, the best says more than what is near it.
+        chosen = searched.chosen(self.figures, everything, self.rule if whole else "mean")
         gain = None
         if complete:
             gain = paired_bootstrap(gains, np.zeros_like(gains), random_state=self.random_state)

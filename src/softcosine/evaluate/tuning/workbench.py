@@ -45,6 +45,8 @@ class Workbench:
     documents : Documents
     background : sequence of str
         Further texts, which count in the statistics and are learned from, and never ranked.
+    queries : sequence of str
+        Texts that will be asked; others may be, but take longer.
     sources : mapping of str to TermSimilaritySource or None
         See `Similarities`.
     longest : int
@@ -61,6 +63,7 @@ class Workbench:
         documents: Documents,
         *,
         background: Sequence[str] = (),
+        queries: Sequence[str] = (),
         sources: Sources,
         longest: int = 200,
         report: Progress | None = None,
@@ -68,6 +71,7 @@ class Workbench:
     ) -> None:
         self._documents = documents
         self._background = tuple(background)
+        self._queries = tuple(queries)
         self._sources = sources
         self.longest = longest
         self._report = report
@@ -122,8 +126,8 @@ class Workbench:
         analyzer = settings.analyzer
         if analyzer not in self._benches:
             self._benches[analyzer] = _Bench(
-                self._documents, self._background, analyzer, self._sources, self.longest,
-                self._report,
+                self._documents, self._background, self._queries, analyzer, self._sources,
+                self.longest, self._report,
             )  # fmt: skip
         return self._benches[analyzer]
 
@@ -134,6 +138,7 @@ class _Bench:
 
     documents: Documents
     background: Sequence[str]
+    queries: Sequence[str]
     analyzer: Analyzer
     sources: Sources
     longest: int
@@ -152,9 +157,16 @@ class _Bench:
     @cached_property
     def similarities(self) -> Similarities:
         """What makes S."""
+        words = {
+            word: None
+            for text in self.queries
+            for word in parse_query(text, self.analyzer, self._identity, None).unknown
+        }
+        # Where a source does not know the word, its stem is asked for.
+        outside = [*words, *self.analyzer.stem(list(words))]
         return Similarities(
             self.texts, self.texts.vocabulary, self.sources, longest=self.longest,
-            report=self.report,
+            report=self.report, outside=outside,
         )  # fmt: skip
 
     @cached_property
@@ -166,12 +178,12 @@ class _Bench:
 
     @cached_property
     def separate(self) -> SoftIndex:
-        """An index of the fields as spaces of their own, with S = I; background is the last's."""
+        """An index of the fields as spaces of their own, with S = I; background counts in all."""
         self._told("indexing fields")
         names = self.documents.names
         columns = [self.documents.fields[name] for name in names]
         texts = [dict(zip(names, one, strict=True)) for one in zip(*columns, strict=True)]
-        texts += [{names[-1]: text} for text in self.background]
+        texts += [dict.fromkeys(names, text) for text in self.background]
         return SoftIndex.from_texts(texts, fields=names, S=self._identity, analyzer=self.analyzer)
 
     @cached_property
@@ -185,7 +197,8 @@ class _Bench:
             changes: dict[str, Any] = {}
             if settings.fields is not None:
                 weights = dict(settings.fields)
-                changes["fields"] = tuple(Field(name, weights[name]) for name in weights)
+                names = self.documents.names
+                changes["fields"] = tuple(Field(name, weights[name]) for name in names)
             found: Similarity = self.similarities.of(settings)
             snapshot = index.snapshot.changed(
                 S=found.S, source=found.source, weighting=settings.weighting,
