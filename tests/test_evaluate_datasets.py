@@ -201,9 +201,21 @@ def test_an_id_that_comes_twice_is_named_with_its_line(folder):
 
 def test_text_of_another_encoding_is_named_with_its_line(folder):
     (folder / "corpus.jsonl").write_bytes(b"a\tx\nb\tcaf\xe9\n")
-    with pytest.raises(MalformedFileError, match=r"line \d: this is not utf-8"):
+    with pytest.raises(MalformedFileError, match=r"line 2: this is not utf-8; name the encoding"):
         load(folder)
     assert load(folder, encoding="latin-1").documents.texts[1] == "café"
+    with pytest.raises(InvalidInputError, match="there is no text encoding 'klingon'"):
+        load(folder, encoding="klingon")
+
+
+def test_windows_ends_of_lines_and_byte_order_marks_are_no_text(folder):
+    text = "\ufeff" + CORPUS.replace("\n", "\r\n") + "\r\n"
+    (folder / "corpus.jsonl").write_bytes(text.encode())
+    (folder / "qrels" / "test.tsv").write_bytes(QRELS.replace("\n", "\r\n").encode())
+    (folder / "queries.jsonl").write_bytes(b"q1\tpunc\rture\r\nq2\ttea\r\n")
+    found = load(folder)
+    assert found.documents.ids == ("a", "b")
+    assert found.queries.texts == ["punc\rture", "tea"]
 
 
 def test_a_compressed_file_that_is_cut_short_is_told(folder):

@@ -5,17 +5,19 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from softcosine.errors import MalformedFileError
+from softcosine.errors import InvalidInputError, MalformedFileError
 
 __all__ = ["first_line", "json_objects", "kept_fields", "numbered_lines", "stem"]
 
 _GZIP = b"\x1f\x8b"
+_UNDECODABLE = re.compile("[\udc80-\udcff]")
 
 
 def numbered_lines(path: Path, *, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
@@ -28,19 +30,25 @@ def numbered_lines(path: Path, *, encoding: str = "utf-8") -> Iterator[tuple[int
     MalformedFileError
         If it is cut short, or a line is not of this encoding; the line is named.
     """
-    number = 0
+    number, advice = 0, "name the encoding that it is in, such as latin-1."
+    name = "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
     with _binary(path) as file:
-        text = io.TextIOWrapper(file, encoding="utf-8-sig" if encoding == "utf-8" else encoding)
+        try:
+            # What cannot be decoded is found line by line, not where a block of bytes ends.
+            text = io.TextIOWrapper(file, name, errors="surrogateescape", newline="\n")
+        except LookupError:
+            raise InvalidInputError(
+                f"there is no text encoding {encoding!r}; utf-8, utf-16 and latin-1 are some."
+            ) from None
         try:
             for number, line in enumerate(text, 1):
+                if not line.isascii() and _UNDECODABLE.search(line):
+                    raise MalformedFileError(path, f"this is not {encoding}; {advice}", line=number)
                 if line.strip():
                     yield number, line.rstrip("\r\n")
-        except UnicodeDecodeError as error:
+        except UnicodeError as error:
             raise MalformedFileError(
-                path,
-                f"this is not {encoding} ({error.reason}); name the encoding that it is in, such "
-                "as latin-1.",
-                line=number + 1,
+                path, f"this is not {encoding} ({error}); {advice}", line=number + 1
             ) from error
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise MalformedFileError(
