@@ -50,7 +50,7 @@ class SentenceModel:
         self._name = name
         self._load = load
         self._encode: Encode | None = None
-        self._times = None if cache is None else cache.with_name(f"{cache.name}.seconds.json")
+        self._record = None if cache is None else _Record(cache)
         self._n_encoded, self._seconds = 0, 0.0
         self._n_asked = 0
         self._table = EncodedVectors(
@@ -62,10 +62,10 @@ class SentenceModel:
 
     def vectors(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return vectors of unit length, (n_texts, dimensions); zero for texts of white space."""
-        before = self._n_encoded
+        n_before, before = self._n_encoded, self._seconds
         table, numbers = self._table.look_up(texts)
-        if self._n_encoded > before:
-            self._remember(self._n_encoded - before)
+        if self._record is not None and self._n_encoded > n_before:
+            self._record.add(self._name, self._n_encoded - n_before, self._seconds - before)
         self._n_asked = len(self._table)
         vectors = np.zeros((len(texts), max(1, self._table.dimensions)))
         known = np.flatnonzero(numbers >= 0)
@@ -79,14 +79,13 @@ class SentenceModel:
         """How many texts were encoded, how long that took, and how many were there already."""
         told = f"{self._name}: {self._n_encoded:,} texts encoded"
         if self._n_encoded:
-            told += f" in {self._seconds:.1f} s ({self._n_encoded / self._seconds:.0f} a second)"
+            told += f" in {self._seconds:.1f} s ({_rate(self._n_encoded, self._seconds)})"
         there = self._n_asked - self._n_encoded
-        if there <= 0:
-            return f"{told}."
-        n_texts, seconds = self._recorded()
-        told += f", {there:,} taken from the cache"
-        if n_texts:
-            told += f", which was filled at {n_texts / seconds:.0f} texts a second"
+        if there > 0:
+            told += f", {there:,} taken from the cache"
+            n_texts, seconds = (0, 0.0) if self._record is None else self._record.of(self._name)
+            if n_texts:
+                told += f", which was filled at {_rate(n_texts, seconds)}"
         return f"{told}."
 
     def _timed(self, texts: list[str]) -> ArrayLike:
@@ -98,32 +97,42 @@ class SentenceModel:
         self._n_encoded += len(texts)
         return vectors
 
-    def _recorded(self) -> tuple[int, float]:
-        """Return how many texts were ever encoded into the cache, and the seconds."""
+
+class _Record:
+    """How many texts a model was ever given for a cache, and how many seconds that took."""
+
+    def __init__(self, cache: Path) -> None:
+        self._path = cache.with_name(f"{cache.name}.seconds.json")
+
+    def of(self, name: str) -> tuple[int, float]:
+        """Return the number of texts and of seconds; 0 where that is not known."""
         try:
-            assert self._times is not None
-            known = json.loads(self._times.read_text("utf-8"))[self._name]
+            known = self._read()[name]
             return int(known["texts"]), float(known["seconds"])
-        except (OSError, ValueError, KeyError, TypeError):
+        except (KeyError, TypeError, ValueError):
             return 0, 0.0
 
-    def _remember(self, n_new: int) -> None:
-        """Add to what is recorded; a record that cannot be written is no failure."""
-        if self._times is None:
-            return
-        n_texts, seconds = self._recorded()
-        share = self._seconds * n_new / self._n_encoded
-        try:
-            known = json.loads(self._times.read_text("utf-8"))
-        except (OSError, ValueError):
-            known = {}
-        known[self._name] = {"texts": n_texts + n_new, "seconds": seconds + share}
-        work = self._times.with_name(f"{self._times.name}.{os.getpid()}")
+    def add(self, name: str, n_texts: int, seconds: float) -> None:
+        """Add to what is known; a record that cannot be written is no failure."""
+        before, spent = self.of(name)
+        known = {**self._read(), name: {"texts": before + n_texts, "seconds": spent + seconds}}
+        work = self._path.with_name(f"{self._path.name}.{os.getpid()}")
         try:
             work.write_text(json.dumps(known), "utf-8")
-            work.replace(self._times)
+            work.replace(self._path)
         except OSError:
             work.unlink(missing_ok=True)
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            known = json.loads(self._path.read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return known if isinstance(known, dict) else {}
+
+
+def _rate(n_texts: int, seconds: float) -> str:
+    return f"{n_texts / max(seconds, 1e-9):,.0f} a second"
 
 
 def loaded(model: str | None, *, download: bool, device: str | None) -> Encode:

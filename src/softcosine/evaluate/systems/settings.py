@@ -221,14 +221,20 @@ def written(value: Any, own: Field[Any]) -> str:
         none: str = own.metadata["kind"].none
         return none
     if isinstance(value, float):
-        return f"{value:g}"
+        short = f"{value:g}"
+        return short if float(short) == value else repr(value)
     if isinstance(value, Mapping):
         return "+".join(f"{name}:{weight:g}" for name, weight in value.items())
     if isinstance(value, tuple):
         value = "+".join(value)
     if isinstance(value, str):
         return f'"{value}"' if "," in value else value
-    return str(value) if isinstance(value, int) else type(value).__name__
+    return str(value) if isinstance(value, int) else getattr(value, "__name__", _kind(value))
+
+
+def _kind(value: object) -> str:
+    """Return what to call what no spec can give, such as a source."""
+    return type(value).__name__
 
 
 def _settings_of(cls: type[Settings]) -> list[Field[Any]]:

