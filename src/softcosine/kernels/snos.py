@@ -1,7 +1,7 @@
 """A step of SNOS over sparse matrices: the similarities of one kind from those of the others (T13).
 
-Row i of ``C (I + S) Cᵀ`` is gathered in two hops: from the features that object i has to what is
-similar to them, and from there to the objects that have that. S holds off-diagonal entries only.
+Row i of ``C (I + S) Cᵀ`` takes two hops: from the features that object i has to what is similar to
+them, and from there to the objects that have that. S holds off-diagonal entries only.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import numpy as np
 
 from softcosine.kernels.jit import helper, kernel
 
-__all__ = ["mirror_rows", "spread_chosen", "spread_kept"]
+__all__ = ["choose_pairs", "mirror_rows", "weigh_pairs"]
 
 
 @helper
 def _hop(starts, columns, values, row, factor, sums, marks, stamp, touched, n_touched):  # type: ignore[no-untyped-def]
-    """Add ``factor`` times a row to ``sums``, and note the columns that this row is first to reach."""
+    """Add ``factor`` times a row to `sums`, and note the columns that are new."""
     for p in range(starts[row], starts[row + 1]):
         j = columns[p]
         if marks[j] != stamp:
@@ -28,26 +28,40 @@ def _hop(starts, columns, values, row, factor, sums, marks, stamp, touched, n_to
 
 
 @helper
-def _row_of_product(  # type: ignore[no-untyped-def]
-    c_starts, c_columns, c_values, s_starts, s_columns, s_values, t_starts, t_columns, t_values,
-    row, near, near_marks, near_touched, far, far_marks, far_touched,
-):  # fmt: skip
-    """Leave row ``row`` of C (I + S) Cᵀ in `far`; return how many columns it reaches."""
-    n_near = _hop(
-        c_starts, c_columns, c_values, row, 1.0, near, near_marks, row, near_touched, 0
-    )
+def _near(  # type: ignore[no-untyped-def]
+    c_starts, c_columns, c_values, s_starts, s_columns, s_values, row, sums, marks, touched
+):
+    """Leave row ``row`` of C (I + S) in `sums`; return how many columns it reaches."""
+    n = _hop(c_starts, c_columns, c_values, row, 1.0, sums, marks, row, touched, 0)
     for p in range(c_starts[row], c_starts[row + 1]):
-        n_near = _hop(
-            s_starts, s_columns, s_values, c_columns[p], c_values[p],
-            near, near_marks, row, near_touched, n_near,
-        )  # fmt: skip
-    n_far = 0
-    for p in range(n_near):
-        b = near_touched[p]
-        n_far = _hop(
-            t_starts, t_columns, t_values, b, near[b], far, far_marks, row, far_touched, n_far
+        n = _hop(
+            s_starts, s_columns, s_values, c_columns[p], c_values[p], sums, marks, row, touched, n
         )
-    return n_far
+    return n
+
+
+@helper
+def _affordable(t_starts, means, touched, sums, n, budget):  # type: ignore[no-untyped-def]
+    """Bring the columns to the front that give most to each that they lead to, within a budget."""
+    steps = 0
+    for p in range(n):
+        steps += t_starts[touched[p] + 1] - t_starts[touched[p]]
+    if steps <= budget:
+        return n
+    gains = np.empty(n)
+    candidates = touched[:n].copy()
+    for p in range(n):
+        gains[p] = -sums[candidates[p]] * means[candidates[p]]
+    order = np.argsort(gains, kind="mergesort")
+    steps, n_kept = 0, 0
+    for p in range(n):
+        b = candidates[order[p]]
+        size = t_starts[b + 1] - t_starts[b]
+        if steps + size <= budget or n_kept == 0:
+            steps += size
+            touched[n_kept] = b
+            n_kept += 1
+    return n_kept
 
 
 @helper
@@ -57,7 +71,7 @@ def _keep_best(columns, sums, n, limit):  # type: ignore[no-untyped-def]
         values = np.empty(n)
         for p in range(n):
             values[p] = sums[columns[p]]
-        least = np.partition(values, n - limit)[n - limit] if limit > 0 else np.inf
+        least = np.partition(values, n - limit)[n - limit]
         n_kept, n_ties = 0, 0
         ties = np.empty(n, np.int32)
         for p in range(n):
@@ -78,94 +92,86 @@ def _keep_best(columns, sums, n, limit):  # type: ignore[no-untyped-def]
 
 @kernel(
     "void(int32[::1], int32[::1], float64[::1], int32[::1], int32[::1], float64[::1],"
-    " int32[::1], int32[::1], float64[::1], int64, int64, int64,"
-    " int32[:, ::1], float64[:, ::1], int64[::1], float64[::1], float64[::1])"
+    " int32[::1], int32[::1], float64[::1], float64[::1], int64, int64, int64, int64,"
+    " int32[:, ::1], int64[::1], boolean[::1])"
 )
-def spread_chosen(  # type: ignore[no-untyped-def]
+def choose_pairs(  # type: ignore[no-untyped-def]
     c_starts, c_columns, c_values, s_starts, s_columns, s_values, t_starts, t_columns, t_values,
-    first, last, limit, columns, values, counts, diagonal, lost,
+    means, first, last, limit, budget, columns, counts, cut,
 ):  # fmt: skip
-    """Rows `first` to `last` of C (I + S) Cᵀ off the diagonal, the `limit` greatest entries of each.
+    """Choose the greatest entries off the diagonal of rows `first` to `last` of C (I + S) Cᵀ.
 
-    C (n, m), S (m, m), empty on its diagonal, and ``T = Cᵀ`` as CSR, not negative, read. Row i is written to row
-    ``i - first`` of `columns` (int32, ascending) and `values` (last - first, limit), `counts`
-    says how many there are; ties go to the lower column. `diagonal` gets the entries on the
-    diagonal, `lost` the sums of squares of those left out. Cost O(entries on the two hops).
+    C (n, m), S (m, m), empty on its diagonal, and ``T = Cᵀ`` as CSR, not negative, read; `means`
+    (m,) the mean weight in each row of T. `limit`, at least 1, columns at most are chosen, ties to
+    the lower ones; row i's are written ascending to row ``i - first`` of `columns` (last - first,
+    limit), how many there are to `counts`, and to `cut` whether others were left out. The second
+    hop takes at most `budget` steps a row: features that stand in many objects, and so tell little
+    of each, go first.
     """
     n, m = c_starts.shape[0] - 1, t_starts.shape[0] - 1
     near, far = np.zeros(m), np.zeros(n)
     near_marks, far_marks = np.full(m, -1, np.int64), np.full(n, -1, np.int64)
     near_touched, far_touched = np.empty(m, np.int32), np.empty(n, np.int32)
     for row in range(first, last):
-        n_far = _row_of_product(
+        n_near = _near(
             c_starts, c_columns, c_values, s_starts, s_columns, s_values,
-            t_starts, t_columns, t_values, row,
-            near, near_marks, near_touched, far, far_marks, far_touched,
+            row, near, near_marks, near_touched,
         )  # fmt: skip
-        place, squares, n_others = row - first, 0.0, 0
-        diagonal[place] = far[row] if far_marks[row] == row else 0.0
+        n_kept = _affordable(t_starts, means, near_touched, near, n_near, budget)
+        n_far = 0
+        for p in range(n_kept):
+            b = near_touched[p]
+            n_far = _hop(
+                t_starts, t_columns, t_values, b, near[b], far, far_marks, row, far_touched, n_far
+            )
+        n_others = 0
         for p in range(n_far):
             j = far_touched[p]
             if j != row and far[j] > 0.0:
-                squares += far[j] * far[j]
                 far_touched[n_others] = j
                 n_others += 1
-        n_kept = _keep_best(far_touched, far, n_others, limit)
-        counts[place] = n_kept
-        lost[place] = 0.0
-        for p in range(n_kept):
-            value = far[far_touched[p]]
+        place = row - first
+        counts[place] = _keep_best(far_touched, far, n_others, limit)
+        cut[place] = n_others > limit or n_kept < n_near
+        for p in range(counts[place]):
             columns[place, p] = far_touched[p]
-            values[place, p] = value
-            squares -= value * value
-        if n_kept < n_others:
-            lost[place] = max(squares, 0.0)
 
 
 @kernel(
     "void(int32[::1], int32[::1], float64[::1], int32[::1], int32[::1], float64[::1],"
-    " int32[::1], int32[::1], float64[::1], int64, int64,"
-    " int32[::1], int32[::1], float64[::1], float64[::1], float64[::1])"
+    " int64, int64, int32[::1], int32[::1], float64[::1], float64[::1])"
 )
-def spread_kept(  # type: ignore[no-untyped-def]
-    c_starts, c_columns, c_values, s_starts, s_columns, s_values, t_starts, t_columns, t_values,
-    first, last, starts, columns, values, diagonal, lost,
+def weigh_pairs(  # type: ignore[no-untyped-def]
+    c_starts, c_columns, c_values, s_starts, s_columns, s_values,
+    first, last, starts, columns, values, diagonal,
 ):  # fmt: skip
-    """Rows `first` to `last` of C (I + S) Cᵀ at given places only, right of the diagonal.
+    """Entries of rows `first` to `last` of C (I + S) Cᵀ, at given places right of the diagonal.
 
-    C, S and T as for `spread_chosen`. `starts` (n + 1,) and `columns`, int32, say which entries;
-    those with a column above the row are written to `values`, the others left alone. `diagonal`
-    and `lost` (n,) as there, by row number.
+    C and S as for `choose_pairs`. `starts` (n + 1,) and `columns`, int32, say which; those with a
+    column above the row are written to `values`, the others left alone. `diagonal` (n,) gets the
+    entries on the diagonal. Cost O(what is similar to the row's features + the features of the
+    objects that it is paired with).
     """
-    n, m = c_starts.shape[0] - 1, t_starts.shape[0] - 1
-    near, far = np.zeros(m), np.zeros(n)
-    near_marks, far_marks = np.full(m, -1, np.int64), np.full(n, -1, np.int64)
-    near_touched, far_touched = np.empty(m, np.int32), np.empty(n, np.int32)
+    m = s_starts.shape[0] - 1
+    near, marks, touched = np.zeros(m), np.full(m, -1, np.int64), np.empty(m, np.int32)
     for row in range(first, last):
-        n_far = _row_of_product(
-            c_starts, c_columns, c_values, s_starts, s_columns, s_values,
-            t_starts, t_columns, t_values, row,
-            near, near_marks, near_touched, far, far_marks, far_touched,
-        )  # fmt: skip
-        own = far[row] if far_marks[row] == row else 0.0
+        _near(
+            c_starts, c_columns, c_values, s_starts, s_columns, s_values, row, near, marks, touched
+        )
+        own = 0.0
+        for p in range(c_starts[row], c_starts[row + 1]):
+            own += c_values[p] * near[c_columns[p]]
         diagonal[row] = own
-        squares = 0.0
-        for p in range(n_far):
-            value = far[far_touched[p]]
-            squares += value * value
-        squares -= own * own
-        n_kept = 0
         for p in range(starts[row], starts[row + 1]):
             j = columns[p]
-            if j == row:
+            if j <= row:
                 continue
-            value = far[j] if far_marks[j] == row else 0.0
-            squares -= value * value
-            n_kept += value > 0.0
-            if j > row:
-                values[p] = value
-        others = n_far - (far_marks[row] == row)
-        lost[row] = max(squares, 0.0) if n_kept < others else 0.0
+            total = 0.0
+            for q in range(c_starts[j], c_starts[j + 1]):
+                b = c_columns[q]
+                if marks[b] == row:
+                    total += c_values[q] * near[b]
+            values[p] = total
 
 
 @kernel("void(int32[::1], int32[::1], float64[::1], int32[::1])")

@@ -222,7 +222,7 @@ def _best(similarities: Dense, k: int) -> tuple[NDArray[np.int64], Dense]:
 
 
 def _best_others(S: Any, k: int) -> tuple[NDArray[np.int64], Dense]:
-    """The k best of every row but itself, some rows at a time."""
+    """Find the k best of every row but itself, some rows at a time."""
     n, step = S.shape[0], 1024
     ids, similarities = np.empty((n, k), np.int64), np.empty((n, k))
     for start in range(0, n, step):

@@ -18,11 +18,11 @@ Matrix = NDArray[np.float64]
 
 
 class FactoredLearner:
-    """Rounds over S_o alone; two matrices of its size, however many features there are.
+    r"""Rounds over S_o alone; two matrices of its size, however many features there are.
 
     With G = Bᵀ B and d the diagonal of λ₂ B S_o Bᵀ, a round gives, off the diagonal,
 
-    .. math:: S_o' = \\lambda_1 \\lambda_2\\, G S_o G + \\lambda_1 B^\\top \\mathrm{diag}(1 - d) B
+    .. math:: S_o' = \lambda_1 \lambda_2\, G S_o G + \lambda_1 B^\top \mathrm{diag}(1 - d) B
 
     Parameters
     ----------

@@ -13,7 +13,13 @@ from scipy.sparse.linalg import svds
 from softcosine.errors import InvalidInputError
 from softcosine.matrix.reading import read_matrix
 
-__all__ = ["NORMALIZATIONS", "greatest_column_sum", "largest_singular_value", "normalized", "read_graph"]
+__all__ = [
+    "NORMALIZATIONS",
+    "greatest_column_sum",
+    "largest_singular_value",
+    "normalized",
+    "read_graph",
+]
 
 Sums = NDArray[np.float64]
 

@@ -111,8 +111,8 @@ def snos_many(
     names = list(reversed(sizes))
     numbers = {name: number for number, name in enumerate(names)}
     influences: dict[str, list[Influence]] = {name: [] for name in names}
-    for (k, l), B in read.items():
-        for to, of, C in ((k, l, B), (l, k, B.T)):
+    for (a, b), B in read.items():
+        for to, of, C in ((a, b, B), (b, a, B.T)):
             scaled = csr_array(C * np.sqrt(lambdas[to, of]))
             influences[to].append(Influence(numbers[of], scaled))
     kinds = [Kind(sizes[name], influences[name]) for name in names]
@@ -123,15 +123,12 @@ def snos_many(
         learner = SparseLearner(
             kinds, [csr_array((kind.n, kind.n)) for kind in kinds], max_neighbors
         )
-    trace = learned(
-        learner, max_iterations=max_iterations, tolerance=tolerance, progress=progress
-    )
+    trace = learned(learner, max_iterations=max_iterations, tolerance=tolerance, progress=progress)
     if trace.diverged:
         raise InvalidInputError(f'{trace.diverged}; take smaller λ, or lam="spectral".')
     if not trace.converged:
         warnings.warn(
-            f"SNOS did not converge in {max_iterations} rounds; raise max_iterations or "
-            "tolerance.",
+            f"SNOS did not converge in {max_iterations} rounds; raise max_iterations or tolerance.",
             SoftCosineWarning,
             stacklevel=2,
         )
@@ -172,7 +169,7 @@ def _sizes(relations: _Relations) -> dict[str, int]:
 def _lambdas(
     relations: _Relations, lam: str | Mapping[Pair, float], shares: Mapping[Pair, float] | None
 ) -> dict[Pair, float]:
-    directions = [pair for k, l in relations for pair in ((k, l), (l, k))]
+    directions = [pair for a, b in relations for pair in ((a, b), (b, a))]
     if isinstance(lam, Mapping):
         return {pair: _positive(lam, pair, "lam") for pair in directions}
     if lam not in _RULES:
@@ -189,25 +186,25 @@ def _lambdas(
 def _spectral(relations: _Relations, shares: Mapping[Pair, float]) -> dict[Pair, float]:
     names = list(_sizes(relations))
     graph = np.zeros((len(names), len(names)))
-    for (k, l), share in shares.items():
-        i, j = names.index(k), names.index(l)
+    for (a, b), share in shares.items():
+        i, j = names.index(a), names.index(b)
         graph[i, j] = graph[j, i] = share
     radius = float(np.linalg.eigvalsh(graph)[-1])
     found = {}
-    for (k, l), B in relations.items():
+    for (a, b), B in relations.items():
         sigma = largest_singular_value(B)
-        value = _SHARE * shares[k, l] / (radius * sigma**2) if sigma else 0.0
-        found[k, l] = found[l, k] = value
+        value = _SHARE * shares[a, b] / (radius * sigma**2) if sigma else 0.0
+        found[a, b] = found[b, a] = value
     return found
 
 
 def _norm(relations: _Relations, shares: Mapping[Pair, float]) -> dict[Pair, float]:
     found = {}
-    for (k, l), B in relations.items():
-        for to, of, C in ((k, l, B.T), (l, k, B)):
+    for (a, b), B in relations.items():
+        for to, of, C in ((a, b, B.T), (b, a, B)):
             total = sum(share for pair, share in shares.items() if to in pair)
             bound = greatest_column_sum(C) ** 2
-            found[to, of] = _SHARE * shares[k, l] / (total * bound) if bound else 0.0
+            found[to, of] = _SHARE * shares[a, b] / (total * bound) if bound else 0.0
     return found
 
 

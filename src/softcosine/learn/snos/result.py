@@ -102,7 +102,7 @@ class SnosResult:
         rows = np.arange(self.B.shape[0]) if features is None else np.atleast_1d(features)
         if self.S_f is not None:
             chosen = self.S_f[rows]
-            return chosen.toarray() if issparse(chosen) else chosen
+            return _dense(chosen)
         similar: Dense = self.lambdas[1] * (self.B @ (self.B[rows] @ self.S_o).T).T
         similar[np.arange(len(rows)), rows] = 1.0
         return similar
@@ -151,7 +151,7 @@ class SnosResult:
         own = np.bincount(
             rows, weights=weights.data * spread[rows, columns], minlength=weights.shape[0]
         )
-        return with_objects, self.lambdas[0] * own
+        return with_objects, np.asarray(self.lambdas[0] * own, np.float64)
 
     def cosines(self, X: Any) -> Dense:
         """Soft cosines of further objects with those learned from, shape (n, n_objects).
@@ -164,14 +164,19 @@ class SnosResult:
         return products
 
     def _spread(self, weights: csr_array) -> Dense:
-        """x S_f for every row x."""
+        """Return X S_f."""
         if self.S_f is not None:
             spread = weights @ self.S_f
-            return spread.toarray() if issparse(spread) else spread
+            return _dense(spread)
         spread = self.lambdas[1] * (self.B @ ((weights @ self.B) @ self.S_o).T).T
         rows, columns = weights.tocoo().coords
         spread[rows, columns] += weights.data * (1.0 - self.feature_diagonal)[columns]
         return np.asarray(spread)
+
+
+def _dense(S: Any) -> Dense:
+    whole: Dense = S.toarray() if issparse(S) else S
+    return whole
 
 
 def _inverse_roots(squares: Dense) -> Dense:

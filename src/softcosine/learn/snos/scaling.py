@@ -78,9 +78,7 @@ def lambdas_of(B: csr_array, lam: str | float | Lambdas) -> Lambdas:
     return float(pair[0]), float(pair[1])
 
 
-def searched(
-    B: csr_array, remainder: Callable[[Lambdas], float], *, max_runs: int = 80
-) -> Lambdas:
+def searched(B: csr_array, remainder: Callable[[Lambdas], float], *, max_runs: int = 80) -> Lambdas:
     """Look for the λ₁ and λ₂ with which least has to be put on the diagonals.
 
     Parameters

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import block_diag, csr_array, hstack
 
-from softcosine.kernels.snos import mirror_rows, spread_chosen, spread_kept
+from softcosine.kernels.snos import choose_pairs, mirror_rows, weigh_pairs
 from softcosine.learn.snos.kinds import Influence, Kind
 from softcosine.learn.snos.trace import Change
 from softcosine.sources.threads import for_each_chunk
@@ -19,7 +19,10 @@ _CHUNK_ROWS = 256
 
 # So many rounds choose which entries to keep; the later ones only change their values, so that
 # they converge as those of whole matrices do.
-_CHOOSING_ROUNDS = 5
+_CHOOSING_ROUNDS = 3
+
+# While pairs are chosen, a row of a truncated matrix is worth so many additions.
+_STEPS = 1 << 15
 
 
 class SparseLearner:
@@ -59,82 +62,81 @@ class SparseLearner:
         """Learn every kind once."""
         self._n_rounds += 1
         choosing = self._n_rounds <= _CHOOSING_ROUNDS
-        squares, lost, greatest, largest = 0.0, 0.0, 0.0, 0.0
+        squares, greatest, largest, cut = 0.0, 0.0, 0.0, False
         for number, kind in enumerate(self._kinds):
-            learn = self._chosen if choosing else self._kept
-            S, left_out = learn(number)
-            lost = max(lost, left_out)
-            if kind.measured:
-                changes = np.abs((S - self.S[number]).data if choosing else S.data - self.S[number].data)
+            old = self.S[number] if kind.measured else None
+            if choosing:
+                self.S[number], left_out = self._chosen(number)
+                cut = cut or left_out
+            self.S[number] = new = self._weighed(number)
+            if old is not None:
+                changes = np.abs((new - old).data if choosing else new.data - old.data)
                 squares += float(np.sum(np.square(changes)))
                 greatest = max(greatest, float(changes.max(initial=0.0)))
-                largest = max(largest, float(S.data.max(initial=0.0)))
-            self.S[number] = S
+                largest = max(largest, float(new.data.max(initial=0.0)))
         # Where nothing was left out, all rounds are the same map.
-        affine = len(self._kinds) == 2 and (lost == 0.0 or self._n_rounds > _CHOOSING_ROUNDS + 1)
-        return Change(float(np.sqrt(squares)), greatest, largest, lost, affine)
+        same = not cut if choosing else self._n_rounds > _CHOOSING_ROUNDS + 1
+        return Change(float(np.sqrt(squares)), greatest, largest, len(self._kinds) == 2 and same)
 
-    def _chosen(self, number: int) -> tuple[csr_array, float]:
-        kind, arrays = self._kinds[number], self._arrays(number)
-        limit = max(min(kind.n - 1, kind.n if self._limit is None else self._limit), 0)
-        if not kind.measured:  # what it was is not asked for again
-            self.S[number] = csr_array((kind.n, kind.n))
-        lost, own = np.zeros(kind.n), np.zeros(kind.n)
-        counts = np.zeros(kind.n, np.int64)
-        parts: dict[int, tuple[NDArray[np.int32], NDArray[np.float64]]] = {}
+    def _chosen(self, number: int) -> tuple[csr_array, bool]:
+        """Which pairs of a kind to keep, as a matrix of ones; and whether others were left out."""
+        kind, (C, T, means) = self._kinds[number], self._relations[number]
+        arrays = *_arrays(C), *_arrays(self._others(number)), *_arrays(T), means
+        limit = max(1, kind.n - 1 if self._limit is None else min(self._limit, kind.n - 1))
+        budget = np.iinfo(np.int64).max if self._limit is None else _STEPS
+        counts, cut = np.zeros(kind.n, np.int64), np.zeros(kind.n, np.bool_)
+        parts: dict[int, NDArray[np.int32]] = {}
 
         def work(first: int, last: int) -> None:
             columns = np.empty((last - first, limit), np.int32)
-            values = np.empty((last - first, limit))
-            spread_chosen(
-                *arrays, first, last, limit, columns, values,
-                counts[first:last], own[first:last], lost[first:last],
-            )  # fmt: skip
-            filled = np.arange(limit) < counts[first:last, None]
-            parts[first] = columns[filled], values[filled]
+            rows = slice(first, last)
+            choose_pairs(*arrays, first, last, limit, budget, columns, counts[rows], cut[rows])
+            parts[first] = columns[np.arange(limit) < counts[rows, None]]
 
         for_each_chunk(work, kind.n, chunk=_CHUNK_ROWS)
-        self.diagonals[number] = own
-        ordered = [parts.pop(first) for first in sorted(parts)]
-        columns = np.concatenate([np.empty(0, np.int32), *(part[0] for part in ordered)])
-        values = np.concatenate([np.empty(0), *(part[1] for part in ordered)])
-        del ordered
+        columns = np.concatenate([np.empty(0, np.int32), *(parts.pop(i) for i in sorted(parts))])
         starts = np.zeros(kind.n + 1, np.int64)
         np.cumsum(counts, out=starts[1:])
-        chosen = csr_array((values, columns, starts), shape=(kind.n, kind.n))
-        both = _with_small_indices(csr_array(chosen.maximum(chosen.T)))
-        return both, float(np.sqrt(lost.sum()))
+        ones = np.ones(len(columns), np.bool_)
+        chosen = csr_array((ones, columns, starts), shape=(kind.n, kind.n))
+        return csr_array(chosen + chosen.T), bool(cut.any())
 
-    def _kept(self, number: int) -> tuple[csr_array, float]:
-        kind, arrays, S = self._kinds[number], self._arrays(number), self.S[number]
-        lost, own, values = np.zeros(kind.n), np.zeros(kind.n), np.zeros(S.nnz)
+    def _weighed(self, number: int) -> csr_array:
+        """Similarities of the pairs of a kind that are kept, in its matrix of now."""
+        kind, (C, _, _), others = self._kinds[number], self._relations[number], self._others(number)
+        arrays = *_arrays(C), *_arrays(others)
+        pattern = _with_small_indices(self.S[number])
+        starts, columns = pattern.indptr, pattern.indices
+        own, values = np.zeros(kind.n), np.zeros(len(columns))
 
         def work(first: int, last: int) -> None:
-            spread_kept(*arrays, first, last, S.indptr, S.indices, values, own, lost)
+            weigh_pairs(*arrays, first, last, starts, columns, values, own)
 
         for_each_chunk(work, kind.n, chunk=_CHUNK_ROWS)
-        mirror_rows(S.indptr, S.indices, values, S.indptr[:-1].copy())
+        mirror_rows(starts, columns, values, starts[:-1].copy())
         self.diagonals[number] = own
-        kept = csr_array((values, S.indices, S.indptr), shape=S.shape)
-        return kept, float(np.sqrt(lost.sum()))
+        return csr_array((values, columns, starts), shape=pattern.shape)
 
-    def _arrays(self, number: int) -> list[NDArray[np.int32] | NDArray[np.float64]]:
-        """Arrays of C, of the others' similarities and of Cᵀ, as the kernels take them."""
+    def _others(self, number: int) -> csr_array:
+        """Similarities of the kinds that one is learned from, as one matrix."""
         sources = [self.S[influence.of] for influence in self._kinds[number].influences]
-        S = sources[0] if len(sources) == 1 else _with_small_indices(block_diag(sources, "csr"))
-        C, T = self._relations[number]
-        return [array for M in (C, S, T) for array in (M.indptr, M.indices, M.data)]
+        return sources[0] if len(sources) == 1 else _with_small_indices(block_diag(sources, "csr"))
 
 
-def _relation(influences: Sequence[Influence]) -> tuple[csr_array, csr_array]:
-    """Return the influences side by side, and the transpose."""
-    C = hstack([influence.C for influence in influences], "csr")
-    return _with_small_indices(C), _with_small_indices(csr_array(C.T))
+def _relation(influences: Sequence[Influence]) -> tuple[csr_array, csr_array, NDArray[np.float64]]:
+    """Return the influences side by side, the transpose, and the mean weight in its rows."""
+    C = _with_small_indices(hstack([influence.C for influence in influences], "csr"))
+    T = _with_small_indices(csr_array(C.T))
+    return C, T, np.asarray(T.sum(axis=1)) / np.maximum(np.diff(T.indptr), 1)
+
+
+def _arrays(S: csr_array) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+    return S.indptr, S.indices, S.data
 
 
 def _with_small_indices(S: csr_array) -> csr_array:
-    """Matrix with indices of 32 bits in order, float64."""
-    S = csr_array(S, dtype=np.float64)
+    """Matrix with indices of 32 bits in order."""
+    S = csr_array(S)
     S.sort_indices()
     parts = S.data, S.indices.astype(np.int32, copy=False), S.indptr.astype(np.int32, copy=False)
     return csr_array(parts, shape=S.shape)

@@ -28,8 +28,6 @@ class Change:
         Greatest change of an entry.
     largest : float
         Largest entry off the diagonal afterwards.
-    lost : float
-        Bound on the Frobenius norm of what truncation left out.
     affine : bool
         Whether the round was the same affine map as the one before: no other entries were kept.
     """
@@ -37,7 +35,6 @@ class Change:
     norm: float
     greatest: float
     largest: float
-    lost: float = 0.0
     affine: bool = True
 
 
@@ -82,10 +79,10 @@ class Trace:
         return len(self.rounds)
 
     def __str__(self) -> str:
-        lines = ["round      change  ratio  greatest   largest      lost"]
+        lines = ["round      change  ratio  greatest   largest"]
         lines += [
             f"{r.number:5d}  {r.change.norm:10.3e}  {r.ratio:5.3f}  {r.change.greatest:8.2e}"
-            f"  {r.change.largest:8.4f}  {r.change.lost:8.2e}"
+            f"  {r.change.largest:8.4f}"
             for r in self.rounds
         ]
         end = "converged" if self.converged else self.diverged or "stopped before it converged"

@@ -1,0 +1,71 @@
+"""Edges of a bipartite graph by name, such as clicks, read as a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array
+
+from softcosine.errors import InvalidInputError
+
+__all__ = ["NamedGraph", "read_edges"]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedGraph:
+    """Weights between two kinds of named objects.
+
+    Attributes
+    ----------
+    left, right : tuple of str
+        In the order in which they were first met.
+    B : csr_array of shape (n_right, n_left)
+        The right ones are the features of the left.
+    """
+
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    B: csr_array
+
+
+def read_edges(edges: Iterable[tuple[str, str, float]]) -> NamedGraph:
+    """Read edges such as (query, page, clicks); the weights of one given twice are added.
+
+    Raises
+    ------
+    InvalidInputError
+        If an edge is no triple of two strings and a finite number of 0 or more; names it.
+    """
+    left: dict[str, int] = {}
+    right: dict[str, int] = {}
+    rows: list[int] = []
+    columns: list[int] = []
+    weights: list[float] = []
+    for edge in edges:
+        a, b, weight = _checked(edge)
+        columns.append(left.setdefault(a, len(left)))
+        rows.append(right.setdefault(b, len(right)))
+        weights.append(weight)
+    ends = np.array(rows, np.int64), np.array(columns, np.int64)
+    B = coo_array((np.array(weights, np.float64), ends), shape=(len(right), len(left)))
+    return NamedGraph(tuple(left), tuple(right), csr_array(B))
+
+
+def _checked(edge: Any) -> tuple[str, str, float]:
+    try:
+        a, b, weight = edge
+    except (TypeError, ValueError):
+        raise InvalidInputError(
+            f"{edge!r} is no edge; give (object, feature, weight), such as (query, page, clicks)."
+        ) from None
+    if not (isinstance(a, str) and isinstance(b, str)):
+        raise InvalidInputError(f"the edge ({a!r}, {b!r}) is not between two strings.")
+    if isinstance(weight, bool) or not (isinstance(weight, Real) and 0.0 <= float(weight) < np.inf):
+        raise InvalidInputError(
+            f"the weight of {a!r} and {b!r} is {weight!r}; needed is a finite number of 0 or more."
+        )
+    return a, b, float(weight)

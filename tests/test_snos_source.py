@@ -1,0 +1,164 @@
+"""SNOS as a source of term similarity: from texts, from clicks, from any graph with names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import strategies as own
+from softcosine.errors import InvalidInputError
+from softcosine.learn.snos.edges import read_edges
+from softcosine.learn.snos.snos import snos
+from softcosine.learn.snos.source import SnosSimilarity
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.source import TermSimilaritySource, source_from_state, state_of
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.corpus import analyze
+from softcosine.text.vocabulary import Vocabulary
+
+CLICKS = [
+    ("cheap flights", "air.example", 5),
+    ("low fares", "air.example", 2),
+    ("low fares", "rail.example", 3),
+    ("train tickets", "rail.example", 4),
+    ("moon phases", "sky.example", 9),
+]
+TEXTS = ["flat tyre", "flat tire", "new tyre", "new tire", "new moon", "full moon"] * 5
+
+edges = st.lists(
+    st.tuples(
+        st.sampled_from("abcdef"), st.sampled_from("UVWXYZ"), st.sampled_from([1, 2, 2.5, 0])
+    ),
+    max_size=15,
+)
+
+
+def square(source, names):
+    n = len(names)
+    left = [a for a in names for _ in range(n)]
+    return source.similarities(left, list(names) * n).reshape(n, n)
+
+
+@given(edges, st.sampled_from(["left", "right"]))
+def test_similarities_are_soft_cosines_of_the_learned_space(graph, of):
+    source = SnosSimilarity.from_graph(graph, of=of, threshold=0.0, tolerance=1e-10)
+    read = read_edges(graph)
+    names, B = (read.left, read.B) if of == "left" else (read.right, read.B.T)
+    cosines = snos(B, normalize="both", tolerance=1e-10).soft_cosines
+    np.testing.assert_allclose(square(source, names), np.minimum(cosines, 1.0), atol=1e-6)
+
+
+def test_queries_are_similar_by_their_pages_and_by_similar_pages():
+    source = SnosSimilarity.from_clicks(CLICKS)
+    flights, fares, trains, moon = ("cheap flights", "low fares", "train tickets", "moon phases")
+    close, far, none = source.similarities([flights] * 3, [fares, trains, moon])
+    assert close > far > none == 0.0
+    assert source.knows([flights, moon]).tolist() == [True, False]
+    pages = SnosSimilarity.from_clicks(CLICKS, of="right")
+    assert pages.similarities(["air.example"], ["rail.example"])[0] > 0.0
+
+
+def test_clicks_count_by_their_logarithm_and_add_up():
+    more = [(query, page, clicks - 1) for query, page, clicks in CLICKS]
+    twice = [*more, *((query, page, 1) for query, page, _ in CLICKS)]
+    logarithms = [(query, page, np.log1p(clicks)) for query, page, clicks in CLICKS]
+    one = SnosSimilarity.from_clicks(CLICKS).matrix.toarray()
+    for graph in (SnosSimilarity.from_clicks(twice), SnosSimilarity.from_graph(logarithms)):
+        np.testing.assert_allclose(graph.matrix.toarray(), one, rtol=1e-6)
+
+
+def test_terms_are_similar_that_stand_with_the_same_terms_though_never_together():
+    source = SnosSimilarity.from_texts(TEXTS)
+    tire, moon = source.similarities(["tyre"] * 2, ["tire", "moon"])
+    assert tire > moon
+
+
+def test_fit_is_what_from_texts_does():
+    one, other = SnosSimilarity.from_texts(TEXTS), SnosSimilarity.fit(analyze(TEXTS))
+    assert np.array_equal(one.matrix.toarray(), other.matrix.toarray())
+    assert one.words == other.words
+
+
+def test_rare_terms_and_terms_beyond_the_limit_are_left_out():
+    source = SnosSimilarity.from_texts([*TEXTS, "flat earth"], min_count=2)
+    assert not source.knows(["earth"])[0]
+    few = SnosSimilarity.from_texts(TEXTS, max_terms=3)
+    assert set(few.words) <= {"new", "flat", "moon", "tire", "tyre"}
+    assert len(few.words) <= 3
+
+
+def test_under_stemming_all_forms_of_a_term_are_known():
+    texts = ["running shoes", "runs in a shoe", "run", "shoe"] * 5
+    source = SnosSimilarity.from_texts(texts, Analyzer(stemmer="english"))
+    assert source.knows(["running", "runs", "shoes"]).all()
+    assert source.similarities(["running"], ["runs"])[0] == 1.0
+
+
+def test_a_threshold_cuts_and_an_exponent_sharpens():
+    names = ["cheap flights", "low fares", "train tickets"]
+    plain = square(SnosSimilarity.from_clicks(CLICKS), names)
+    sharp = square(SnosSimilarity.from_clicks(CLICKS, exponent=2.0), names)
+    np.testing.assert_allclose(sharp, plain**2, rtol=1e-5)
+    middle = float(np.sort(np.unique(plain))[1])
+    cut = square(SnosSimilarity.from_clicks(CLICKS, threshold=middle), names)
+    np.testing.assert_array_equal(cut, np.where(plain >= middle, plain, 0.0))
+
+
+def test_it_is_a_source_that_can_be_kept_and_be_asked_for_a_matrix():
+    source = SnosSimilarity.from_clicks(CLICKS)
+    assert isinstance(source, TermSimilaritySource)
+    again = source_from_state(state_of(source))
+    assert isinstance(again, SnosSimilarity)
+    assert again.learned == source.learned
+    assert again.learned["normalize"] == "both"
+    assert np.array_equal(again.matrix.toarray(), source.matrix.toarray())
+    vocabulary = Vocabulary(["cheap flights", "low fares", "moon phases"])
+    S = TermSimilarityMatrix.from_source(source, vocabulary, warn=False)
+    assert [term for term, _ in S.neighbors("low fares")] == ["cheap flights"]
+    assert "SnosSimilarity(3 pairs of 3 words" in repr(source)
+
+
+@given(own.corpora())
+def test_any_texts_can_be_learned_from(texts):
+    source = SnosSimilarity.fit(analyze(texts), min_count=1)
+    S = square(source, analyze(texts).vocabulary.terms)
+    assert np.all((S >= 0.0) & (S <= 1.0))
+    assert np.array_equal(S, S.T)
+
+
+@pytest.mark.parametrize(
+    ("edge", "message"),
+    [
+        (("query", "page"), "is no edge; give"),
+        (("query", 3, 1.0), r"the edge \('query', 3\) is not between two strings"),
+        (("query", "page", -1), "the weight of 'query' and 'page' is -1; needed is a finite"),
+        (("query", "page", float("nan")), "needed is a finite number of 0 or more"),
+        (("query", "page", "3"), "the weight of 'query' and 'page' is '3'"),
+    ],
+)
+def test_bad_edges_are_named(edge, message):
+    for learn in (SnosSimilarity.from_graph, SnosSimilarity.from_clicks):
+        with pytest.raises(InvalidInputError, match=message):
+            learn([("a", "b", 1.0), edge])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"of": "top"}, "of is 'top'; needed is left or right"),
+        ({"threshold": 2.0}, "threshold is 2.0; needed is a number in"),
+        ({"exponent": 0}, "exponent is 0; needed is a number above 0"),
+        ({"max_neighbors": 0}, "max_neighbors is 0; needed is 1 or more"),
+        ({"lam": 9.0, "normalize": "raw"}, "grow without bound"),
+    ],
+)
+def test_bad_settings_say_what_was_needed(settings, message):
+    with pytest.raises(InvalidInputError, match=message):
+        SnosSimilarity.from_graph(CLICKS, **settings)
+
+
+def test_what_is_no_corpus_is_refused():
+    with pytest.raises(InvalidInputError, match=r"of type list; call fit\(softcosine.analyze"):
+        SnosSimilarity.fit(["a text"])
