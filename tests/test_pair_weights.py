@@ -9,16 +9,13 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import oracle
+import softcosine as sc
 import strategies as own
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
-from toys import similarity_matrix
-
-pytest.importorskip("sklearn")
-
-import softcosine as sc
 from softcosine.learn.pair_pattern import PairPattern, own_products
 from softcosine.learn.pair_weights import Preferences, bm25_vectors, learn_pair_weights
 from softcosine.learn.preference_loss import PreferenceLoss
+from toys import similarity_matrix
 
 JAGUAR = [[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]]  # car, cat, jaguar
 ANIMALS = [[1, 0, 0], [0, 1, 0]]

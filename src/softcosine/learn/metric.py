@@ -9,9 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_array, issparse
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d, validate_data
 
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.learn.centroid_cosines import OBJECTIVES, CentroidCosines
@@ -19,6 +16,14 @@ from softcosine.learn.estimator import NotFittedError, Vectors
 from softcosine.learn.metric_parameters import FullMatrix, MetricParameters, SparseMatrix
 from softcosine.learn.pair_pattern import PairPattern
 from softcosine.learn.pair_weights import check_positive, coordinates
+from softcosine.learn.scikit import (
+    BaseEstimator,
+    OneToOneFeatureMixin,
+    TransformerMixin,
+    check_classification_targets,
+    column_or_1d,
+    validate_data,
+)
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.space.latent import check_whole
 from softcosine.text.vocabulary import Vocabulary

@@ -1,0 +1,63 @@
+"""Folds that keep groups together, and average precision group by group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+
+__all__ = ["folds_of", "mean_average_precision"]
+
+
+def folds_of(
+    groups: NDArray[Any], folds: int, seed: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield training and test rows, all rows of a group on one side.
+
+    Parameters
+    ----------
+    groups : ndarray of shape (n,)
+    folds : int
+        As many as there are groups where these are fewer.
+    seed : int
+        Which groups go together.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is one group only.
+    """
+    _, inverse = np.unique(groups, return_inverse=True)
+    n_groups = int(inverse.max(initial=-1)) + 1
+    if n_groups < 2:
+        raise InvalidInputError(
+            f"there is {n_groups} group; cross-validation needs two or more. Give C instead."
+        )
+    folds = min(folds, n_groups)
+    fold_of = np.random.default_rng(seed).permutation(n_groups) % folds
+    for fold in range(folds):
+        test = fold_of[inverse] == fold
+        yield np.flatnonzero(~test), np.flatnonzero(test)
+
+
+def mean_average_precision(
+    scores: NDArray[np.float64], wanted: NDArray[np.bool_], groups: NDArray[Any]
+) -> float:
+    """Return the mean over all groups of the average precision; 0 for one without wanted rows.
+
+    Equal scores stand in the order of their rows.
+    """
+    _, inverse = np.unique(groups, return_inverse=True)
+    order = np.lexsort((-scores, inverse))
+    total = 0.0
+    ends = np.cumsum(np.bincount(inverse))
+    for rows in np.split(order, ends[:-1]):
+        hits = wanted[rows]
+        if hits.any():
+            precisions = np.cumsum(hits) / np.arange(1, len(rows) + 1)
+            total += float(precisions[hits].mean())
+    return total / len(ends)

@@ -1,0 +1,38 @@
+"""What the learners here take from scikit-learn, or the sentence that says how to get it."""
+
+from __future__ import annotations
+
+from softcosine.errors import MissingDependencyError
+
+try:
+    from sklearn.base import (
+        BaseEstimator,
+        ClassifierMixin,
+        OneToOneFeatureMixin,
+        TransformerMixin,
+        clone,
+    )
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.svm import LinearSVC
+    from sklearn.utils.metaestimators import available_if
+    from sklearn.utils.multiclass import check_classification_targets, type_of_target
+    from sklearn.utils.validation import column_or_1d, validate_data
+except ImportError as error:  # older versions lack the last
+    raise MissingDependencyError(
+        "scikit-learn (1.6 or later)", "sklearn", "learning from labels"
+    ) from error
+
+__all__ = [
+    "BaseEstimator",
+    "ClassifierMixin",
+    "LinearSVC",
+    "LogisticRegression",
+    "OneToOneFeatureMixin",
+    "TransformerMixin",
+    "available_if",
+    "check_classification_targets",
+    "clone",
+    "column_or_1d",
+    "type_of_target",
+    "validate_data",
+]
