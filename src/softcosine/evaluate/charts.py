@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from softcosine.evaluate.measures import lower_is_better
+from softcosine.evaluate.reports import units_of
 from softcosine.matrix.drawing import Picture, label
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ class EvaluationChart(Picture):
     Attributes
     ----------
     dataset, baseline : str
+    units : str
+        What is averaged over: queries, documents or pairs.
     measures : tuple of str
     systems : tuple of str
     values : dict of str to tuple of float
@@ -48,6 +51,7 @@ class EvaluationChart(Picture):
 
     dataset: str
     baseline: str
+    units: str
     measures: tuple[str, ...]
     systems: tuple[str, ...]
     values: dict[str, tuple[float, ...]]
@@ -62,6 +66,7 @@ class EvaluationChart(Picture):
         return {
             "dataset": self.dataset,
             "baseline": self.baseline,
+            "units": self.units,
             "systems": list(self.systems),
             "values": {measure: list(own) for measure, own in self.values.items()},
             "ranges": {measure: [list(one) for one in own] for measure, own in self.ranges.items()},
@@ -72,13 +77,18 @@ class EvaluationChart(Picture):
 
     @property
     def _size(self) -> tuple[float, float]:
-        n_rows = 1 + bool(self.changes)
         width = 2.5 + 2.6 * max(len(self.measures), 2 if self.changes else 1)
-        return width, 1.0 + n_rows * max(1.8, 0.9 + 0.3 * len(self.systems))
+        return width, 1.0 + sum(self._heights)
+
+    @property
+    def _heights(self) -> list[float]:
+        """Of the rows, in inches."""
+        return [max(1.8, 0.9 + 0.3 * len(self.systems)), *([2.4] if self.changes else [])]
 
     def _draw(self, figure: Figure) -> None:
         figure.suptitle(label(self.dataset, _TITLE), x=0.01, ha="left", parse_math=False)
-        grid = figure.add_gridspec(1 + bool(self.changes), len(self.measures))
+        heights = self._heights
+        grid = figure.add_gridspec(len(heights), len(self.measures), height_ratios=heights)
         for column, measure in enumerate(self.measures):
             self._draw_values(figure.add_subplot(grid[0, column]), measure, first=not column)
         if self.changes:
@@ -127,7 +137,7 @@ class EvaluationChart(Picture):
                 axes.bar(share[wanted], values[wanted], width=1.0 / len(only), color=color)
         axes.axhline(0.0, color="black", linewidth=0.8)
         axes.set_xlim(0.0, 1.0)
-        axes.set_xlabel("share of queries, the largest gain first", fontsize=9)
+        axes.set_xlabel(f"share of {self.units}, the largest gain first", fontsize=9)
         axes.set_ylabel(
             f"gain in {self.changed}\nover {label(self.baseline, _NAME)}",
             fontsize=9, parse_math=False,
@@ -164,6 +174,7 @@ def evaluation_chart(evaluation: Evaluation) -> EvaluationChart:
     return EvaluationChart(
         dataset=evaluation.dataset.name,
         baseline=base,
+        units=units_of(evaluation),
         measures=evaluation.measures,
         systems=names,
         values={

@@ -13,7 +13,7 @@ from softcosine.evaluate.measures import lower_is_better
 if TYPE_CHECKING:
     from softcosine.evaluate.evaluation import Evaluation
 
-__all__ = ["Cell", "cells", "html_table", "markdown_table", "notes_of", "text_table"]
+__all__ = ["Cell", "cells", "html_table", "markdown_table", "notes_of", "text_table", "units_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +153,16 @@ def seconds_shown(evaluation: Evaluation, name: str) -> str:
     return "" if seconds is None else f"{seconds.fit + seconds.answer:.1f}"
 
 
+def units_of(evaluation: Evaluation) -> str:
+    """Return what is averaged over, in a word."""
+    if isinstance(evaluation.dataset, RankingSet):
+        return "queries"
+    return "pairs" if isinstance(evaluation.dataset, PairSet) else "documents"
+
+
 def _counted(evaluation: Evaluation, n_units: int) -> str:
-    dataset = evaluation.dataset
-    if isinstance(dataset, PairSet):
+    units, n_documents = units_of(evaluation), len(evaluation.dataset.documents)
+    if units == "pairs":
         return f"{n_units:,} pairs"
-    what = "queries" if isinstance(dataset, RankingSet) else "tested"
-    return f"{len(dataset.documents):,} documents, {n_units:,} {what}"
+    what = "tested" if units == "documents" else units
+    return f"{n_documents:,} documents, {n_units:,} {what}"
