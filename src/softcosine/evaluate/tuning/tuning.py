@@ -116,6 +116,7 @@ def tune(
     _check(rule, budget)
     known = _known(sources)
     parts = parted(dataset, test_split=test_split, test_share=test_share, random_state=random_state)
+    test = parts.test(dataset) if score_test else None  # or an error would come at the end
     rows = folds_of(len(parts.tuned.judged), folds, random_state)
     name = _measure(dataset, measure)
     bench = Workbench(
@@ -131,9 +132,8 @@ def tune(
     figures(around.default)
     run = _Run(around, figures, rows, budget, rule, random_state, progress)
     found = run.outcome(dataset.name, parts.told)
-    if not score_test or not found.complete:
+    if test is None or not found.complete:
         return found
-    test = parts.test(dataset)
     last = Workbench(
         test.documents, background=test.background, queries=test.queries.texts, sources=known,
         threads=threads, report=progress,

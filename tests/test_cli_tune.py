@@ -1,0 +1,191 @@
+"""``softcosine tune`` and ``softcosine index --settings``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from softcosine.evaluate.tuning.kept import KeptFigures
+from softcosine.evaluate.tuning.settings import Settings
+from softcosine.index.soft_index import SoftIndex
+from toy_judged import judged_set, written
+
+FAST = (
+    "--folds", 3, "--budget", 8, "--rule", "mean", "--try", "ranking=soft_bm25",
+    "--try", "exponent=2,4", "--try", "sources=none,english", "--try", "stop_words=none",
+    "--try", "threshold=0.3", "--try", "scaling=definite", "--try", "max_neighbors=100",
+)  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """The working directory, with a small collection."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SOFTCOSINE_HOME", str(tmp_path / "home"))
+    written(tmp_path / "toy", judged_set(fields=True))
+    return tmp_path
+
+
+def test_settings_are_chosen_written_and_used(run, folder):
+    told = run("tune", "toy", "-o", "tuned.json", "--report", "tuned.md", *FAST)
+    assert "ndcg@10 of 13 queries in 3 folds" in told.replace("\n", " ")
+    assert "index toy/corpus.jsonl -o toy.index" in told
+    assert "--settings tuned.json" in told
+    settings = Settings.load("tuned.json")
+    assert "# Settings tuned on toy" in Path("tuned.md").read_text(encoding="utf-8")
+    fields = [] if settings.fields else ["--text", "title", "--text", "text"]
+    run("index", "toy/corpus.jsonl", "-o", "toy.index", "--settings", "tuned.json", *fields)
+    made = SoftIndex.open("toy.index")
+    assert made.ranking == settings.ranking
+    assert made.weighting == settings.weighting
+    assert made.analyzer == settings.analyzer
+    assert made.search("automobile").ids
+
+
+def test_the_index_of_tune_is_that_of_its_settings(run, folder):
+    run("tune", "toy", "-o", "tuned.json", "--index", "first.index", *FAST)
+    run(
+        "index", "toy/corpus.jsonl", "-o", "second.index", "--settings", "tuned.json", "--text",
+        "title", "--text", "text",
+    )  # fmt: skip
+    first, second = SoftIndex.open("first.index"), SoftIndex.open("second.index")
+    for query in ("automobile motor", "the movie actress", "dough"):
+        one, other = first.search(query, k=30), second.search(query, k=30)
+        assert [(hit.id, hit.score) for hit in one] == [(hit.id, hit.score) for hit in other]
+
+
+def test_settings_with_fields_index_them_as_spaces_of_their_own(run, folder):
+    Settings(fields=(("title", 2.0), ("text", 1.0))).save("tuned.json")
+    run("index", "toy/corpus.jsonl", "-o", "toy.index", "--settings", "tuned.json")
+    made = SoftIndex.open("toy.index")
+    assert [(field.name, field.weight) for field in made.fields] == [("title", 2.0), ("text", 1.0)]
+    assert made.note == (
+        "Similarities come from english, texts, joined by first, by tuned settings."
+    )
+    error = run(
+        "index", "toy/corpus.jsonl", "-o", "b.index", "--settings", "tuned.json", "--text", "title",
+        code=2,
+    )  # fmt: skip
+    assert "weighs the fields title, text" in error
+
+
+def test_documents_are_added_to_an_index_made_by_settings(run, folder):
+    Settings(sources=("english",), stemmer="english").save("tuned.json")
+    run("index", "toy/corpus.jsonl", "-o", "toy.index", "--settings", "tuned.json")
+    Path("more.jsonl").write_text('{"id": "new", "text": "a zeppelin over the harbour"}\n')
+    run("add", "toy.index", "more.jsonl")
+    assert SoftIndex.open("toy.index").search("airship").ids[:1] == ["new"]
+
+
+def test_the_outcome_as_json_is_the_same_whatever_the_test_part_says(run, folder):
+    first = run("tune", "toy", "-o", "a.json", "--report", "a.md", *FAST, "--json")
+    found = json.loads(first)
+    assert found["queries"] == 13
+    assert found["settings"] == Settings.load("a.json").to_dict()
+    assert {"gain", "default", "chosen", "by_fold", "trials", "verdict", "commands"} <= set(found)
+    tested = json.loads(run("tune", "toy", *FAST, "--json", "--test"))
+    assert tested["test"]["queries"] == 5
+    from softcosine.evaluate.datasets.loading import load
+    from softcosine.evaluate.tuning.parts import parted
+
+    dataset = load("toy")
+    test = parted(dataset).test_queries
+    changed = {**dataset.qrels, **{query: {"d00": 1, "d53": 2} for query in test}}
+    Path("toy").rename("before")
+    written(folder / "toy", replace(dataset, qrels=changed))
+    again = run(
+        "tune", "toy", "-o", "a.json", "--report", "b.md", "--overwrite", "--checkpoint", "b.kept",
+        *FAST, "--json",
+    )  # fmt: skip
+    assert again == first
+    assert Path("b.md").read_bytes() == Path("a.md").read_bytes()
+    assert Path("b.kept").read_bytes() == Path(".a.json.figures").read_bytes()
+
+
+def test_figures_are_kept_beside_the_output_or_among_the_users_data(run, folder):
+    run("tune", "toy", "-o", "tuned.json", *FAST)
+    assert Path(".tuned.json.figures").is_file()
+    run("tune", "toy", *FAST)
+    (kept,) = Path("home").iterdir()
+    assert kept.name.startswith("tuning-")
+    assert kept.read_bytes() == Path(".tuned.json.figures").read_bytes()
+
+
+def test_ctrl_c_gives_the_best_so_far(run, folder, monkeypatch):
+    real, n_put = KeptFigures.put, []
+
+    def put(self, settings, figures):
+        if len(n_put) == 3:
+            raise KeyboardInterrupt
+        n_put.append(settings)
+        real(self, settings, figures)
+
+    monkeypatch.setattr(KeptFigures, "put", put)
+    run("tune", "toy", "-o", "tuned.json", *FAST, code=130)
+    assert Settings.load("tuned.json")
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    assert len(Path(".tuned.json.figures").read_text().splitlines()) == 4
+    assert "Interrupted" not in run("tune", "toy", "-o", "tuned.json", "--overwrite", *FAST)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "code"),
+    [
+        (["nowhere"], "nowhere does not exist", 1),
+        (["toy", "--folds", 9], "13 labelled queries to choose on, too few for 9 folds", 2),
+        (["toy", "--test-split", "final"], "no part 'final': its queries have no parts", 2),
+        (["toy", "--test-share", 2], "from 0 to less than 1", 2),
+        (["toy", "--test-share", 0, "--test"], "no queries were left for a test", 2),
+        (["toy", "--measure", "ndcg"], "", 0),
+        (["toy", "--measure", "best"], "no measure 'best'", 2),
+        (["toy", "--source", "nothing.txt"], "there is no file nothing.txt", 1),
+        (["toy", "--try", "exponent"], "a setting and its values, such as exponent=2,4", 2),
+        (["toy", "--try", "exponent=x"], "a number was needed", 2),
+        (["toy", "--try", "power=2"], "no setting 'power' to tune", 2),
+        (["toy", "--try", "fields=title:2"], "give each of these a weight", 2),
+        (["toy", "--try", "k1=1", "--try", "k1=2"], "names 'k1' twice", 2),
+        (["toy", "--rule", "best"], "there is no rule 'best'", 2),
+        (["toy", "-o", "toy/corpus.jsonl"], "exists already", 1),
+        (["toy", "-o", "no/tuned.json"], "does not exist", 1),
+        (["toy", "--checkpoint", "toy/qrels.tsv"], "something other than figures", 1),
+        (["pairs.tsv"], "without queries", 2),
+    ],
+)
+def test_what_cannot_be_tuned_is_said_in_a_line(run, folder, arguments, message, code):
+    Path("pairs.tsv").write_text("4.5\tA cat sat.\tThe cat was sitting.\n1\tA dog.\tA car.\n" * 3)
+    told = run("tune", *arguments, *(FAST if code == 0 else ()), code=code)
+    assert message in told
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--source", "english"], "--settings says all that --source would"),
+        (["--ranking", "soft_cosine", "--plain"], "--plain and --ranking would"),
+        (["--positions"], "--positions would"),
+        (["--no-texts"], "--no-texts would"),
+        (["--memory", "1G"], "--memory would"),
+        (["--join", "mean"], "--join would"),
+    ],
+)
+def test_settings_exclude_what_they_say(run, folder, options, message):
+    Settings().save("tuned.json")
+    command = ("index", "toy/corpus.jsonl", "-o", "toy.index", "--settings", "tuned.json")
+    assert message in run(*command, *options, code=2)
+    assert not Path("toy.index").exists()
+
+
+def test_an_index_needs_settings_that_can_be_read(run, folder):
+    command = ("index", "toy/corpus.jsonl", "-o", "toy.index", "--settings")
+    assert "there is no file none.json" in run(*command, "none.json", code=1)
+    Path("bad.json").write_text("{}")
+    assert "it holds no settings" in run(*command, "bad.json", code=2)
+    Settings(sources=("gone.vec",)).save("gone.json")
+    assert "there is no file gone.vec" in run(*command, "gone.json", code=1)
+    Settings(fields=(("heading", 1.0),)).save("fields.json")
+    assert "heading" in run(*command, "fields.json", code=2)
+    assert not Path("toy.index").exists()
