@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -46,7 +47,10 @@ def test_specs_are_read_by_the_kind_of_each_setting(spec, settings):
     for name, value in settings.items():
         assert getattr(system, name) == value
         assert type(getattr(system, name)) is type(value)
-    assert from_spec(system.name) == system
+    assert system.name == spec
+    canonical = replace(system, label=None).name
+    assert from_spec(canonical) == system
+    assert from_spec(canonical).name == canonical
 
 
 @pytest.mark.parametrize(

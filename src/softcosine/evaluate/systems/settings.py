@@ -145,7 +145,8 @@ class Settings:
     Parameters
     ----------
     label : str, optional
-        What the system is called in tables, in place of its name and settings.
+        What the system is called in tables, in place of its name and settings; a spec as it was
+        given is one.
 
     Raises
     ------
@@ -154,7 +155,7 @@ class Settings:
     """
 
     called: ClassVar[str] = ""
-    label: str | None = None
+    label: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for own in _settings_of(type(self)):
@@ -172,7 +173,7 @@ class Settings:
         told = [
             f"{own.name}={written(getattr(self, own.name), own)}"
             for own in fields(self)
-            if own.compare and own.name != "label" and getattr(self, own.name) != own.default
+            if own.compare and getattr(self, own.name) != own.default
         ]
         return f"{self.called}:{','.join(told)}" if told else self.called
 

@@ -98,7 +98,7 @@ def from_spec(spec: str) -> System:
     ----------
     spec : str
         ``name`` or ``name:setting=value,setting=value``. Values that hold commas stand in double
-        quotes; lists are joined by ``+``.
+        quotes; lists are joined by ``+``. With settings, it is what the system is called.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def from_spec(spec: str) -> System:
     Examples
     --------
     >>> from_spec("soft:exponent=3,ranking=soft_cosine").name
-    'soft:ranking=soft_cosine,exponent=3'
+    'soft:exponent=3,ranking=soft_cosine'
     """
     name, colon, rest = spec.strip().partition(":")
     cls = _class(name)
@@ -124,7 +124,7 @@ def from_spec(spec: str) -> System:
         if setting in given:
             raise InvalidInputError(f"the system {spec!r} has {setting} twice; say it once.")
         given[setting] = value.replace('"', "").strip()
-    return named(name, **cls.read(given))
+    return named(name, label=spec.strip() if given else None, **cls.read(given))
 
 
 def split_specs(text: str) -> list[str]:
