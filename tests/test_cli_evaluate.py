@@ -71,9 +71,9 @@ def test_systems_take_settings_and_are_listed(run, folder):
     assert "bm25: BM25" in shown
     assert "k1=" in shown
     told = json.loads(
-        run("evaluate", folder, "--compare", "bm25:k1=0.9,b=0.4,cosine", "--json", "--seed", 1)
+        run("evaluate", folder, "--compare", "bm25:b=0.4,k1=0.9,cosine", "--json", "--seed", 1)
     )
-    assert list(told["systems"]) == ["bm25:k1=0.9,b=0.4", "cosine"]
+    assert list(told["systems"]) == ["bm25:b=0.4,k1=0.9", "cosine"]  # as they were asked for
     assert (told["baseline"], told["random_state"]) == ("cosine", 1)
     alone = json.loads(run("evaluate", folder, "--compare", "bm25,soft", "--json"))
     assert alone["baseline"] == "bm25"

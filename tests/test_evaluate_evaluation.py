@@ -122,6 +122,13 @@ def test_all_numbers_are_json_and_the_same_again(made, dataset):
     assert again.to_dict()["intervals"]["pot"]["map"] == told["intervals"]["pot"]["map"]
 
 
+def test_specs_name_the_systems_and_may_come_in_one_string(dataset):
+    made = evaluate(dataset, "cosine,bm25:b=0.4,k1=0.9", measures=["map"], n_resamples=10)
+    assert list(made.values) == ["cosine", "bm25:b=0.4,k1=0.9"]
+    with pytest.raises(InvalidInputError, match="no system was named"):
+        evaluate(dataset, "")
+
+
 def test_systems_see_texts_and_background_but_no_judgement(dataset):
     system = Overlap("cosine")
     evaluate(dataset, [system], n_resamples=10)

@@ -141,14 +141,16 @@ def evaluate(
         return
     check_plot(plot, overwrite=overwrite)
     _check_markdown(markdown, overwrite=overwrite)
-    systems = [from_spec(spec) for spec in split_specs(compare) if spec]
+    systems = [spec for spec in split_specs(compare) if spec]
+    for spec in systems:  # what is wrong is told before anything is read
+        from_spec(spec)
     runs = dict(_run(given, encoding) for given in run or ())
     found = _loaded(
         dataset, documents, queries, qrels, split, kind, grades, _names(topic_fields), encoding
     )
     if background:
         found = replace(found, background=(*found.background, *_background(background, encoding)))
-    names = [*(system.name for system in systems), *runs]
+    names = [*systems, *runs]
     last = names[-1] if names else ""
     with Reporter() as report:
         made = evaluated(

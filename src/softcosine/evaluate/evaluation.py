@@ -23,7 +23,7 @@ from softcosine.evaluate.significance import (
     randomization_test,
 )
 from softcosine.evaluate.systems.system import FittedSystem, System
-from softcosine.evaluate.systems.table import from_spec
+from softcosine.evaluate.systems.table import from_spec, split_specs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -194,7 +194,7 @@ class Evaluation:
 
 def evaluate(
     dataset: DataSet,
-    systems: Sequence[System | str],
+    systems: Sequence[System | str] | str,
     *,
     measures: Sequence[str] | None = None,
     baseline: str | None = None,
@@ -215,8 +215,9 @@ def evaluate(
     ----------
     dataset : RankingSet, ClassificationSet or PairSet
         As `softcosine.evaluate.datasets.load` gives it.
-    systems : sequence of System or str
-        Strings are specs, such as ``"cosine"`` or ``"bm25:k1=0.9,b=0.4"``.
+    systems : sequence of System or str, or str
+        Strings are specs, such as ``"cosine"`` or ``"bm25:k1=0.9,b=0.4"``, by which the systems are
+        then called; one string may hold several, with commas between.
     measures : sequence of str, optional
         By default those of `default_measures`.
     baseline : str, optional
@@ -250,18 +251,20 @@ def evaluate(
     >>> dataset = load("cranfield")                                     # doctest: +SKIP
     >>> print(evaluate(dataset, ["cosine", "bm25", "soft"]))            # doctest: +SKIP
     """
-    made = [from_spec(system) if isinstance(system, str) else system for system in systems]
-    names = _checked_names([system.name for system in made], runs or {}, dataset)
+    given = split_specs(systems) if isinstance(systems, str) else systems
+    made = [
+        (one, from_spec(one)) if isinstance(one, str) else (one.name, one) for one in given if one
+    ]
+    names = _checked_names([name for name, _ in made], runs or {}, dataset)
     base = _baseline(names, baseline)
     wanted = check_measures(dataset, measures)
     answers: dict[str, Answers] = dict(runs or {})
     figures = {name: measured(dataset, run, wanted) for name, run in answers.items()}
     seconds: dict[str, Seconds] = {}
     kept: dict[str, FittedSystem] = {}
-    for done, system in enumerate(made):
+    for done, (name, system) in enumerate(made):
         if progress is not None:
-            progress(system.name, done, len(made))
-        name = system.name
+            progress(name, done, len(made))
         found = answered(dataset, system, depth=depth)
         answers[name], seconds[name] = found.answers, found.seconds
         figures[name] = measured(dataset, found.answers, wanted)
