@@ -402,6 +402,27 @@ def test_pairs_of_words(tmp_path, text):
     assert found.scores.tolist() == [7.35, 7.46]
 
 
+def test_prose_with_numbers_and_commas_is_no_list_of_pairs(tmp_path):
+    path = write(tmp_path / "prose.txt", "2016, of course, was long\nand so on\n")
+    with pytest.raises(InvalidInputError, match="it cannot be told what this file is"):
+        load(path)
+    with pytest.raises(InvalidInputError, match="it cannot be told what this file is"):
+        load(write(path, "so it was, in the end, 7\n"))
+
+
+def test_a_first_line_that_is_broken_is_told(tmp_path):
+    with pytest.raises(MalformedFileError, match=r"a.jsonl: its first line is no JSON"):
+        load(write(tmp_path / "a.jsonl", '{"label": "x", \n'))
+    with pytest.raises(MalformedFileError, match=r"b.jsonl: it is empty"):
+        load(write(tmp_path / "b.jsonl", "\n\n"))
+
+
+def test_a_query_belongs_to_one_part(folder):
+    write(folder / "qrels" / "train.tsv", "q1\ta\t1\n")
+    with pytest.raises(InvalidInputError, match=r"judges query 'q1', and so does the part 'test'"):
+        load(folder)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -81,7 +81,12 @@ def read_collection(
     splits: dict[str, str] = {}
     for path in qrels:
         for query, own in read_qrels(path, grades=chosen, encoding=encoding).items():
-            judged.setdefault(query, {}).update(own)
+            if query in judged:
+                raise InvalidInputError(
+                    f"{path} judges query {query!r}, and so does the part {splits[query]!r}; a "
+                    "query belongs to one part. Name the files of judgements that are meant."
+                )
+            judged[query] = own
             splits[query] = _part_of(path)
     kept, notes = known_judgements(judged, found, asked)
     if not kept:

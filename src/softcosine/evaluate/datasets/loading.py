@@ -106,7 +106,7 @@ def load(
 def _recognized(path: Path, kind: str | None, encoding: str) -> tuple[str, Path]:
     """Return the kind of what lies at a path, and the file or folder that holds it."""
     if path.is_file():
-        found = kind or _kind_of(path, encoding)
+        found = kind or _kind_of_line(path, first_line(path, encoding=encoding))
         if found is None:
             raise InvalidInputError(f"{path}: it cannot be told what this file is. {UNDERSTOOD}.")
         return found, path
@@ -131,16 +131,21 @@ def _recognized(path: Path, kind: str | None, encoding: str) -> tuple[str, Path]
 
 def _kind_of(path: Path, encoding: str) -> str | None:
     try:
-        line = first_line(path, encoding=encoding)
+        return _kind_of_line(path, first_line(path, encoding=encoding))
     except MalformedFileError:
         return None
+
+
+def _kind_of_line(path: Path, line: str) -> str | None:
     if not line.lstrip().startswith("{"):
         layout = pair_layout(line)
         return None if layout is None else "words" if layout.words else "pairs"
     try:
         found = json.loads(line)
-    except ValueError:
-        return None
+    except ValueError as error:
+        raise MalformedFileError(
+            path, f"its first line is no JSON ({error}); every line must be one object."
+        ) from error
     if "orgq_id" in found:
         return "questions"
     return "classification" if "label" in found and "text" in found else None

@@ -180,10 +180,11 @@ def _by_header(row: Sequence[str], separator: str) -> _Layout | None:
 def _by_values(row: Sequence[str], separator: str) -> _Layout | None:
     numeric = [_number(value) is not None for value in row]
     if len(row) == 3 and numeric[2] and not (numeric[0] or numeric[1]):
-        return _Layout(0, 1, 2, False, not any(" " in word.strip() for word in row[:2]), separator)
+        words = not any(" " in word.strip() for word in row[:2])
+        return _Layout(0, 1, 2, False, words, separator) if words or separator == "\t" else None
     if len(row) >= 7 and numeric[4] and separator == "\t":
         return _Layout(5, 6, 4, False, False, separator)
-    if len(row) >= 3 and numeric[0]:
+    if len(row) >= 3 and numeric[0] and separator == "\t":  # prose has commas too
         return _Layout(1, 2, 0, False, False, separator)
     return None
 
