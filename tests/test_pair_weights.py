@@ -13,7 +13,12 @@ import softcosine as sc
 import strategies as own
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.learn.pair_pattern import PairPattern, own_products
-from softcosine.learn.pair_weights import Preferences, bm25_vectors, learn_pair_weights
+from softcosine.learn.pair_weights import (
+    Preferences,
+    bm25_vectors,
+    held_out_losses,
+    learn_pair_weights,
+)
 from softcosine.learn.preference_loss import PreferenceLoss
 from toys import similarity_matrix
 
@@ -177,6 +182,21 @@ def test_pairs_that_no_query_reaches_stay():
     learned = learn_pair_weights(S, [[1, 0, 0]], [[0, 1, 0], [1, 0, 0]], wanted)
     assert learned.n_learned == 1
     assert learned.S.similarity("1", "2") == 0.25
+
+
+def test_what_queries_teach_each_other_wants_a_weak_pull_and_what_they_do_not_a_strong_one():
+    # Every query is about the same two words; or each judges by a coin what none can know.
+    S = similarity_matrix(JAGUAR)
+    Q = np.tile([0, 0, 1], (10, 1))
+    alike = Preferences.of([{0: 1.0}] * 10, [[0, 1]] * 10)
+    coins = np.random.default_rng(0).integers(0, 2, 10)
+    unlike = Preferences.of([{int(coin): 1.0} for coin in coins], [[0, 1]] * 10)
+    losses = held_out_losses(S, Q, ANIMALS, alike, strengths=(0.1, 100.0))
+    assert losses[0.1] < losses[100.0]
+    losses = held_out_losses(S, Q, ANIMALS, unlike, strengths=(0.001, 1000.0), learn="both")
+    assert losses[0.001] > losses[1000.0] == pytest.approx(np.log(2), abs=0.01)
+    with pytest.raises(InvalidInputError, match="there is one query only"):
+        held_out_losses(S, Q, ANIMALS, alike.of_queries([3]))
 
 
 @given(own.collections(matrices=own.symmetric_matrices))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +28,13 @@ _LEARN = {"pairs": ("pairs",), "terms": ("terms",), "both": ("pairs", "terms")}
 # What an equal term counts at least, so that what it shares with others can be divided by it.
 _LEAST_TERM = 1e-2
 
-__all__ = ["LearnedPairWeights", "Preferences", "bm25_vectors", "learn_pair_weights"]
+__all__ = [
+    "LearnedPairWeights",
+    "Preferences",
+    "bm25_vectors",
+    "held_out_losses",
+    "learn_pair_weights",
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,6 +57,8 @@ class LearnedPairWeights:
     accuracy_before, accuracy_after : float
         Share of the preferences that scores agree with. Of the preferences learned from, so too
         good: measure on other queries.
+    scale : float
+        The difference of scores that counted for one.
     n_iterations : int
     converged : bool
     """
@@ -62,6 +71,7 @@ class LearnedPairWeights:
     loss_after: float
     accuracy_before: float
     accuracy_after: float
+    scale: float
     n_iterations: int
     converged: bool
 
@@ -119,7 +129,7 @@ def learn_pair_weights(
         Similarities of pairs, what equal terms count, or both. The latter two give `term_weights`.
     strength : float
         How strongly similarities are held to the given ones, lambda; above 0. Choose it by
-        cross-validation over queries.
+        `held_out_losses`.
     scale : float, optional
         Difference of scores that counts for one, tau. By default the mean size of a difference by
         the given S.
@@ -207,9 +217,64 @@ def learn_pair_weights(
         loss_after=loss(values)[0],
         accuracy_before=loss.accuracy(given),
         accuracy_after=loss.accuracy(values),
+        scale=loss.scale,
         n_iterations=n_iterations,
         converged=converged,
     )
+
+
+def held_out_losses(
+    S: TermSimilarityMatrix,
+    Q: ArrayLike | csr_array,
+    D: ArrayLike | csr_array,
+    preferences: Preferences,
+    *,
+    strengths: Sequence[float] = (0.3, 1.0, 3.0, 10.0, 30.0),
+    folds: int = 5,
+    random_state: int = 0,
+    **settings: Any,
+) -> dict[float, float]:
+    """Return the loss of each strength on queries that were not learned from.
+
+    The least is the one to take: ``min(losses, key=losses.get)``.
+
+    Parameters
+    ----------
+    S, Q, D, preferences
+        As of `learn_pair_weights`.
+    strengths : sequence of float
+    folds : int
+        So many parts of the queries are held out in turn.
+    random_state : int
+        Which query comes into which part.
+    **settings
+        Further ones of `learn_pair_weights`.
+    """
+    check_whole(folds=folds, least=2)
+    queries = np.unique(preferences.queries)
+    if len(queries) < 2:
+        raise InvalidInputError("there is one query only; cross-validation needs two or more.")
+    folds = min(folds, len(queries))
+    fold_of = np.random.default_rng(random_state).permutation(len(queries)) % folds
+    # One scale for all, so that losses can be compared.
+    scale = settings.pop("scale", None)
+    if scale is None:
+        scale = learn_pair_weights(S, Q, D, preferences, max_iterations=1, **settings).scale
+    losses = dict.fromkeys(strengths, 0.0)
+    for fold in range(folds):
+        learned_from, held = (
+            preferences.of_queries(queries[part]) for part in (fold_of != fold, fold_of == fold)
+        )
+        for strength in strengths:
+            learned = learn_pair_weights(
+                S, Q, D, learned_from, strength=strength, scale=scale, **settings
+            )
+            loss = PreferenceLoss.of(
+                PairPattern.of(learned.S), learned.weighted(Q), learned.weighted(D), held,
+                measure=settings.get("measure", "inner_product"), scale=scale,
+            )  # fmt: skip
+            losses[strength] += loss(loss.given)[0] * held.n_queries / len(queries)
+    return losses
 
 
 def bm25_vectors(
