@@ -25,7 +25,9 @@ def test_every_system_is_made_by_its_name_and_tells_its_settings(name):
     assert told.startswith(f"{name}: {SYSTEMS[name].what}")
     for setting, default, what in type(system).explained():
         assert f"{setting}={default}  {what}" in told
-        assert from_spec(f"{name}:{setting}={default}") == system
+        again = from_spec(f"{name}:{setting}={default}")
+        assert again == system
+        assert type(getattr(again, setting)) is type(getattr(system, setting))
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,9 @@ class Expansion(SimilaritySettings):
     weight: float = setting(1.0, number(0.0), "what similar terms count beside the query's own")
     k1: float = setting(1.2, number(0.0), "of BM25: how slowly frequency saturates")
     b: float = setting(0.75, number(0.0, 1.0), "of BM25: how far length counts")
-    max_neighbors: int | None = setting(10, optional(whole(0)), "terms that a term brings")
+    max_neighbors: int | None = setting(
+        10, optional(whole(0), none="default"), "terms that a term brings"
+    )
 
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedVectors:
         """Index the documents, and find which terms are similar."""

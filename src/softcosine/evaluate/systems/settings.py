@@ -222,8 +222,7 @@ def written(value: Any, own: Field[Any]) -> str:
         none: str = own.metadata["kind"].none
         return none
     if isinstance(value, float):
-        short = f"{value:g}"
-        return short if float(short) == value else repr(value)
+        return repr(value)  # 1.0 is a share of documents, 1 is a number of them
     if isinstance(value, Mapping):
         return "+".join(f"{name}:{weight:g}" for name, weight in value.items())
     if isinstance(value, tuple):

@@ -97,13 +97,13 @@ class SimilaritySettings(TextSettings):
     join: str = setting("strongest", choice(*JOINS), "how several sources are joined")
     calibrate: bool = setting(False, flag, "brings sources to the scale of human judgements first")
     threshold: float | None = setting(
-        None, optional(number(0.0, 1.0)), "least cosine of vectors that counts"
+        None, optional(number(0.0, 1.0), none="default"), "least cosine of vectors that counts"
     )
     exponent: float | None = setting(
-        None, optional(number(0.01)), "power that cosines of vectors are raised to"
+        None, optional(number(0.01), none="default"), "power that cosines of vectors are raised to"
     )
     max_neighbors: int | None = setting(
-        None, optional(whole(0)), "most similar terms of a term in S"
+        None, optional(whole(0), none="default"), "most similar terms of a term in S"
     )
     min_similarity: float = setting(0.0, number(0.0, 1.0), "least similarity in S")
     strategy: str = setting(

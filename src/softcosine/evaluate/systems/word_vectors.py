@@ -63,7 +63,7 @@ class VectorTexts:
     counts : csr_array of shape (n_texts, n_words), float64
         Words in code point order.
     vocabulary : Vocabulary
-        Of all words of the texts; its first `n_words` numbers do not mean anything here.
+        Of all words of the texts, those without a vector too.
     places : ndarray of shape (n_words,), int64
         The number of each word in the vocabulary.
     points : ndarray of shape (n_words, dimensions), float64
