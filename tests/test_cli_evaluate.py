@@ -67,9 +67,10 @@ def test_the_table_marks_the_best_and_tells_intervals_and_seconds(run, folder):
 
 
 def test_systems_take_settings_and_are_listed(run, folder):
-    shown = run("evaluate", "--systems")
-    assert "bm25: BM25" in shown
-    assert "k1=" in shown
+    shown = run("evaluate", "--systems").splitlines()
+    assert any(line.startswith("bm25") and "softcosine[evaluate]" in line for line in shown)
+    assert "k1=1.2" in run("evaluate", "--settings", "bm25")
+    assert "there is no system 'magic'; choose" in run("evaluate", "--settings", "magic", code=2)
     told = json.loads(
         run("evaluate", folder, "--compare", "bm25:b=0.4,k1=0.9,cosine", "--json", "--seed", 1)
     )

@@ -103,8 +103,12 @@ def evaluate(
     ] = False,
     encoding: Encoding = "utf-8",
     list_systems: Annotated[
-        bool, typer.Option("--systems", help="List the systems and their settings, and end.")
+        bool, typer.Option("--systems", help="List the systems that there are, and end.")
     ] = False,
+    settings_of: Annotated[
+        str | None,
+        typer.Option("--settings", metavar="SYSTEM", help="Tell a system's settings, and end."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print all numbers as JSON.")] = False,
 ) -> None:
     """Compare systems on a judged collection: what each finds, and whether it is more than chance.
@@ -136,8 +140,8 @@ def evaluate(
     from softcosine.evaluate.evaluation import evaluate as evaluated
     from softcosine.evaluate.systems.table import from_spec, split_specs
 
-    if list_systems:
-        _list_systems()
+    if list_systems or settings_of is not None:
+        _tell_systems(settings_of)
         return
     check_plot(plot, overwrite=overwrite)
     _check_markdown(markdown, overwrite=overwrite)
@@ -341,10 +345,24 @@ def _show_differences(found: Differences) -> None:
                     out.print(f"          {printable(line)}", style="dim")
 
 
-def _list_systems() -> None:
-    from softcosine.cli.showing import console
-    from softcosine.evaluate.systems.table import SYSTEMS, described
+def _tell_systems(one: str | None) -> None:
+    """Print what systems there are, or the settings of one."""
+    from rich.table import Table
 
-    out = console()
-    for name in SYSTEMS:
-        out.print(described(name), style="")
+    from softcosine.cli.showing import console, print_table
+    from softcosine.evaluate.systems.table import SYSTEMS, described, from_spec
+
+    if one is not None:
+        from_spec(one)  # says which there are where this is none
+        console().print(described(one.partition(":")[0].strip()))
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(style="green", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, entry in SYSTEMS.items():
+        extra = f"; needs softcosine[{entry.extra}]" if entry.extra else ""
+        table.add_row(name, f"{entry.what}{extra}")
+    print_table(table)
+    console().print(
+        "--settings SYSTEM tells what can be set, as in bm25:k1=0.9,b=0.4.", style="dim"
+    )

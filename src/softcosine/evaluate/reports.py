@@ -74,9 +74,9 @@ def notes_of(evaluation: Evaluation) -> list[str]:
     notes = [f"{evaluation.dataset.name}: {_counted(evaluation, len(first.units))}"]
     if len(evaluation.figures) > 1:
         notes.append(
-            f"in brackets: the difference to {evaluation.baseline} and its "
-            f"{evaluation.confidence:.0%} interval (paired bootstrap, "
-            f"{evaluation.n_resamples:,} resamples, seed {evaluation.random_state})"
+            f"differences to {evaluation.baseline} have {evaluation.confidence:.0%} intervals "
+            f"(paired bootstrap over {units_of(evaluation)}, {evaluation.n_resamples:,} resamples, "
+            f"seed {evaluation.random_state})"
         )
     if first.per_split:
         notes.append("± is the standard deviation over splits")
