@@ -105,6 +105,18 @@ def test_the_outcome_as_json_is_the_same_whatever_the_test_part_says(run, folder
     assert Path("b.kept").read_bytes() == Path(".a.json.figures").read_bytes()
 
 
+def test_a_collection_is_named_by_its_three_parts_too(run, folder):
+    parts = (
+        "--documents", "toy/corpus.jsonl", "--queries", "toy/queries.jsonl", "--qrels",
+        "toy/qrels.tsv",
+    )  # fmt: skip
+    whole, found = (json.loads(run("tune", *one, *FAST, "--json")) for one in (["toy"], parts))
+    commands, others = whole.pop("commands"), found.pop("commands")
+    assert found == whole
+    assert others[0] == commands[0]
+    assert "evaluate --documents toy/corpus.jsonl --queries" in others[1]
+
+
 def test_figures_are_kept_beside_the_output_or_among_the_users_data(run, folder):
     run("tune", "toy", "-o", "tuned.json", *FAST)
     assert Path(".tuned.json.figures").is_file()
@@ -153,6 +165,9 @@ def test_ctrl_c_gives_the_best_so_far(run, folder, monkeypatch):
         (["toy", "-o", "no/tuned.json"], "does not exist", 1),
         (["toy", "--checkpoint", "toy/qrels.tsv"], "something other than figures", 1),
         (["pairs.tsv"], "without queries", 2),
+        ([], "name the data set, a folder or file", 2),
+        (["toy", "--qrels", "toy/qrels.tsv"], "name the data set, a folder or file", 2),
+        (["--qrels", "toy/qrels.tsv"], "--documents, --queries and --qrels, all three", 2),
     ],
 )
 def test_what_cannot_be_tuned_is_said_in_a_line(run, folder, arguments, message, code):

@@ -18,6 +18,7 @@ from softcosine.evaluate.tuning.settings import Settings
 from softcosine.evaluate.tuning.space import DIMENSIONS, space_around
 from softcosine.evaluate.tuning.spaces import space_for
 from softcosine.evaluate.tuning.workbench import Workbench
+from softcosine.sources.parts import SourceOfOne
 from toy_judged import judged_set
 
 NAMED = dict.fromkeys(("english", "texts"))
@@ -50,7 +51,7 @@ def toy():
 
 @pytest.fixture(scope="module")
 def bench(toy):
-    return Workbench(toy.documents, sources=NAMED, longest=50)
+    return Workbench(toy.documents, queries=toy.queries.texts, sources=NAMED, longest=50)
 
 
 @given(settings_of)
@@ -170,6 +171,35 @@ def test_of_another_language_the_default_learns_from_the_texts_alone():
     usual = sc.SoftIndex.from_texts(texts)
     made = indexed(Documents.of(texts), space.default)
     assert found_by(made, ["Hund Katze"]) == found_by(usual, ["Hund Katze"])
+
+
+def test_a_source_is_asked_once_for_what_several_settings_want(toy):
+    asked = []
+
+    class Counted(SourceOfOne):
+        def neighbors(self, terms, among, *, max_neighbors):
+            asked.append(len(terms))
+            return self._source.neighbors(terms, among, max_neighbors=max_neighbors)
+
+        def similarities(self, left, right):
+            return self._source.similarities(left, right)
+
+    source = Counted(sc.EmbeddingSimilarity.english())
+    bench = Workbench(
+        toy.documents, queries=toy.queries.texts, sources={"mine": source}, longest=50
+    )
+    one = Settings(sources=("mine",), stemmer="english")
+    ranked = [
+        bench.ranked(toy.queries, one.changed(max_neighbors=limit, ranking=ranking), k=5)
+        for limit in (50, 20, 3)
+        for ranking in ("soft_bm25", "soft_cosine")
+    ]
+    assert len(ranked) == 6
+    n_terms = len(bench.vocabulary(one))
+    assert asked.count(n_terms) == 1
+    n_asked = len(asked)
+    bench.ranked(toy.queries, one.changed(max_neighbors=7), k=5)
+    assert all(n < n_terms for n in asked[n_asked:])  # columns that are full ask on
 
 
 def test_background_counts_in_the_statistics_and_is_never_ranked(toy):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,34 +29,47 @@ def kept_figures(dataset: Path, output: Path | None) -> Path | None:
 
 
 def commands_for(
-    tuned: Tuned, dataset: Path, found: RankingSet, output: Path | None, index: Path | None
+    tuned: Tuned,
+    found: RankingSet,
+    options: Sequence[str],
+    output: Path | None,
+    index: Path | None,
 ) -> list[str]:
-    """Return lines that use the settings: to index documents, and to compare with others."""
+    """Return lines that use the settings: to index documents, and to compare with others.
+
+    Parameters
+    ----------
+    tuned : Tuned
+    found : RankingSet
+    options : sequence of str
+        What names the data set to a command.
+    output, index : Path or None
+        Where the settings, and an index by them, were written.
+    """
     from softcosine.cli.calling import program
 
-    stem = dataset.resolve().name.split(".")[0]
-    lines = []
-    documents = next(
-        (shlex.quote(str(dataset / name)) for name in _CORPUS if (dataset / name).is_file()),
-        "DOCUMENTS",
-    )
-    fields = ""
-    if tuned.settings.fields is None and found.documents.names != ("text",):
-        fields = "".join(f" --text {shlex.quote(name)}" for name in found.documents.names)
-    settings = shlex.quote(str(output)) if output is not None else "tuned.json"
     if index is not None:
-        lines.append(f'{program()} search {shlex.quote(str(index))} "your words"')
+        lines = [f'{program()} search {shlex.quote(str(index))} "your words"']
     else:
-        lines.append(
-            f"{program()} index {documents} -o {shlex.quote(f'{stem}.index')}{fields} "
-            f"--settings {settings}"
-        )
-    spec = tuned.settings.spec()
-    lines.append(
-        f"{program()} evaluate {shlex.quote(str(dataset))} --compare "
-        f"{shlex.quote(f'cosine,bm25,soft,{spec}')}"
-    )
-    return lines
+        fields = ""
+        if tuned.settings.fields is None and found.documents.names != ("text",):
+            fields = "".join(f" --text {shlex.quote(name)}" for name in found.documents.names)
+        lines = [
+            f"{program()} index {_documents(options)} -o {shlex.quote(f'{found.name}.index')}"
+            f"{fields} --settings {shlex.quote(str(output or 'tuned.json'))}"
+        ]
+    spec = shlex.quote(f"cosine,bm25,soft,{tuned.settings.spec()}")
+    return [*lines, f"{program()} evaluate {shlex.join(options)} --compare {spec}"]
+
+
+def _documents(options: Sequence[str]) -> str:
+    """Return the file of the documents, as far as the arguments tell it."""
+    if options[0] == "--documents":
+        return shlex.quote(options[1])
+    for name in _CORPUS:
+        if (Path(options[0]) / name).is_file():
+            return shlex.quote(str(Path(options[0]) / name))
+    return "DOCUMENTS"
 
 
 def show_tuned(tuned: Tuned, commands: list[str], seconds: float) -> None:

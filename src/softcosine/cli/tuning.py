@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,14 +22,14 @@ _INTERRUPTED = 130
 
 def tune(
     dataset: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
-            metavar="DATASET",
+            metavar="[DATASET]",
             help="Judged queries, as 'evaluate' reads them: a folder of documents, queries and "
             "qrels, or questions with candidates.",
             readable=False,
         ),
-    ],
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -90,6 +91,21 @@ def tune(
     test: Annotated[
         bool, typer.Option("--test", help="Score that part at the end: once, when you are done.")
     ] = False,
+    documents: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="In place of DATASET: documents; repeatable."),
+    ] = None,
+    queries: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="In place of DATASET: queries or TREC topics."),
+    ] = None,
+    qrels: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="In place of DATASET: judgements."),
+    ] = None,
+    topic_fields: Annotated[
+        str, typer.Option(metavar="NAMES", help="Of TREC topics: title, description, narrative.")
+    ] = "title",
     stemmer: Stemmer = None,
     seed: Annotated[
         int, typer.Option(min=0, metavar="N", help="Of folds, the test's share and the bootstrap.")
@@ -150,14 +166,16 @@ def tune(
         _check_file(path, overwrite=overwrite)
     if index is not None:
         check_target(index, "index", overwrite=overwrite)
-    found = _loaded(dataset, kind=kind, grades=grades, encoding=encoding)
+    place = _Place(dataset, tuple(documents or ()), tuple(queries or ()), tuple(qrels or ()))
+    found = _loaded(place, kind=kind, grades=grades, fields=topic_fields, encoding=encoding)
     started = time.perf_counter()
     with Reporter() as progress:
         tuned = tuned_by(
             found, measure=measure, space=_space(tried), sources=sources or SOURCES, folds=folds,
             budget=budget, rule=rule, test_split=test_splits or None, test_share=test_share,
             score_test=test, random_state=seed, stemmer=stemmer,
-            kept=checkpoint or kept_figures(dataset, output), threads=threads, progress=progress,
+            kept=checkpoint or kept_figures(place.named, output), threads=threads,
+            progress=progress,
         )  # fmt: skip
         if output is not None:
             tuned.settings.save(output, overwrite=overwrite)
@@ -166,7 +184,7 @@ def tune(
 
             made = indexed(found.documents, tuned.settings, progress=progress)
             made.save(index, overwrite=overwrite)
-    commands = commands_for(tuned, dataset, found, output, index)
+    commands = commands_for(tuned, found, place.options, output, index)
     if report is not None:
         report.write_text(tuned.report(commands), encoding="utf-8")
     if as_json:
@@ -177,23 +195,66 @@ def tune(
         raise typer.Exit(_INTERRUPTED)
 
 
-def _loaded(path: Path, *, kind: str | None, grades: str | None, encoding: str) -> RankingSet:
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a data set lies: a folder or file, or its three parts."""
+
+    dataset: Path | None
+    documents: tuple[Path, ...]
+    queries: tuple[Path, ...]
+    qrels: tuple[Path, ...]
+
+    @property
+    def named(self) -> Path:
+        """What stands for all of it."""
+        return self.dataset or self.qrels[0]
+
+    @property
+    def options(self) -> list[str]:
+        """The arguments that name it to another command."""
+        if self.dataset is not None:
+            return [str(self.dataset)]
+        parts = {"documents": self.documents, "queries": self.queries, "qrels": self.qrels}
+        return [
+            piece
+            for name, own in parts.items()
+            for path in own
+            for piece in (f"--{name}", str(path))
+        ]
+
+
+def _loaded(
+    place: _Place, *, kind: str | None, grades: str | None, fields: str, encoding: str
+) -> RankingSet:
     """Read a data set of queries.
 
     Raises
     ------
     InvalidInputError
-        If it is of another kind.
+        If it is of another kind, or not named as a whole.
     """
-    from softcosine.evaluate.datasets.loading import load
-    from softcosine.evaluate.datasets.ranking import RankingSet
+    from softcosine.evaluate.datasets import RankingSet, load, read_collection
 
-    found = load(path, kind=kind, grades=grades, encoding=encoding)
+    parts = (place.documents, place.queries, place.qrels)
+    topic_fields = [name.strip() for name in fields.split(",")]
+    if (place.dataset is None) == (not any(parts)) or (any(parts) and not all(parts)):
+        raise InvalidInputError(
+            "name the data set, a folder or file, or in its place --documents, --queries and "
+            "--qrels, all three."
+        )
+    if place.dataset is None:
+        return read_collection(
+            *parts, name=place.documents[0].absolute().parent.name, grades=grades,
+            topic_fields=topic_fields, encoding=encoding,
+        )  # fmt: skip
+    found = load(
+        place.dataset, kind=kind, grades=grades, topic_fields=topic_fields, encoding=encoding
+    )
     if not isinstance(found, RankingSet):
         raise InvalidInputError(
-            f"{path} is a {type(found).__name__}, without queries; to tune needs queries and "
-            "judgements of documents: a folder of documents, queries and qrels, or questions with "
-            "candidates."
+            f"{place.dataset} is a {type(found).__name__}, without queries; to tune needs queries "
+            "and judgements of documents: a folder of documents, queries and qrels, or questions "
+            "with candidates."
         )
     return found
 
