@@ -1,0 +1,192 @@
+"""Vectors and weights of terms that a neural encoder of whole texts teaches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from softcosine.errors import InvalidInputError
+from softcosine.sources.corpus.ridge import ridge_regression
+from softcosine.sources.settings import is_number, is_whole
+from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.text.corpus import AnalyzedTexts
+from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.weighting import Weighting
+
+__all__ = ["WEIGHTING", "TaughtVectors"]
+
+_Floats = NDArray[np.float64]
+
+# What the rows of texts are weighed by, and what goes with `TaughtVectors.weights` later.
+WEIGHTING = Weighting(tf="raw", idf="bm25")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaughtVectors:
+    r"""Vectors of terms whose sums come near to what an encoder says of the texts.
+
+    Let the rows of X be the texts' weighted terms, of length 1, and D what the encoder gave for
+    them, of length 1, less its mean and its first principal components. T, where it is given, is
+    what the encoder gives for the terms by themselves. Then
+
+    .. math:: A = \arg\min_A |D - XTA|^2 + |A|^2, \quad
+        V = \arg\min_V |D - XV|^2 + \lambda |V - TA|^2,
+
+    so that a term that few texts have keeps the meaning that it has alone, and others take the one
+    that they have in these texts. A long vector belongs to a term that decides what its texts are
+    about, a short one to a term that says little: their lengths are weights beside idf.
+
+    Build it by `fit`. `softcosine.sources.corpus.distilled.DistilledSimilarity` is the same without
+    T, for rankings by soft BM25, and knows no weights.
+
+    Attributes
+    ----------
+    vocabulary : Vocabulary
+    vectors : ndarray of shape (n_terms, dimensions), float64
+    weights : ndarray of shape (n_terms,), float64
+        Lengths of the vectors, the median of those that are not 0 being 1. 1 where it is 0, of
+        which nothing is known.
+
+    Examples
+    --------
+    >>> from softcosine.text.corpus import analyze
+    >>> texts = ["the river bank", "the money bank", "the river flood", "the money loan"]
+    >>> encodings = [[1, 0.2], [0.2, 1], [1, 0], [0, 1]]
+    >>> taught = TaughtVectors.fit(analyze(texts), encodings)
+    >>> dict(zip(taught.vocabulary.terms, taught.weights.round(1).tolist()))
+    {'bank': 0.2, 'flood': 1.0, 'loan': 1.0, 'money': 1.6, 'river': 1.6, 'the': 0.0}
+    >>> taught.similarity().similarities(["flood", "flood"], ["river", "loan"]).round(2)
+    array([0.99, 0.  ], dtype=float32)
+    """
+
+    vocabulary: Vocabulary
+    vectors: _Floats
+    weights: _Floats
+
+    @classmethod
+    def fit(
+        cls,
+        corpus: AnalyzedTexts,
+        encodings: ArrayLike,
+        *,
+        term_encodings: ArrayLike | None = None,
+        weighting: Weighting = WEIGHTING,
+        penalty: float = 0.3,
+        remove_components: int = 0,
+    ) -> Self:
+        """Learn from texts that have been encoded.
+
+        Parameters
+        ----------
+        corpus : AnalyzedTexts
+            What `softcosine.analyze` gave.
+        encodings : array-like of shape (n_texts, dimensions)
+            Of each text. A row of zeros says nothing: that text is left out, but its terms are
+            known where `term_encodings` has them.
+        term_encodings : array-like of shape (n_terms, dimensions), optional
+            T above, of the terms in their order.
+        weighting : Weighting
+        penalty : float
+            lambda above, more than 0.
+        remove_components : int
+            How many principal components of the encodings are removed: what all texts have in
+            common that are of one domain.
+
+        Raises
+        ------
+        InvalidInputError
+            If a shape does not fit, a number is not finite, or a setting is out of range.
+        """
+        if not isinstance(corpus, AnalyzedTexts):
+            raise InvalidInputError(
+                f"the corpus is of type {type(corpus).__name__}; call fit(analyze(texts), ...)."
+            )
+        if not (is_number(penalty) and 0.0 < penalty < np.inf):
+            raise InvalidInputError(f"penalty is {penalty!r}; needed is a number above 0.")
+        if not (is_whole(remove_components) and remove_components >= 0):
+            raise InvalidInputError(
+                f"remove_components is {remove_components!r}; needed is a whole number, 0 or more."
+            )
+        D = _checked(encodings, corpus.n_docs, "encodings", "text")
+        told = np.einsum("ij,ij->i", D, D) > 0.0
+        X = _unit_rows(weighting.transform(corpus.counts()))[told]
+        D = _without_components(_unit(D[told]), remove_components)
+        V = np.zeros((len(corpus.vocabulary), D.shape[1]))
+        if term_encodings is not None:
+            T = _checked(term_encodings, len(V), "term_encodings", "term")
+            V = _mapped(X, T, D)
+        V += ridge_regression(X, D - X @ V, penalty=float(penalty))
+        return cls(corpus.vocabulary, V, _weights(V))
+
+    def similarity(self, *, threshold: float = 0.2, exponent: float = 1.0) -> EmbeddingSimilarity:
+        """Return the source of similarities; it knows terms, and under stemming their forms."""
+        forms = self.vocabulary.forms or [()] * len(self.vocabulary)
+        names = [*(form for own in forms for form in own), *self.vocabulary.terms]
+        rows = np.repeat(np.arange(len(forms)), [len(own) for own in forms])
+        rows = np.append(rows, np.arange(len(self.vocabulary)))
+        vectors = _unit(self.vectors)[rows].astype(np.float32)
+        return EmbeddingSimilarity(names, vectors, threshold=threshold, exponent=exponent)
+
+    def weights_of(self, vocabulary: Vocabulary) -> _Floats:
+        """Return the weights of another vocabulary's terms; 1 where one is not known."""
+        places = self.vocabulary.indices(vocabulary.terms)
+        return np.where(places >= 0, self.weights[places], 1.0)
+
+
+def _mapped(X: csr_array, T: _Floats, D: _Floats) -> _Floats:
+    """Return TA: the terms' own encodings, brought to where the texts' encodings lie."""
+    spread = T - T.mean(axis=0)
+    spread = _unit(np.where(np.einsum("ij,ij->i", T, T)[:, np.newaxis] > 0.0, spread, 0.0))
+    Z = X @ spread
+    A = np.linalg.solve(Z.T @ Z + np.eye(Z.shape[1]), Z.T @ D)
+    return np.asarray(spread @ A)
+
+
+def _without_components(D: _Floats, n_removed: int) -> _Floats:
+    D = D - D.mean(axis=0, keepdims=True) if len(D) else D
+    if n_removed and len(D):
+        axes = np.linalg.eigh(D.T @ D)[1][:, ::-1][:, :n_removed]
+        D = D - D @ axes @ axes.T
+    return D
+
+
+def _weights(V: _Floats) -> _Floats:
+    lengths = np.sqrt(np.einsum("ij,ij->i", V, V))
+    known = lengths > 0.0
+    if not known.any():
+        return np.ones(len(V))
+    return np.where(known, lengths / np.median(lengths[known]), 1.0)
+
+
+def _unit(rows: _Floats) -> _Floats:
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, np.newaxis]
+    return np.asarray(rows / np.where(lengths > 0.0, lengths, 1.0))
+
+
+def _unit_rows(X: csr_array) -> csr_array:
+    squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    lengths = np.sqrt(np.where(squares > 0.0, squares, 1.0))
+    X.data /= np.repeat(lengths, np.diff(X.indptr))
+    return X
+
+
+def _checked(given: ArrayLike, n_rows: int, name: str, what: str) -> _Floats:
+    try:
+        rows: Any = np.array(given, np.float64)
+    except (ValueError, TypeError) as error:
+        raise InvalidInputError(
+            f"{name} is no array of numbers ({error}); needed is one vector for each {what}."
+        ) from None
+    if rows.ndim != 2 or len(rows) != n_rows or rows.shape[1] == 0:
+        raise InvalidInputError(
+            f"{name} has the shape {rows.shape}; needed is ({n_rows}, dimensions), a vector for "
+            f"each {what}."
+        )
+    if not np.isfinite(rows).all():
+        bad = int(np.argmin(np.isfinite(rows).all(axis=1)))
+        raise InvalidInputError(f"row {bad} of {name} holds NaN or infinity; encode it again.")
+    return np.asarray(rows)
