@@ -7,23 +7,24 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array, eye_array, vstack
+from scipy.sparse import csr_array
 
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.analysis import Corpus
 from softcosine.evaluate.systems.bm25 import impacts
+from softcosine.evaluate.systems.expanded_queries import Expander, brought_by_terms
 from softcosine.evaluate.systems.fitted import FittedVectors, both_ways
 from softcosine.evaluate.systems.partners import Partners
 from softcosine.evaluate.systems.rows import SparseRows, unit_rows
 from softcosine.evaluate.systems.settings import choice, number, optional, setting, whole
 from softcosine.evaluate.systems.similarities import Similarities, SimilaritySettings
-from softcosine.index.query import parse_query
-from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.index.explanation import Explanation
 from softcosine.text.weighting import Weighting
 
 __all__ = ["Expansion"]
 
 _COSINE = Weighting("log", "smooth")
+_ASKED = Weighting("raw", "smooth")  # of frequencies that count as they are
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,68 +65,57 @@ class Expansion(SimilaritySettings):
         """Index the documents, and find which terms are similar."""
         corpus = Corpus.of(documents, background, self)
         found = self.similarities(corpus.analyzed, corpus.analyzer, corpus.vocabulary)
-        neighbors = self._neighbors(found.S)
+        expander = Expander.of(corpus.analyzer, found, weight=self.weight, counted=self._counted)
         if self.by == "bm25":
-            rows = impacts(corpus, k1=self.k1, b=self.b, method="lucene")
+            matrix = impacts(corpus, k1=self.k1, b=self.b, method="lucene")
         else:
             counts = corpus.analyzed.counts()[: corpus.n_docs]
-            rows = unit_rows(corpus.weighted(counts, _COSINE))
+            matrix = unit_rows(corpus.weighted(counts, _COSINE))
+        rows = SparseRows(matrix)
 
         def vectors(texts: Sequence[str]) -> csr_array:
-            expanded = self._expanded(texts, corpus, found, neighbors)
+            expanded = expander.expanded(texts)
             if self.by == "bm25":
                 return expanded
-            return unit_rows(corpus.weighted(expanded, Weighting("raw", _COSINE.idf)))
+            return unit_rows(corpus.weighted(expanded, _ASKED))
+
+        def explain(query: Documents, number: int) -> Explanation:
+            asked, held = vectors(query.texts), rows.row(number)
+            expanded = expander.expanded(query.texts).toarray().ravel()
+            scales = np.divide(
+                asked.toarray().ravel(), expanded, out=np.zeros_like(expanded), where=expanded > 0
+            )
+            parts = expander.parts(query.texts[0], scales, held, documents.texts[number])
+            (score,) = (asked @ csr_array(held.T)).toarray().ravel().tolist()
+            ranking = f"expansion by {self.by}"
+            return Explanation(query.texts[0], documents.ids[number], score, parts, ranking)
 
         return FittedVectors(
-            SparseRows(rows),
+            rows,
             vectors,
             lambda left, right: self._paired(left, right, corpus, found),
+            explain,
             note=found.note,
         )
 
-    def _neighbors(self, S: TermSimilarityMatrix) -> csr_array:
-        """Return what each term brings: itself, and its neighbours by their weight."""
-        entries = csr_array(S.to_scipy(), dtype=np.float64)
-        own = eye_array(len(S), format="csr")
-        return csr_array(own + self.weight * (entries - diags_array(entries.diagonal())))
-
-    def _asked(self, frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
-        return frequencies if self.by == "bm25" else _COSINE.frequencies(frequencies)
-
-    def _expanded(
-        self, texts: Sequence[str], corpus: Corpus, found: Similarities, neighbors: csr_array
-    ) -> csr_array:
-        """Return how much each term is asked for by each text, shape (n_texts, n_terms)."""
-        rows = []
-        for text in texts:
-            parsed = parse_query(text, corpus.analyzer, found.S, found.source)
-            asked = np.zeros(len(found.S))
-            asked[parsed.terms] = self._asked(parsed.frequencies)
-            expanded = asked @ neighbors
-            for word in parsed.outside:
-                (frequency,) = self._asked(np.array([word.frequency]))
-                np.add.at(expanded, word.terms, self.weight * frequency * word.similarities)
-            rows.append(csr_array(expanded[None, :]))
-        return _stacked(rows, len(found.S))
+    @property
+    def _counted(self) -> Weighting:
+        """How much the frequency of a query's term counts."""
+        return Weighting("raw", "none") if self.by == "bm25" else _COSINE
 
     def _paired(
         self, left: Sequence[str], right: Sequence[str], corpus: Corpus, found: Similarities
     ) -> NDArray[np.float64]:
         partners = Partners.of(left, right, corpus.analyzer, found)
         counts = csr_array(partners.counts, dtype=np.float64)
-        counts.data = self._asked(counts.data)
-        brought = csr_array(counts @ self._neighbors(partners.S))
+        counts.data = self._counted.frequencies(counts.data)
+        brought = csr_array(counts @ brought_by_terms(partners.S, self.weight))
         average = corpus.average_length
         if self.by == "cosine":
-            asked = partners.weighted(Weighting("raw", _COSINE.idf), average, brought)
+            asked = partners.weighted(_ASKED, average, brought)
             X, Y = map(unit_rows, partners.weighted(_COSINE, average))
             Qx, Qy = map(unit_rows, asked)
         else:
             X, Y = partners.weighted(Weighting("bm25", "bm25", k1=self.k1, b=self.b), average)
             Qx, Qy = csr_array(brought[: len(left)]), csr_array(brought[len(left) :])
         return both_ways((Qx, Qy), (X, Y))
-
-
-def _stacked(rows: Sequence[csr_array], n_terms: int) -> csr_array:
-    return vstack(rows, format="csr") if rows else csr_array((0, n_terms), dtype=np.float64)

@@ -1,0 +1,144 @@
+"""Queries with similar terms beside their own, and which word brought each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, diags_array, eye_array, vstack
+
+from softcosine.evaluate.systems.analysis import words_shown
+from softcosine.evaluate.systems.similarities import Similarities
+from softcosine.index.explanation import Part
+from softcosine.index.query import parse_query
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.weighting import Weighting
+
+__all__ = ["Brought", "Expander", "brought_by_terms"]
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What one word of a query asks for.
+
+    Attributes
+    ----------
+    word : str
+    term : int
+        Its own number; -1 where no document has it.
+    terms : ndarray of shape (n,), int32
+        Those that it brings, itself too.
+    frequency : float
+        How much it counts in the query.
+    similarities : ndarray of shape (n,), float64
+        To each term, times the weight of neighbours; 1 to itself.
+    """
+
+    word: str
+    term: int
+    terms: NDArray[np.int32]
+    frequency: float
+    similarities: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Expander:
+    """Expands queries over the vocabulary of S.
+
+    Attributes
+    ----------
+    analyzer : Analyzer
+    similarities : Similarities
+    weight : float
+        What neighbours count beside the query's own terms.
+    counted : Weighting
+        Its tf says how much a frequency counts.
+    neighbors : csr_array of shape (n_terms, n_terms), float64
+        See `brought_by_terms`.
+    """
+
+    analyzer: Analyzer
+    similarities: Similarities
+    weight: float
+    counted: Weighting
+    neighbors: csr_array
+
+    @classmethod
+    def of(
+        cls, analyzer: Analyzer, similarities: Similarities, *, weight: float, counted: Weighting
+    ) -> Expander:
+        """Prepare what each term brings."""
+        neighbors = brought_by_terms(similarities.S, weight)
+        return cls(analyzer, similarities, weight, counted, neighbors)
+
+    def brought(self, text: str) -> Iterator[Brought]:
+        """Give what each word of a query asks for; words that nobody knows bring nothing."""
+        found = self.similarities
+        parsed = parse_query(text, self.analyzer, found.S, found.source)
+        indptr, indices, data = (getattr(self.neighbors, name) for name in _ARRAYS)
+        frequencies = self.counted.frequencies(parsed.frequencies).tolist()
+        for word, term, frequency in zip(
+            parsed.words, parsed.terms.tolist(), frequencies, strict=True
+        ):
+            own = slice(indptr[term], indptr[term + 1])
+            yield Brought(word, term, indices[own], frequency, data[own])
+        for other in parsed.outside:
+            (frequency,) = self.counted.frequencies([other.frequency]).tolist()
+            yield Brought(other.word, -1, other.terms, frequency, self.weight * other.similarities)
+
+    def expanded(self, texts: Sequence[str]) -> csr_array:
+        """Return how much each term is asked for by each text, shape (n_texts, n_terms)."""
+        n_terms = len(self.similarities.S)
+        rows = []
+        for text in texts:
+            asked = np.zeros(n_terms)
+            for one in self.brought(text):
+                asked[one.terms] += one.frequency * one.similarities
+            rows.append(csr_array(asked[None, :]))
+        return vstack(rows, format="csr") if rows else csr_array((0, n_terms), dtype=np.float64)
+
+    def parts(
+        self, text: str, scales: NDArray[np.float64], document: csr_array, document_text: str
+    ) -> tuple[Part, ...]:
+        """Return what every two words of a query and a document add to their product.
+
+        Parameters
+        ----------
+        text : str
+        scales : ndarray of shape (n_terms,), float64
+            What an asked term's frequency is multiplied by.
+        document : csr_array of shape (1, n_terms)
+        document_text : str
+        """
+        held = document.toarray().ravel()
+        shown, vocabulary = (
+            words_shown(self.analyzer, document_text),
+            self.similarities.S.vocabulary,
+        )
+        parts = []
+        for one in self.brought(text):
+            added = one.frequency * one.similarities * scales[one.terms] * held[one.terms]
+            for place in np.flatnonzero(added).tolist():
+                number = int(one.terms[place])
+                term = vocabulary.term(number)
+                parts.append(
+                    Part(
+                        one.word, shown.get(term, term), float(one.similarities[place]),
+                        float(added[place]), exact=number == one.term,
+                    )
+                )  # fmt: skip
+        parts.sort(key=lambda part: (-abs(part.contribution), part.query_word, part.document_word))
+        return tuple(parts)
+
+
+_ARRAYS = ("indptr", "indices", "data")
+
+
+def brought_by_terms(S: TermSimilarityMatrix, weight: float) -> csr_array:
+    """Return what each term brings, a row each: itself, and its neighbours times `weight`."""
+    entries = csr_array(S.to_scipy(), dtype=np.float64)
+    own = eye_array(len(S), format="csr")
+    return csr_array(own + weight * (entries - diags_array(entries.diagonal())))
