@@ -45,7 +45,7 @@ def test_scikit_learn_finds_no_fault(estimator, check):
 
 @given(st.tuples(st.integers(1, 7), st.integers(1, 7)).flatmap(lambda s: own.coordinates(*s)))
 def test_rows_are_objects(X):
-    fitted, expected = SNOS().fit(X), snos(X.T, normalize="binary")
+    fitted, expected = SNOS().fit(X), snos(X.T, normalize="both")
     np.testing.assert_array_equal(fitted.similarities_, expected.S_o)
     np.testing.assert_array_equal(fitted.result_.S_f, expected.S_f)
     np.testing.assert_allclose(fitted.transform(X), expected.cosines(X), atol=1e-12)

@@ -85,7 +85,7 @@ class SNOS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         self,
         *,
         lam: str | float | Lambdas = "spectral",
-        normalize: str = "binary",
+        normalize: str = "both",
         method: str = "auto",
         max_neighbors: int | None = None,
         initial: str | ArrayLike | csr_array | None = None,

@@ -121,6 +121,7 @@ def largest_singular_value(B: csr_array) -> float:
     """σ(B), to about six digits; 0 for an empty matrix."""
     if B.nnz == 0:
         return 0.0
+    B = csr_array(B)
     # Scaled, so that squares neither overflow nor vanish.
     scale = float(B.data.max())
     B = csr_array((B.data / scale, B.indices, B.indptr), shape=B.shape)
