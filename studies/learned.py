@@ -1,0 +1,103 @@
+"""What learned similarities bring on data that they were not learned from.
+
+Four parts: weights and pairs of terms from labels (theory T16), similarities of pairs from
+relevance judgements, several measures together as a reranker of pairs, and soft cardinality (T17).
+Everything that is chosen is chosen on training data.
+
+    python studies/learned.py [--data FOLDER] [--json] [--out FOLDER] [--parts classes,rankings]
+                              [--sets r8,classic4] [--collections cacm]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from learned_classes import SETS, classes_part
+from learned_pairs import questions_part, sentences_part
+from learned_rankings import COLLECTIONS, rankings_part
+from retrieval_sets import REPOSITORY, data_folder, markdown, write
+
+Rows = list[dict[str, Any]]
+
+TITLES = {
+    "classes": (
+        "Weights and pairs of terms, learned from labels",
+        "Error of the nearest neighbours' vote, in percent; of sets without a split the mean of "
+        "three seeded ones. Settings and k are chosen on a quarter of the training part. "
+        "*Closeness alone* is the objective of the 2011 paper; *nothing left out*: documents have "
+        "a part in the centroid that they are compared with.",
+    ),
+    "rankings": (
+        "Similarities of pairs, learned from relevance judgements",
+        "nDCG@10 of soft BM25, words stemmed, stop words left out; five folds over the queries. "
+        "The exponent of S, and how strongly what is learned is held to it, are chosen on the "
+        "queries of the other four.",
+    ),
+    "questions": (
+        "Several measures together",
+        "Mean average precision on the 317 questions of SemEval's train and dev parts, each ranked "
+        "by a model that was trained on the questions of nine other folds; C chosen within these.",
+    ),
+    "sentences": (
+        "Soft cardinality on sentences",
+        "Pearson's correlation with the judged similarity of STS-B; p, to which similarities of "
+        "the bundled English vectors are raised, is chosen on the training part.",
+    ),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--data", help="folder of the evaluation data")
+    parser.add_argument("--out", default=REPOSITORY / "docs" / "results", type=Path)
+    parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
+    parser.add_argument("--parts", default=",".join(TITLES))
+    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--collections", default=",".join(COLLECTIONS))
+    given = parser.parse_args(arguments)
+    folder = data_folder(given.data)
+
+    def report(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    makers: dict[str, Callable[[], Rows]] = {
+        "classes": lambda: classes_part(folder, given.sets.split(","), report),
+        "rankings": lambda: rankings_part(folder, given.collections.split(","), report),
+        "questions": lambda: questions_part(folder, report),
+        "sentences": lambda: sentences_part(folder, report),
+    }
+    told: dict[str, Any] = {}
+    for part in given.parts.split(","):
+        began = time.perf_counter()
+        rows = makers[part]()
+        told[part] = {"rows": rows, "seconds": round(time.perf_counter() - began)}
+    page = list(_page(told))
+    write("learned", given.out, page, told)
+    print(json.dumps(told, indent=1, ensure_ascii=False) if given.json else "\n".join(page))
+
+
+def _page(told: dict[str, Any]) -> list[str]:
+    lines = ["# What learned similarities bring", ""]
+    lines += ["Intervals are of 95 %, by paired bootstrap.", ""]
+    for part, found in told.items():
+        title, text = TITLES[part]
+        rows: Rows = found["rows"]
+        columns = list(dict.fromkeys(key for row in rows for key in row))
+        cells = [["" if row.get(key) is None else row[key] for key in columns] for row in rows]
+        lines += [f"## {title}", "", text, "", *markdown(columns, cells), ""]
+    seconds = ", ".join(f"{part} {found['seconds']} s" for part, found in told.items())
+    lines += [f"It took: {seconds}.", ""]
+    lines += ["Made by `python studies/learned.py`; numbers in [learned.json](learned.json)."]
+    return lines
+
+
+if __name__ == "__main__":
+    main()
