@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import html
 import json
 from pathlib import Path
 
@@ -121,6 +122,37 @@ def test_the_files_of_trec(tmp_path, suffix):
     assert long.queries.fields["text"][0] == "flat tyres\nWhat to do about\na puncture?"
     with pytest.raises(InvalidInputError, match="a topic has no field 'desc'"):
         load(tmp_path / "t", topic_fields=("desc",))
+
+
+TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Zl", "Zp"]), max_size=12)
+LISTS = st.lists(TEXTS.map(str.strip), min_size=1, max_size=4)
+
+
+def as_json(texts) -> str:
+    return json_lines(*({"id": i, "text": text} for i, text in enumerate(texts)))
+
+
+def as_trec(texts) -> str:
+    escaped = [html.escape(text).replace("&#x27;", "'") for text in texts]
+    return "".join(
+        f"<DOC>\n<DOCNO>{i}</DOCNO>\n<TEXT>\n{text}\n</TEXT>\n</DOC>\n"
+        for i, text in enumerate(escaped)
+    )
+
+
+def as_tabs(texts) -> str:
+    return "".join(f"{i}\t{text}\n" for i, text in enumerate(texts))
+
+
+@pytest.mark.parametrize("written", [as_json, as_trec, as_tabs])
+@given(texts=LISTS)
+def test_texts_come_back_as_they_were_written(tmp_path_factory, written, texts):
+    folder = tmp_path_factory.mktemp("texts")
+    documents = write(folder / "d", written(texts))
+    queries, qrels = write(folder / "q", "q\tx\n"), write(folder / "r", "q 0 0 1\n")
+    found = read_collection([documents], [queries], [qrels], name="toy")
+    assert found.documents.ids == tuple(map(str, range(len(texts))))
+    assert found.documents.texts == texts
 
 
 def test_the_three_parts_may_lie_anywhere_and_in_any_mixture(tmp_path):
