@@ -23,7 +23,7 @@ def test_every_system_is_made_by_its_name_and_tells_its_settings(name):
     assert system == named(name)
     told = described(name)
     assert told.startswith(f"{name}: {SYSTEMS[name].what}")
-    for setting, default, what in type(system).explained():
+    for setting, default, what in type(system).listed():
         assert f"{setting}={default}  {what}" in told
         again = from_spec(f"{name}:{setting}={default}")
         assert again == system

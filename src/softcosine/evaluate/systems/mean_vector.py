@@ -37,7 +37,7 @@ class MeanVector(VectorSettings):
 
     called = "mean_vector"
     weights: str = setting("idf", choice("idf", "sif", "none"), "what a word counts")
-    smoothing: float = setting(1e-3, number(0.0), "the a of sif's a / (a + p)")
+    smoothing: float = setting(1e-3, number(1e-12), "the a of sif's a / (a + p)")
     remove_components: int = setting(0, whole(0), "common directions taken out of all texts")
 
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedVectors:

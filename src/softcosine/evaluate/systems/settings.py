@@ -202,7 +202,7 @@ class Settings:
         return values
 
     @classmethod
-    def explained(cls) -> list[tuple[str, str, str]]:
+    def listed(cls) -> list[tuple[str, str, str]]:
         """Return the name of every setting, its default as a spec writes it, what it does."""
         return [
             (

@@ -80,7 +80,7 @@ def named(name: str, **settings: Any) -> System:
     'bm25:k1=0.9,b=0.4'
     """
     cls = _class(name)
-    known = [own for own, _, _ in cls.explained()]
+    known = [own for own, _, _ in cls.listed()]
     for given in settings:
         if given not in (*known, *cls.__dataclass_fields__):
             raise InvalidInputError(
@@ -151,7 +151,7 @@ def described(name: str) -> str:
     """Return what a system is and its settings, one a line, for people."""
     lines = [f"{name}: {SYSTEMS[name].what}"]
     lines += [
-        f"  {setting}={default}  {what}" for setting, default, what in _class(name).explained()
+        f"  {setting}={default}  {what}" for setting, default, what in _class(name).listed()
     ]
     return "\n".join(lines)
 
@@ -166,7 +166,7 @@ def _class(name: str) -> type[Settings]:
 
 
 def _example(cls: type[Settings]) -> str:
-    setting, default, _ = cls.explained()[-1]
+    setting, default, _ = cls.listed()[-1]
     return f"{setting}={default}"
 
 
