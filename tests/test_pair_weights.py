@@ -193,7 +193,9 @@ def test_what_queries_teach_each_other_wants_a_weak_pull_and_what_they_do_not_a_
     unlike = Preferences.of([{int(coin): 1.0} for coin in coins], [[0, 1]] * 10)
     losses = held_out_losses(S, Q, ANIMALS, alike, strengths=(0.1, 100.0))
     assert losses[0.1] < losses[100.0]
-    losses = held_out_losses(S, Q, ANIMALS, unlike, strengths=(0.001, 1000.0), learn="both")
+    losses = held_out_losses(
+        S, Q, ANIMALS, unlike, strengths=(0.001, 1000.0), learn="both", max_iterations=50
+    )
     assert losses[0.001] > losses[1000.0] == pytest.approx(np.log(2), abs=0.01)
     with pytest.raises(InvalidInputError, match="there is one query only"):
         held_out_losses(S, Q, ANIMALS, alike.of_queries([3]))

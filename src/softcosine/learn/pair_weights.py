@@ -257,9 +257,10 @@ def held_out_losses(
     folds = min(folds, len(queries))
     fold_of = np.random.default_rng(random_state).permutation(len(queries)) % folds
     # One scale for all, so that losses can be compared.
-    scale = settings.pop("scale", None)
+    measure, scale = settings.get("measure", "inner_product"), settings.pop("scale", None)
     if scale is None:
-        scale = learn_pair_weights(S, Q, D, preferences, max_iterations=1, **settings).scale
+        operands = (coordinates(X, len(S), name) for X, name in ((Q, "Q"), (D, "D")))
+        scale = PreferenceLoss.of(PairPattern.of(S), *operands, preferences, measure=measure).scale
     losses = dict.fromkeys(strengths, 0.0)
     for fold in range(folds):
         learned_from, held = (
@@ -271,7 +272,7 @@ def held_out_losses(
             )
             loss = PreferenceLoss.of(
                 PairPattern.of(learned.S), learned.weighted(Q), learned.weighted(D), held,
-                measure=settings.get("measure", "inner_product"), scale=scale,
+                measure=measure, scale=scale,
             )  # fmt: skip
             losses[strength] += loss(loss.given)[0] * held.n_queries / len(queries)
     return losses
