@@ -259,8 +259,10 @@ def held_out_losses(
     # One scale for all, so that losses can be compared.
     measure, scale = settings.get("measure", "inner_product"), settings.pop("scale", None)
     if scale is None:
-        operands = (coordinates(X, len(S), name) for X, name in ((Q, "Q"), (D, "D")))
-        scale = PreferenceLoss.of(PairPattern.of(S), *operands, preferences, measure=measure).scale
+        asked, documents = (coordinates(X, len(S), name) for X, name in ((Q, "Q"), (D, "D")))
+        scale = PreferenceLoss.of(
+            PairPattern.of(S), asked, documents, preferences, measure=measure
+        ).scale
     losses = dict.fromkeys(strengths, 0.0)
     for fold in range(folds):
         learned_from, held = (
