@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from softcosine.errors import InvalidInputError, MissingDependencyError
@@ -98,6 +99,11 @@ def test_settings_by_name_are_checked_like_those_of_a_spec():
         named("bm25", k1="1")
     with pytest.raises(InvalidInputError, match="encode of 'encoder' is of type int"):
         named("encoder", encode=3)
+
+
+def test_settings_may_be_numbers_of_numpy_and_lists():
+    system = named("expansion", k1=np.float64(0.5), max_neighbors=np.int64(3), sources=["english"])
+    assert system.name == "expansion:sources=english,max_neighbors=3,k1=0.5"
 
 
 def test_a_label_takes_the_place_of_the_name():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from math import isfinite
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 from softcosine.errors import InvalidInputError
@@ -62,13 +63,14 @@ def whole(low: int) -> Kind:
     return Kind(
         f"a whole number of {low} or more",
         int,
-        lambda value: _is_number(value) and isinstance(value, int) and value >= low,
+        lambda value: isinstance(value, Integral) and _is_number(value) and int(value) >= low,
     )
 
 
 def choice(*names: str) -> Kind:
     """Return the kind of some names."""
-    return Kind(f"one of {', '.join(names)}", str, lambda value: value in names)
+    what = f"one of {', '.join(names)}" if len(names) > 1 else names[0]
+    return Kind(what, str, lambda value: value in names)
 
 
 def text(what: str) -> Kind:
@@ -99,7 +101,7 @@ several = Kind(
     "names joined by +",
     lambda given: tuple(given.split("+")),
     lambda value: (
-        isinstance(value, tuple) and all(isinstance(name, str) and name for name in value)
+        isinstance(value, tuple | list) and all(isinstance(name, str) and name for name in value)
     ),
 )
 document_limit = Kind(
@@ -222,14 +224,14 @@ def written(value: Any, own: Field[Any]) -> str:
         none: str = own.metadata["kind"].none
         return none
     if isinstance(value, float):
-        return repr(value)  # 1.0 is a share of documents, 1 is a number of them
+        return float.__repr__(value)  # 1.0 is a share of documents, 1 is a number of them
     if isinstance(value, Mapping):
         return "+".join(f"{name}:{weight:g}" for name, weight in value.items())
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         value = "+".join(value)
     if isinstance(value, str):
         return f'"{value}"' if "," in value else value
-    return str(value) if isinstance(value, int) else getattr(value, "__name__", _kind(value))
+    return str(value) if isinstance(value, Integral) else getattr(value, "__name__", _kind(value))
 
 
 def _kind(value: object) -> str:
@@ -242,4 +244,4 @@ def _settings_of(cls: type[Settings]) -> list[Field[Any]]:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, Real) and not isinstance(value, bool)

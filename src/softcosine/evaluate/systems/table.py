@@ -150,9 +150,7 @@ def split_specs(text: str) -> list[str]:
 def described(name: str) -> str:
     """Return what a system is and its settings, one a line, for people."""
     lines = [f"{name}: {SYSTEMS[name].what}"]
-    lines += [
-        f"  {setting}={default}  {what}" for setting, default, what in _class(name).listed()
-    ]
+    lines += [f"  {setting}={default}  {what}" for setting, default, what in _class(name).listed()]
     return "\n".join(lines)
 
 
