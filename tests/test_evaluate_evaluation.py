@@ -122,6 +122,23 @@ def test_all_numbers_are_json_and_the_same_again(made, dataset):
     assert again.to_dict()["intervals"]["pot"]["map"] == told["intervals"]["pot"]["map"]
 
 
+def test_what_is_shown_of_an_object_is_short(made):
+    assert repr(made) == "<Evaluation of cosine, heavy, pot on toy>"
+    assert repr(made.dataset) == "<RankingSet toy: 5 documents, 4 judged queries>"
+    assert repr(made.dataset.documents) == "<Documents: 5, text>"
+    assert repr(made.answers["pot"]) == "<Run: 4 queries>"
+    labels = classification(seeded_splits(len(LABELED), n_splits=2))
+    assert repr(labels) == "<ClassificationSet labels: 18 documents, 2 classes, 2 splits>"
+    assert repr(labels.splits[0]) == "<Split: train 12, test 6>"
+    pairs = PairSet("two", ("a", "b"), ("c", "d"), np.array([0.0, 2.0]))
+    assert repr(pairs) == "<PairSet two: 2 pairs>"
+
+
+def test_measures_may_be_named_in_capitals(dataset):
+    made = evaluate(dataset, [Overlap("cosine")], measures=["nDCG@3", "MAP"], n_resamples=10)
+    assert made.measures == ("ndcg@3", "map")
+
+
 def test_specs_name_the_systems_and_may_come_in_one_string(dataset):
     made = evaluate(dataset, "cosine,bm25:b=0.4,k1=0.9", measures=["map"], n_resamples=10)
     assert list(made.values) == ["cosine", "bm25:b=0.4,k1=0.9"]

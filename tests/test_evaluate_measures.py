@@ -66,12 +66,33 @@ def by_definition(name: str, ids, gains) -> float:
         return next((1 / (i + 1) for i, hit in enumerate(good) if hit), 0.0)
     if base == "success":
         return float(any(good))
+    if base == "bpref":
+        n_wrong, judged, total = sum(gain <= 0 for gain in gains.values()), 0, 0.0
+        for id in ids:
+            if id in gains and gains[id] <= 0:
+                judged += 1
+            elif id in gains:
+                of = min(n_relevant, n_wrong)
+                total += 1 - min(judged, n_relevant) / of if judged else 1.0
+        return total / n_relevant if n_relevant else 0.0
     if base == "rprec":
         return sum(good[:n_relevant]) / n_relevant if n_relevant else 0.0
     return sum(good) / (k if base == "p" else n_relevant) if n_relevant else 0.0
 
 
-NAMES = ("map", "map@3", "ndcg", "ndcg@3", "p@4", "recall@2", "mrr", "mrr@2", "success@1", "rprec")
+NAMES = (
+    "map",
+    "map@3",
+    "ndcg",
+    "ndcg@3",
+    "p@4",
+    "recall@2",
+    "mrr",
+    "mrr@2",
+    "success@1",
+    "rprec",
+    "bpref",
+)
 
 
 @given(judged_runs())

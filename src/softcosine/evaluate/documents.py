@@ -14,7 +14,7 @@ from softcosine.errors import DuplicateIdError, InvalidInputError
 __all__ = ["Documents"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Documents:
     """Documents or queries: their ids, and the text of each in every field.
 
@@ -36,8 +36,10 @@ class Documents:
     Examples
     --------
     >>> documents = Documents.of(["a flat tyre", "a puncture"])
-    >>> documents.ids, len(documents)
-    (('0', '1'), 2)
+    >>> documents
+    <Documents: 2, text>
+    >>> documents.ids
+    ('0', '1')
     """
 
     ids: tuple[str, ...]
@@ -82,6 +84,9 @@ class Documents:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"<Documents: {len(self):,}, {' + '.join(self.fields)}>"
 
     def numbers(self) -> dict[str, int]:
         """Return the number of every id."""

@@ -38,7 +38,7 @@ Progress = Callable[[str, int, int | None], None]
 USUAL_BASELINE = "cosine"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Evaluation:
     """What systems reach on one data set.
 
@@ -184,6 +184,9 @@ class Evaluation:
         from softcosine.evaluate.charts import evaluation_chart
 
         return evaluation_chart(self)
+
+    def __repr__(self) -> str:
+        return f"<Evaluation of {', '.join(self.figures)} on {self.dataset.name}>"
 
     def __str__(self) -> str:
         return self.table()

@@ -140,7 +140,7 @@ def measured(dataset: Any, answers: Any, measures: Sequence[str] | None = None) 
     answers : Run, Predictions or ndarray of shape (n_pairs,)
         Of that kind: see `run_of`, `classified`, and ``paired`` of a fitted system.
     measures : sequence of str, optional
-        By default those of `default_measures`.
+        In capitals or not. By default those of `default_measures`.
 
     Returns
     -------
@@ -362,7 +362,8 @@ def _(dataset: PairSet) -> Mapping[str, Any]:
 def _checked(
     measures: Sequence[str], dataset: Any, table: Mapping[str, Any] | None
 ) -> tuple[str, ...]:
-    names = (measures,) if isinstance(measures, str) else tuple(dict.fromkeys(measures))
+    given = (measures,) if isinstance(measures, str) else measures
+    names = tuple(dict.fromkeys(name.lower() for name in given))
     if not names:
         raise InvalidInputError("no measure was named; leave it out for the usual ones.")
     for name in names:

@@ -18,7 +18,7 @@ __all__ = ["DEPTH", "Run", "run_of"]
 DEPTH = 1000  # documents for each query, as TREC takes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Run:
     """The ranking of every query.
 
@@ -41,6 +41,9 @@ class Run:
         """
         found = read_trec_run(Path(path), encoding=encoding)
         return cls({query: tuple(ids) for query, ids in found.items()})
+
+    def __repr__(self) -> str:
+        return f"<Run: {len(self.rankings):,} queries>"
 
     def rank(self, query: str, document: str) -> int | None:
         """Return the rank of a document, from 1; None where it was not found."""

@@ -18,7 +18,7 @@ N_SPLITS, TRAIN_SHARE = 10, 0.7  # as the papers do where no split is given
 _WHOLE = ("all", "")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Split:
     """Numbers of documents to train on, and to test on.
 
@@ -31,8 +31,11 @@ class Split:
     train: NDArray[np.int64]
     test: NDArray[np.int64]
 
+    def __repr__(self) -> str:
+        return f"<Split: train {self.train.shape[0]:,}, test {self.test.shape[0]:,}>"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class ClassificationSet:
     """Documents, the label of each, and one split or several.
 
@@ -77,6 +80,12 @@ class ClassificationSet:
             for what, numbers in (("train", split.train), ("test", split.test)):
                 if numbers.shape[0] == 0:
                     raise InvalidInputError(f"{self.name} has no documents to {what} on.")
+
+    def __repr__(self) -> str:
+        return (
+            f"<ClassificationSet {self.name}: {len(self.documents):,} documents, "
+            f"{len(self.classes)} classes, {len(self.splits)} splits>"
+        )
 
     @property
     def classes(self) -> tuple[str, ...]:

@@ -89,7 +89,7 @@ def load(
     Examples
     --------
     >>> load("cranfield")  # doctest: +SKIP
-    RankingSet(name='cranfield', ...)
+    <RankingSet cranfield: 1,400 documents, 225 judged queries>
     """
     given = Path(path)
     if not given.exists():

@@ -18,7 +18,7 @@ from softcosine.evaluate.documents import Documents
 __all__ = ["PairSet", "WordPairSet", "pair_layout", "read_pairs"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PairSet:
     """Pairs of texts with a score, or with a label: 1 for the same meaning, 0 for another.
 
@@ -63,6 +63,9 @@ class PairSet:
     def __len__(self) -> int:
         return len(self.left)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}: {len(self):,} pairs>"
+
     @property
     def binary(self) -> bool:
         """Whether the scores are labels, 0 and 1."""
@@ -78,7 +81,7 @@ class PairSet:
         return Documents.of((*self.left, *self.right), ids)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class WordPairSet(PairSet):
     """Pairs of single words; a text is one word."""
 

@@ -17,7 +17,7 @@ __all__ = ["Qrels", "RankingSet", "known_judgements"]
 Qrels = Mapping[str, Mapping[str, int]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RankingSet:
     """A collection with queries and judgements.
 
@@ -73,6 +73,11 @@ class RankingSet:
                 f"no document of {self.name} is relevant to any query, so every system would score "
                 "0; are the judgements those of this collection, with 1 or more for relevant?"
             )
+
+    def __repr__(self) -> str:
+        parts = f", parts {', '.join(self.split_names)}" if self.splits else ""
+        n, n_judged = len(self.documents), len(self.qrels)
+        return f"<RankingSet {self.name}: {n:,} documents, {n_judged:,} judged queries{parts}>"
 
     @property
     def judged(self) -> Documents:
