@@ -1,0 +1,276 @@
+"""Words and meaning together: soft BM25 beside a space that an encoder taught."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from softcosine.errors import InvalidInputError
+from softcosine.index.fields import FieldsSearcher
+from softcosine.index.parts import Part
+from softcosine.index.query import ParsedQuery, query_vector
+from softcosine.index.soft_index import SoftIndex
+from softcosine.index.values import check_k
+from softcosine.learn.distilled_space import DistilledSpace
+from softcosine.sources.corpus.distilled_vectors import Encoder, encoded
+from softcosine.sources.settings import is_number
+from softcosine.sources.source import TermSimilaritySource
+from softcosine.sources.vectors.encoded_vectors import Encode
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.corpus import analyze
+from softcosine.text.weighting import Weighting
+
+__all__ = ["DistilledHit", "DistilledIndex", "attained"]
+
+_SHARE = 0.5
+_WEIGHTING = Weighting(k1=1.2, b=0.75)
+
+
+@dataclass(frozen=True, slots=True)
+class DistilledHit:
+    """A document that was found.
+
+    Attributes
+    ----------
+    id, text : str
+    score : float
+        ``words + share * meaning``.
+    words : float
+        Soft BM25, of the most that the query's own words can bring.
+    meaning : float
+        Soft cosine in the space that the encoder taught, from -1 to 1.
+    """
+
+    id: str
+    text: str
+    score: float
+    words: float
+    meaning: float
+
+
+class DistilledIndex:
+    r"""Search by the sum of two soft spaces over the same terms.
+
+    .. math:: \frac{\operatorname{BM25}_S(x, d)}{(k_1 + 1) \sum_i x_i \operatorname{idf}_i}
+        + a \cos_{S'}(x, d)
+
+    The first is soft BM25 of an index (theory T15), divided by what a document could get that has
+    all words of the query as often as can be. The second is the soft cosine in a `DistilledSpace`,
+    whose S' and term weights a neural encoder taught by what it gave for the documents. No query
+    meets the encoder: a search costs one pass over the documents' few hundred coordinates.
+
+    Parameters
+    ----------
+    index : SoftIndex
+        Of one field, ranked by soft BM25.
+    space : DistilledSpace
+        Fitted on the terms of the index.
+    share : float
+        a above, at least 0.
+
+    Examples
+    --------
+    >>> texts = ["a flat tyre", "a punctured wheel", "the moon rises"]
+    >>> index = DistilledIndex.from_texts(texts, encodings=[[1, 0], [1, 0.1], [0, 1]])
+    >>> [hit.id for hit in index.search("tyre", k=2)]
+    ['0', '1']
+    """
+
+    def __init__(self, index: SoftIndex, space: DistilledSpace, *, share: float = _SHARE) -> None:
+        if not (is_number(share) and 0.0 <= share < np.inf):
+            raise InvalidInputError(f"share is {share!r}; needed is a number of 0 or more.")
+        if len(index.fields) != 1 or index.searcher().ranking.name != "soft_bm25":
+            raise InvalidInputError(
+                "the index has several fields or another ranking; give one of a single field that "
+                "is ranked by soft_bm25."
+            )
+        self._index = index
+        self._space = space
+        self._share = float(share)
+        self._searcher = index.searcher()
+        rows = [_units(part, space) for part in self._searcher.searchers[0].parts]
+        self._units = np.concatenate(rows) if rows else np.zeros((0, space.dimensions), np.float32)
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: Sequence[str],
+        model: str | Encode | Encoder | None = None,
+        *,
+        encodings: ArrayLike | None = None,
+        ids: Sequence[str] | None = None,
+        analyzer: Analyzer | None = None,
+        source: TermSimilaritySource | None = None,
+        weighting: Weighting = _WEIGHTING,
+        share: float = _SHARE,
+        penalty: float = 1.0,
+        power: float = 0.5,
+        cache: str | PathLike[str] | None = None,
+        name: str | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> DistilledIndex:
+        """Encode texts, each once, learn from them, and index them.
+
+        Parameters
+        ----------
+        texts : sequence of str
+        model : str, callable, object with ``encode``, or None
+            As for EncoderSimilarity; it is given whole texts.
+        encodings : array-like of shape (n_texts, dimensions), optional
+            What a model gave already, in its place.
+        ids : sequence of str, optional
+        analyzer : Analyzer, optional
+            By default English stems, without stop words.
+        source : TermSimilaritySource, optional
+            For soft BM25; by default it is ordinary BM25.
+        weighting : Weighting, optional
+            Of which BM25 takes k1 and b.
+        share : float
+            What the meaning counts beside the words.
+        penalty, power : float
+            As for `DistilledSpace`.
+        cache, name
+            As for EncoderSimilarity: a later run takes from the file what is there.
+        progress : callable, optional
+            Called as ``progress(done, total)``, in texts that are encoded.
+
+        Raises
+        ------
+        InvalidInputError
+            If a setting is out of range, or both or neither of model and encodings is given.
+        """
+        given = list(texts)
+        if (model is None) == (encodings is None):
+            raise InvalidInputError("give either a model, or the encodings that one gave.")
+        if encodings is None:
+            encodings = encoded(given, model, cache=cache, name=name, progress=progress)
+        words = Analyzer("english", stop_words="english") if analyzer is None else analyzer
+        corpus = analyze(given, words)
+        space = DistilledSpace.fit(corpus, encodings, penalty=penalty, power=power)
+        index = SoftIndex.from_texts(
+            given, ids=ids, analyzer=words, weighting=weighting, ranking="soft_bm25",
+            source=source, plain=source is None,
+        )  # fmt: skip
+        return cls(index, space, share=share)
+
+    @property
+    def index(self) -> SoftIndex:
+        """The index of words."""
+        return self._index
+
+    @property
+    def space(self) -> DistilledSpace:
+        """What the encoder taught."""
+        return self._space
+
+    @property
+    def share(self) -> float:
+        """What the meaning counts beside the words."""
+        return self._share
+
+    def __len__(self) -> int:
+        """Return the number of documents."""
+        return len(self._index)
+
+    def __repr__(self) -> str:
+        return (
+            f"DistilledIndex({len(self)} documents x {self._space.dimensions}, "
+            f"share={self._share:g})"
+        )
+
+    def scored(self, query: str | Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return what words and meaning say of every document.
+
+        Parameters
+        ----------
+        query : str or sequence of str
+            A text, or its tokens.
+
+        Returns
+        -------
+        words, meaning : ndarray of shape (n_docs,), float64
+            The same bits in every call.
+        """
+        parsed = self._index.parse(query)
+        words = attained(self._index, self._searcher, parsed)
+        n_terms = len(self._space.coordinates)
+        counts = csr_array(
+            (parsed.frequencies, parsed.terms, [0, len(parsed.terms)]), shape=(1, n_terms)
+        )
+        # Not by BLAS, whose bits depend on the number of threads.
+        meaning = np.einsum("ij,j->i", self._units, self._space.units(counts)[0])
+        return words, meaning
+
+    def search(self, query: str | Sequence[str], *, k: int = 10) -> list[DistilledHit]:
+        """Return the best documents: by decreasing score, of equal ones the earlier first.
+
+        Parameters
+        ----------
+        query : str or sequence of str
+        k : int
+            How many at most. A document whose score is 0 or less is not found.
+        """
+        check_k(k)
+        words, meaning = self.scored(query)
+        scores = words + self._share * meaning
+        found = np.flatnonzero(self._live & (scores > 0.0))
+        best = found[np.lexsort((found, -scores[found]))[:k]].tolist()
+        documents = self._index.documents
+        return [
+            DistilledHit(
+                documents.id(number), documents.text(number),
+                *(float(own[number]) for own in (scores, words, meaning)),
+            )
+            for number in best
+        ]  # fmt: skip
+
+    @property
+    def _live(self) -> NDArray[np.bool_]:
+        """Which documents have not been deleted, shape (n_docs,)."""
+        live = [
+            np.ones(part.segment.n_docs, np.bool_) if part.live is None else part.live
+            for part in self._searcher.searchers[0].parts
+        ]
+        return np.concatenate(live) if live else np.zeros(0, np.bool_)
+
+
+def attained(
+    index: SoftIndex, searcher: FieldsSearcher, parsed: ParsedQuery
+) -> NDArray[np.float64]:
+    """Return soft BM25 of every document, of the most that the query's own words can bring.
+
+    Parameters
+    ----------
+    index : SoftIndex
+        Of one field.
+    searcher : FieldsSearcher
+        Its own, by soft BM25.
+    parsed : ParsedQuery
+
+    Returns
+    -------
+    ndarray of shape (n_docs,), float64
+        Up to 1 where S = I; zeros where nobody knows a word of the query.
+    """
+    ranking = searcher.ranking
+    inside = float(parsed.frequencies @ ranking.term_weights[parsed.terms] ** 2)
+    outside = sum(word.frequency for word in parsed.outside) * ranking.absent_weight**2
+    n_docs = sum(part.segment.n_docs for part in searcher.searchers[0].parts)
+    most = (ranking.k1 + 1.0) * (inside + outside)
+    if most <= 0.0:
+        return np.zeros(n_docs)
+    vector = query_vector(parsed, ranking, index.S, index.source)
+    return searcher.scores((vector,), np.arange(n_docs)) / most
+
+
+def _units(part: Part, space: DistilledSpace) -> NDArray[np.float32]:
+    """Coordinates of a part's documents."""
+    segment = part.segment
+    shape = (segment.n_docs, len(space.coordinates))
+    counts = (segment.values(), segment.terms.astype(np.int64), np.asarray(segment.pointers))
+    return space.units(csr_array(counts, shape=shape)).astype(np.float32)

@@ -1,0 +1,114 @@
+"""The space that a neural encoder teaches for a corpus: soft cosine in few dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from softcosine.errors import InvalidInputError, VocabularyMismatchError
+from softcosine.sources.corpus.distilled_vectors import WEIGHTING, distilled_vectors
+from softcosine.sources.settings import is_number
+from softcosine.text.corpus import AnalyzedTexts
+
+__all__ = ["DistilledSpace"]
+
+_VANISHED = 1e-9  # beside the mean length of the terms: what rounding left of nothing
+
+
+@dataclass(frozen=True, slots=True)
+class DistilledSpace:
+    r"""Term similarities and term weights that were distilled from an encoder.
+
+    With the vectors v_i of `distilled_vectors`, terms are similar as their vectors are,
+    s_ij = cos(v_i, v_j), and weigh
+
+    .. math:: w_i = \operatorname{idf}_i \lvert v_i \rvert^p,
+
+    since a term that says little of what the encoder thinks of its documents has a short vector.
+    So S = E Eᵀ with the unit vectors as the rows of E, and the change of basis (theory T7) needs no
+    decomposition: the soft cosine is the cosine of the coordinates Eᵀ W x. Build it by `fit`.
+
+    Attributes
+    ----------
+    coordinates : ndarray of shape (n_terms, dimensions), float32
+        W E: what one occurrence of each term adds to the coordinates of a text.
+    """
+
+    coordinates: NDArray[np.float32]
+
+    @classmethod
+    def fit(
+        cls,
+        corpus: AnalyzedTexts,
+        encodings: ArrayLike,
+        *,
+        penalty: float = 1.0,
+        power: float = 0.5,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> DistilledSpace:
+        """Learn from a corpus whose documents have been encoded.
+
+        Parameters
+        ----------
+        corpus, encodings, penalty, progress
+            As for `softcosine.sources.corpus.distilled_vectors.distilled_vectors`.
+        power : float
+            p above, from 0 (idf alone) to 1.
+
+        Raises
+        ------
+        InvalidInputError
+            If a setting is out of range, or there is not one finite encoding for each document.
+        """
+        if not (is_number(power) and 0.0 <= power <= 1.0):
+            raise InvalidInputError(f"power is {power!r}; needed is a number from 0 to 1.")
+        vectors = distilled_vectors(corpus, encodings, penalty=penalty, progress=progress)
+        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+        known = lengths > _VANISHED * (lengths.mean() if len(lengths) else 1.0)
+        frequencies = corpus.vocabulary.document_frequencies
+        assert frequencies is not None
+        weights = WEIGHTING.term_weights(frequencies, corpus.n_docs)
+        weights[known] *= lengths[known] ** (power - 1.0)
+        weights[~known] = 0.0
+        return cls((vectors * weights[:, np.newaxis]).astype(np.float32))
+
+    @property
+    def dimensions(self) -> int:
+        """Number of coordinates of a text."""
+        return int(self.coordinates.shape[1])
+
+    def units(self, counts: csr_array) -> NDArray[np.float64]:
+        """Return the coordinates of texts, divided by their soft norms.
+
+        Parameters
+        ----------
+        counts : csr_array of shape (n_texts, n_terms)
+            How often each term stands in each text.
+
+        Returns
+        -------
+        ndarray of shape (n_texts, dimensions), float64
+            Zeros for a text without known terms. The dot product of two rows is their soft cosine.
+
+        Raises
+        ------
+        VocabularyMismatchError
+            If the terms are of another number.
+        """
+        if counts.shape[1] != len(self.coordinates):
+            raise VocabularyMismatchError(
+                f"the texts are of {counts.shape[1]} terms but the space of "
+                f"{len(self.coordinates)}; count the terms of the vocabulary that it was fitted on."
+            )
+        local = csr_array(counts, dtype=np.float64)
+        local.data = WEIGHTING.frequencies(local.data)
+        sums = np.asarray(local @ self.coordinates.astype(np.float64))
+        lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums))[:, np.newaxis]
+        units: NDArray[np.float64] = np.divide(
+            sums, lengths, out=np.zeros_like(sums), where=lengths > _VANISHED
+        )
+        return units
