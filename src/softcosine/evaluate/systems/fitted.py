@@ -41,7 +41,7 @@ class FittedVectors:
     rows: Rows
     vectors: Callable[[Sequence[str]], Any]
     pairs: Partners
-    explain: Callable[[Documents, int], Explanation] | None = None
+    explain: Callable[[Documents, int], Explanation | None] | None = None
     note: str = ""
 
     def ranked(self, queries: Documents, *, k: int) -> Ranked:

@@ -14,6 +14,7 @@ from softcosine.evaluate.systems.fitted import FittedVectors, products
 from softcosine.evaluate.systems.rows import DenseRows, unit_rows
 from softcosine.evaluate.systems.settings import choice, number, setting, whole
 from softcosine.evaluate.systems.word_vectors import VectorSettings, VectorTexts, word_weights
+from softcosine.index.explanation import Explanation, Part
 
 __all__ = ["MeanVector"]
 
@@ -60,13 +61,60 @@ class MeanVector(VectorSettings):
             )
             return found
 
+        rows = DenseRows(_without(points[: corpus.n_docs], common))
+
+        def explain(query: Documents, number: int) -> Explanation | None:
+            if len(common):  # which no pair of words has a share in
+                return None
+            asked = VectorTexts.analyzed(query.texts, corpus, source)
+            parts = _parts(
+                _Words.of(asked, weights(asked), 0), _Words.of(whole, weights(whole), number)
+            )
+            ((score,),) = rows.scored(vectors(query.texts), [np.array([number])])
+            id = documents.ids[number]
+            return Explanation(query.texts[0], id, float(score), parts, "cosine of means")
+
         share = whole.counts.sum() / max(1, np.count_nonzero(corpus.analyzed.tokens >= 0))
         return FittedVectors(
-            DenseRows(_without(points[: corpus.n_docs], common)),
+            rows,
             vectors,
             lambda left, right: products(vectors(left), vectors(right)),
+            explain,
             note=f"{share:.0%} of the running words have a vector.",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The words of one text, and their shares of its mean, which has unit length."""
+
+    words: list[str]
+    points: NDArray[np.float64]
+    shares: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, texts: VectorTexts, weights: NDArray[np.float64], row: int) -> _Words:
+        own = slice(texts.counts.indptr[row], texts.counts.indptr[row + 1])
+        numbers = texts.counts.indices[own]
+        words = [texts.vocabulary.term(place) for place in texts.places[numbers].tolist()]
+        points, shares = texts.points[numbers], texts.counts.data[own] * weights[numbers]
+        length = float(np.linalg.norm(shares @ points))
+        return cls(words, points, shares / length if length > 0 else np.zeros_like(shares))
+
+
+def _parts(query: _Words, document: _Words) -> tuple[Part, ...]:
+    """Return what every two words add to the cosine, the largest first; some take from it."""
+    cosines = query.points @ document.points.T
+    added = query.shares[:, None] * cosines * document.shares
+    parts = [
+        Part(
+            query.words[i], document.words[j], float(cosines[i, j]), float(added[i, j]),
+            exact=query.words[i] == document.words[j],
+        )
+        for i, j in np.argwhere(added).tolist()
+    ]  # fmt: skip
+    parts.sort(key=lambda part: (-abs(part.contribution), part.query_word, part.document_word))
+    return tuple(parts)
 
 
 def _directions(points: NDArray[np.float64], n: int) -> NDArray[np.float64]:
