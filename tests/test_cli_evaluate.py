@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -140,6 +141,28 @@ def test_trec_files_and_runs_are_compared(run, tmp_path):
     assert list(told["seconds"]) == ["cosine"]
     assert "are needed together" in run("evaluate", "--documents", tmp_path / "judged", code=2)
     assert "a name and a file" in run("evaluate", tmp_path, "--run", "x", code=2)
+
+
+def test_several_sets_are_followed_by_their_means(run, folder, tmp_path):
+    other = shutil.copytree(folder, tmp_path / "other")
+    (other / "qrels.tsv").write_text("q1\tcar\t1\nq2\tcake\t1\n", encoding="utf-8")
+    arguments = ("evaluate", folder, other, "--compare", "cosine,soft", "--measures", "map")
+    told = json.loads(run(*arguments, "--json"))
+    assert list(told["datasets"]) == ["toy", "other"]
+    for name in ("cosine", "soft"):
+        each = [own["systems"][name]["map"] for own in told["datasets"].values()]
+        assert told["systems"][name]["map"] == pytest.approx(sum(each) / 2)
+    assert set(told["intervals"]["soft"]["map"]) == {"difference", "low", "high", "p"}
+    report = tmp_path / "both.md"
+    shown = run(*arguments, "--markdown", report)
+    assert "Means over 2 data sets (toy, other), each counting the same:" in shown
+    assert "## other" in report.read_text(encoding="utf-8")
+    for more in (("--plot", tmp_path / "a.png"), ("--differences", 1)):
+        assert "take one data set at a time" in run(*arguments, *more, code=2)
+    assert "two data sets are called 'toy'" in run("evaluate", folder, folder, code=2)
+    words = tmp_path / "words.txt"
+    words.write_text("car\tautomobile\t9\ncar\ttea\t1\n")
+    assert "toy, words have no measure in common" in run("evaluate", folder, words, code=2)
 
 
 def test_the_test_part_is_scored_unless_another_is_asked_for(run, tmp_path):

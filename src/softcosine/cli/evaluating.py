@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from softcosine.cli.evaluation_tables import show_differences, show_evaluation, show_overall
 from softcosine.cli.options import Encoding
 from softcosine.cli.pictures import Plot, check_plot
 from softcosine.errors import AlreadyExistsError, InvalidInputError
@@ -25,10 +26,12 @@ USUAL_SYSTEMS = "cosine,bm25,soft"
 
 
 def evaluate(
-    dataset: Annotated[
-        Path | None,
+    datasets: Annotated[
+        list[Path] | None,
         typer.Argument(
-            metavar="DATASET", help="A folder or file of judged texts; see above.", readable=False
+            metavar="DATASET...",
+            help="Folders or files of judged texts; see above.",
+            readable=False,
         ),
     ] = None,
     compare: Annotated[
@@ -115,6 +118,7 @@ def evaluate(
 
       softcosine evaluate cranfield/
       softcosine evaluate cranfield/ --compare cosine,bm25,lsi,soft --plot cranfield.png
+      softcosine evaluate cranfield/ cacm/ npl/ --measures ndcg@10
       softcosine evaluate question_pairs.jsonl.gz --split dev --differences 5
       softcosine evaluate --documents docs.trec.gz --queries topics.txt --qrels qrels.txt
       softcosine evaluate r8.jsonl --compare cosine,soft:exponent=3 --json
@@ -128,16 +132,19 @@ def evaluate(
 
     The best of every measure is bold. Differences to the baseline come with intervals of 95 % and
     p by paired bootstrap over queries (documents, pairs): where the interval leaves out 0, chance
-    alone would hardly do it. Seconds are those of learning and of answering; the first use of a
-    system compiles its kernels. Systems learn from texts alone, never from what is scored.
+    alone would hardly do it. Of several data sets the means follow, each set counting the same.
+    Seconds are those of learning and of answering; the first use of a system compiles its kernels.
+    Systems learn from texts alone, never from what is scored.
 
     JSON: systems of NAME of MEASURE: value; intervals of NAME of MEASURE: difference, low, high, p
     and p_randomized (the randomisation test); baseline, dataset, n_units, ranges (intervals of
-    values), seconds of NAME: fit and answer; and differences, if asked for.
+    values), seconds of NAME: fit and answer; and differences, if asked for. Of several data sets:
+    systems (means), intervals, gains (relative) and datasets, which has all this by their names.
     """
     from softcosine.cli.progress import Reporter
     from softcosine.cli.showing import print_json
     from softcosine.evaluate.evaluation import evaluate as evaluated
+    from softcosine.evaluate.overall import check_together
     from softcosine.evaluate.systems.table import from_spec, split_specs
 
     if list_systems or settings_of is not None:
@@ -149,68 +156,105 @@ def evaluate(
     for spec in systems:  # what is wrong is told before anything is read
         from_spec(spec)
     runs = dict(_run(given, encoding) for given in run or ())
-    found = _loaded(
-        dataset, documents, queries, qrels, split, kind, grades, _names(topic_fields), encoding
-    )
+    options = _Options(split, kind, grades, _names(topic_fields), encoding)
+    found = _all_loaded(datasets or (), (documents or (), queries or (), qrels or ()), options)
+    wanted = _names(measures) if measures else None
+    if len(found) > 1:
+        if plot is not None or n_differences or runs:
+            raise InvalidInputError("--plot, --differences and --run take one data set at a time.")
+        check_together(found, wanted)
     if background:
-        found = replace(found, background=(*found.background, *_background(background, encoding)))
+        texts = _background(background, encoding)
+        found = [replace(one, background=(*one.background, *texts)) for one in found]
     names = [*systems, *runs]
-    last = names[-1] if names else ""
     with Reporter() as report:
-        made = evaluated(
-            found, systems, measures=_names(measures) if measures else None, baseline=baseline,
-            runs=runs, depth=depth, n_resamples=n_resamples, random_state=seed, progress=report,
-            keep=names if n_differences else (),
-        )  # fmt: skip
-    differing = _differences(made, last, n_differences)
+        made = [
+            evaluated(
+                one, systems, measures=wanted, baseline=baseline, runs=runs, depth=depth,
+                n_resamples=n_resamples, random_state=seed, progress=report,
+                keep=names if n_differences else (),
+            )
+            for one in found
+        ]  # fmt: skip
+    if len(made) > 1:
+        _conclude_several(made, markdown, as_json=as_json)
+        return
+    differing = _differences(made[0], names[-1], n_differences)
     if markdown is not None:
-        _write(markdown, made.to_markdown() + (f"\n{differing.to_markdown()}" if differing else ""))
+        more = f"\n{differing.to_markdown()}" if differing else ""
+        _write(markdown, made[0].to_markdown() + more)
     if plot is not None:
-        from softcosine.evaluate.charts import evaluation_chart
-
-        evaluation_chart(made).save(plot)
+        made[0].chart().save(plot)
     if as_json:
-        told = made.to_dict()
+        told = made[0].to_dict()
         print_json(told if differing is None else {**told, "differences": differing.to_dict()})
         return
-    _show(made)
+    show_evaluation(made[0])
     if differing is not None:
-        _show_differences(differing)
+        show_differences(differing)
 
 
-def _loaded(
-    dataset: Path | None,
-    documents: Sequence[Path] | None,
-    queries: Sequence[Path] | None,
-    qrels: Sequence[Path] | None,
-    split: str | None,
-    kind: str | None,
-    grades: str | None,
-    topic_fields: Sequence[str],
-    encoding: str,
-) -> DataSet:
-    """Read the data set, and take its test part where nothing else was asked for."""
-    from softcosine.evaluate.datasets import RankingSet, load, read_collection
+def _conclude_several(made: Sequence[Evaluation], markdown: Path | None, *, as_json: bool) -> None:
+    from softcosine.cli.showing import console, print_json
+    from softcosine.evaluate.overall import overall
 
-    parts = [documents or (), queries or (), qrels or ()]
-    if (dataset is None) == (not any(parts)):
+    together = overall(made)
+    if markdown is not None:
+        tables = [f"## {one.dataset.name}\n\n{one.to_markdown()}" for one in made]
+        _write(markdown, "\n".join([together.to_markdown(), *tables]))
+    if as_json:
+        print_json(together.to_dict())
+        return
+    for one in made:
+        show_evaluation(one)
+        console().print("")
+    show_overall(together)
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """How data sets are read."""
+
+    split: str | None
+    kind: str | None
+    grades: str | None
+    topic_fields: Sequence[str]
+    encoding: str
+
+
+def _all_loaded(
+    paths: Sequence[Path], parts: Sequence[Sequence[Path]], options: _Options
+) -> list[DataSet]:
+    """Read the data sets, or the one whose three parts were named."""
+    from softcosine.evaluate.datasets import load, read_collection
+
+    if bool(paths) == any(parts):
         raise InvalidInputError(
             "name the data set, a folder or file, or --documents, --queries and --qrels in its "
             "place; softcosine evaluate --help says what can be read."
         )
-    if dataset is not None:
-        found = load(
-            dataset, kind=kind, split=split, grades=grades, topic_fields=topic_fields,
-            encoding=encoding,
-        )  # fmt: skip
-    else:
-        if not all(parts):
-            raise InvalidInputError("--documents, --queries and --qrels are needed together.")
-        found = read_collection(
-            parts[0], parts[1], parts[2], name=parts[0][0].absolute().parent.name, grades=grades,
-            topic_fields=topic_fields, encoding=encoding,
-        )  # fmt: skip
-        found = found if split is None else found.part(split)
+    if paths:
+        found = [
+            load(
+                path, kind=options.kind, split=options.split, grades=options.grades,
+                topic_fields=options.topic_fields, encoding=options.encoding,
+            )
+            for path in paths
+        ]  # fmt: skip
+        return [_tested(one, options.split) for one in found]
+    if not all(parts):
+        raise InvalidInputError("--documents, --queries and --qrels are needed together.")
+    whole = read_collection(
+        parts[0], parts[1], parts[2], name=parts[0][0].absolute().parent.name,
+        grades=options.grades, topic_fields=options.topic_fields, encoding=options.encoding,
+    )  # fmt: skip
+    return [_tested(whole if options.split is None else whole.part(options.split), options.split)]
+
+
+def _tested(found: DataSet, split: str | None) -> DataSet:
+    """Take the test part of queries where nothing else was asked for and there is one."""
+    from softcosine.evaluate.datasets import RankingSet
+
     if split is None and isinstance(found, RankingSet):
         tests = [name for name in found.split_names if name.startswith("test")]
         if len(tests) == 1 and len(found.split_names) > 1:
@@ -268,81 +312,6 @@ def _write(path: Path, text: str) -> None:
         new.replace(path)
     finally:
         new.unlink(missing_ok=True)
-
-
-def _show(made: Evaluation) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from softcosine.cli.showing import console, print_table, printable
-    from softcosine.evaluate.reports import cells, notes_of, seconds_shown
-
-    out = console()
-    mark = "" if out.is_terminal else "*"  # where nothing can be bold
-    found = cells(made)
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("", style="green", overflow="fold")
-    for measure in made.measures:
-        table.add_column(measure, justify="right", no_wrap=True)
-    table.add_column("seconds", justify="right", style="dim", no_wrap=True)
-    for name, own in found.items():
-        values = [
-            Text(f"{cell.value}{mark}", style="bold")
-            if cell.best
-            else Text(f"{cell.value}{' ' * len(mark)}")
-            for cell in own.values()
-        ]
-        table.add_row(printable(name), *values, seconds_shown(made, name))
-    print_table(table)
-    _show_intervals(made)
-    for note in [*notes_of(made), *(["* is the best of a measure"] if mark else [])]:
-        out.print(f"{printable(note)}.", style="dim")
-
-
-def _show_intervals(made: Evaluation) -> None:
-    """Print the differences to the baseline, one a line."""
-    from rich.table import Table
-    from rich.text import Text
-
-    from softcosine.cli.showing import console, print_table, printable
-    from softcosine.evaluate.reports import cells
-
-    if not made.intervals:
-        return
-    console().print("")
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("", style="green", overflow="fold")
-    for title in ("", f"to {made.baseline}", f"{made.confidence:.0%} interval", "p"):
-        table.add_column(title, justify="right" if title else "left", no_wrap=bool(title))
-    for name, own in cells(made).items():
-        for place, (measure, cell) in enumerate(own.items()):
-            interval = made.intervals.get(name, {}).get(measure)
-            if interval is None:
-                continue
-            color = ("green" if cell.better else "red") if cell.significant else ""
-            difference, _, reach = cell.change.partition(" ")
-            shown = [Text(told, style=color) for told in (difference, reach, f"{interval.p:.4f}")]
-            table.add_row("" if place else printable(name), measure, *shown)
-    print_table(table)
-    console().print("")
-
-
-def _show_differences(found: Differences) -> None:
-    from softcosine.cli.showing import console, printable
-    from softcosine.evaluate.differences import headline, reasons, shown_line
-
-    out = console()
-    out.print("")
-    out.print(f"{printable(found.title)}.", style="bold")
-    for title, kept in (("Largest wins", found.wins), ("Largest losses", found.losses)):
-        if kept:
-            out.print(f"{title}:", style="dim")
-        for one in kept:
-            out.print(f"  {printable(headline(found, one))}")
-            for shown in one.shown:
-                out.print(f"      {printable(shown_line(found, shown))}", style="cyan")
-                for line in reasons(found, shown):
-                    out.print(f"          {printable(line)}", style="dim")
 
 
 def _tell_systems(one: str | None) -> None:

@@ -213,7 +213,7 @@ def known_judgements(
 
 def _some(ids: list[str]) -> str:
     shown = ", ".join(ids[:3])
-    return f"{shown}, ..." if len(ids) > 3 else shown
+    return f"{shown} and others" if len(ids) > 3 else shown
 
 
 def _of_ids(documents: Documents, ids: set[str]) -> Documents:

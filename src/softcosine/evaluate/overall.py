@@ -1,0 +1,197 @@
+"""Several evaluations together: what systems reach on all data sets, each counting the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.evaluate.datasets.loading import DataSet
+from softcosine.evaluate.evaluation import Evaluation
+from softcosine.evaluate.measures import check_measures
+from softcosine.evaluate.significance import Interval, bootstrap, interval_of
+
+__all__ = ["Overall", "check_together", "overall"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Overall:
+    """Means over data sets, and their differences to the baseline.
+
+    Attributes
+    ----------
+    evaluations : tuple of Evaluation
+    measures : tuple of str
+        Those that all of them have.
+    values : dict of str to dict of str to float
+        For every system and measure, the mean over the data sets.
+    intervals : dict of str to dict of str to Interval
+        For every system but the baseline, of the mean difference; every set is resampled on its
+        own.
+    gains : dict of str to dict of str to Interval
+        The same of the mean relative gain, such as 0.04 for 4 %; not of measures whose baseline is
+        0 or less somewhere.
+    """
+
+    evaluations: tuple[Evaluation, ...]
+    measures: tuple[str, ...]
+    values: Mapping[str, Mapping[str, float]]
+    intervals: Mapping[str, Mapping[str, Interval]]
+    gains: Mapping[str, Mapping[str, Interval]]
+
+    @property
+    def baseline(self) -> str:
+        """What the others are compared with."""
+        return self.evaluations[0].baseline
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all numbers as JSON takes them; ``datasets`` has each by its name."""
+        return {
+            "measures": list(self.measures),
+            "systems": {name: dict(own) for name, own in self.values.items()},
+            "baseline": self.baseline,
+            "intervals": _told(self.intervals),
+            "gains": _told(self.gains),
+            "datasets": {one.dataset.name: one.to_dict() for one in self.evaluations},
+        }
+
+    @property
+    def title(self) -> str:
+        """Over which data sets the means are."""
+        sets = ", ".join(one.dataset.name for one in self.evaluations)
+        return f"Means over {len(self.evaluations)} data sets ({sets}), each counting the same"
+
+    def to_markdown(self) -> str:
+        """Return the table in Markdown."""
+        header = ["system", "measure", "mean", f"to {self.baseline}", "p", "relative gain"]
+        lines = [f"{self.title}:", "", f"| {' | '.join(header)} |", "|---|---|---:|---:|---:|---:|"]
+        for name, own in self.values.items():
+            for measure, value in own.items():
+                interval = self.intervals.get(name, {}).get(measure)
+                gain = self.gains.get(name, {}).get(measure)
+                told = [name, measure, f"{value:.4f}", "", "", ""]
+                if interval is not None:
+                    told[3] = (
+                        f"{interval.difference:+.4f} [{interval.low:+.4f}, {interval.high:+.4f}]"
+                    )
+                    told[4] = f"{interval.p:.4f}"
+                if gain is not None:
+                    told[5] = f"{gain.difference:+.1%} [{gain.low:+.1%}, {gain.high:+.1%}]"
+                lines.append(f"| {' | '.join(told)} |")
+        return "\n".join([*lines, ""])
+
+    def __str__(self) -> str:
+        return self.to_markdown()
+
+    def __repr__(self) -> str:
+        sets = ", ".join(one.dataset.name for one in self.evaluations)
+        return f"<Overall of {', '.join(self.values)} on {sets}>"
+
+
+def overall(evaluations: Sequence[Evaluation]) -> Overall:
+    """Put evaluations of the same systems together.
+
+    Parameters
+    ----------
+    evaluations : sequence of Evaluation
+        Two at least; resamples and seed are those of the first.
+
+    Raises
+    ------
+    InvalidInputError
+        If there are fewer, or they differ in their systems, baselines or confidence, have no
+        measure in common, or two are of one name.
+    """
+    _check(evaluations)
+    first = evaluations[0]
+    names, base = tuple(first.figures), first.baseline
+    measures = _common([one.dataset for one in evaluations], [one.measures for one in evaluations])
+    keys = [(name, measure) for name in names for measure in measures]
+    shape = (len(evaluations), len(keys), first.n_resamples)
+    drawn = np.empty(shape)
+    values = np.empty(shape[:2])
+    for position, one in enumerate(evaluations):
+        drawn[position] = bootstrap(
+            [one.figures[name].statistics[measure] for name, measure in keys],
+            n_resamples=first.n_resamples, random_state=(first.random_state, position),
+        )  # fmt: skip
+        values[position] = [one.figures[name].values[measure] for name, measure in keys]
+    intervals: dict[str, dict[str, Interval]] = {}
+    gains: dict[str, dict[str, Interval]] = {}
+    for row, (name, measure) in enumerate(keys):
+        if name == base:
+            continue
+        other = keys.index((base, measure))
+        ours, theirs = (values[:, row], values[:, other]), (drawn[:, row], drawn[:, other])
+        intervals.setdefault(name, {})[measure] = interval_of(
+            float(np.mean(ours[0] - ours[1])),
+            (theirs[0] - theirs[1]).mean(axis=0),
+            confidence=first.confidence,
+        )
+        if (ours[1] > 0.0).all():
+            gains.setdefault(name, {})[measure] = interval_of(
+                float(_relative(*ours).mean()),
+                _relative(*theirs).mean(axis=0),
+                confidence=first.confidence,
+            )
+    means = dict(zip(keys, values.mean(axis=0).tolist(), strict=True))
+    return Overall(
+        tuple(evaluations),
+        measures,
+        {name: {measure: means[name, measure] for measure in measures} for name in names},
+        intervals,
+        gains,
+    )
+
+
+def _relative(values: NDArray[np.float64], base: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return gains over the baseline; 0 where a resample leaves nothing to compare with."""
+    return np.divide(values, base, out=np.ones_like(values), where=base != 0.0) - 1.0
+
+
+def _told(intervals: Mapping[str, Mapping[str, Interval]]) -> dict[str, dict[str, Any]]:
+    return {
+        name: {measure: interval.to_dict() for measure, interval in own.items()}
+        for name, own in intervals.items()
+    }
+
+
+def check_together(datasets: Sequence[DataSet], measures: Sequence[str] | None) -> None:
+    """Raise what `overall` would for evaluations of these sets, before there are any."""
+    _common(datasets, [check_measures(one, measures) for one in datasets])
+
+
+def _common(datasets: Sequence[DataSet], measures: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Return the measures that all sets have."""
+    names = [one.name for one in datasets]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInputError(f"two data sets are called {name!r}; leave one out.")
+    common = tuple(name for name in measures[0] if all(name in own for own in measures))
+    if not common:
+        raise InvalidInputError(
+            f"{', '.join(names)} have no measure in common, as they are of different kinds; "
+            "evaluate them apart."
+        )
+    return common
+
+
+def _check(evaluations: Sequence[Evaluation]) -> None:
+    if len(evaluations) < 2:
+        raise InvalidInputError(f"{len(evaluations)} evaluations were given; two were needed.")
+    first = evaluations[0]
+    for one in evaluations[1:]:
+        if (tuple(one.figures), one.baseline) != (tuple(first.figures), first.baseline):
+            raise InvalidInputError(
+                f"{first.dataset.name} and {one.dataset.name} compare different systems or "
+                "baselines; compare the same ones everywhere."
+            )
+        if one.confidence != first.confidence:
+            raise InvalidInputError(
+                f"{first.dataset.name} and {one.dataset.name} have intervals of different "
+                "confidence; take one for all."
+            )
