@@ -171,7 +171,10 @@ def _scale(rows: list[dict[str, Any]]) -> Iterator[str]:
     yield from ("## A random graph with a million edges, sparse method", "")
     yield from _table(rows)
     yield ""
-    yield "Tolerance 1e-4. Each in a process of its own, whose greatest memory was read."
+    yield (
+        "Tolerance 1e-4; B scaled by both sums. Each in a process of its own, whose greatest memory "
+        "was read."
+    )
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -40,9 +40,9 @@ def million_edges() -> list[dict[str, Any]]:
 
 
 def _graph() -> csr_array:
-    """Draw edges within 5,000 topics; degrees fall as those of clicks do."""
+    """Draw edges within topics of 20 features; degrees fall as those of clicks do."""
     random = np.random.default_rng(0)
-    n_topics = 5000
+    n_topics = N_FEATURES // 20
     objects = (N_OBJECTS * random.random(2 * N_EDGES) ** 2).astype(np.int64)
     topics = objects % n_topics
     ranks = (N_FEATURES // n_topics * random.random(2 * N_EDGES) ** 2).astype(np.int64)

@@ -73,7 +73,7 @@ class SNOS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
     >>> clicks = [[3, 0, 0, 0], [1, 1, 0, 0], [0, 2, 1, 0], [0, 0, 0, 4]]
     >>> similar = SNOS(n_neighbors=1).fit(clicks)
     >>> similar.transform([[0, 0, 1, 0]]).round(2)
-    array([[0.2 , 0.47, 0.86, 0.  ]])
+    array([[0.31, 0.43, 0.83, 0.  ]])
     >>> similar.kneighbors(return_distance=False).ravel()
     array([1, 0, 1, 0])
     """

@@ -99,8 +99,8 @@ def snos_many(
     --------
     >>> found = snos_many({("query", "page"): [[1, 0], [0, 1]], ("page", "term"): [[1, 1], [0, 1]]})
     >>> found.similarities["query"].round(2)
-    array([[1.  , 0.11],
-           [0.11, 1.  ]])
+    array([[1.  , 0.36],
+           [0.36, 1.  ]])
     """
     read = {
         pair: normalized(read_graph(B, f"relations[{pair}]"), normalize)

@@ -49,7 +49,7 @@ class SnosSimilarity(LearnedPairs):
     ...           ("low fares", "rail.example", 3), ("train tickets", "rail.example", 4)]
     >>> source = SnosSimilarity.from_clicks(clicks)
     >>> source.similarities(["cheap flights"] * 2, ["low fares", "train tickets"]).round(2).tolist()
-    [0.8199999928474426, 0.3100000023841858]
+    [0.9100000262260437, 0.7300000190734863]
     """
 
     __slots__ = ()
