@@ -219,6 +219,17 @@ def test_gensim_shows_no_bar_and_warns_of_nothing(capfd):
     assert not re.search(r"\d+%", shown.err)
 
 
+@pytest.mark.parametrize(
+    "name", ["cosine", "bm25", "soft", "expansion", "lsi", "mean_vector", "rwmd", "wmd", "gensim"]
+)
+def test_terms_that_are_left_out_do_not_come_back_as_new_ones(name):
+    texts = ["the tea", "the tyre", "the king", "the queen"]
+    fitted = from_spec(f"{name}:max_df=3").fit(Documents.of(texts))
+    assert fitted.paired(["the", "the tea"], ["the", "the tea"]).round(9).tolist() == [0, 1]
+    fitted = from_spec(f"{name}:min_df=2").fit(Documents.of([*texts, "tea"]))
+    assert fitted.paired(["tyre", "tea"], ["tyre", "tea"]).round(9).tolist() == [0, 1]
+
+
 def test_explanations_of_exact_matches_show_the_words_of_both_texts():
     documents = Documents.of(["Repairing bicycles", "tea"], ["a", "b"])
     told = from_spec("bm25").fit(documents).explained(Documents.of(["bicycle repairs now"]), 0)

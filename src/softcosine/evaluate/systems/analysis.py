@@ -55,6 +55,13 @@ class WordSettings(Settings):
         """Whether the language of the texts decides on the analysis."""
         return False
 
+    @property
+    def leaves_terms_out(self) -> bool:
+        """Whether terms are left out by the number of documents that have them."""
+        fewest, most = self.min_df, self.max_df
+        none_for_few = isinstance(fewest, int) and fewest <= 1
+        return not (none_for_few and isinstance(most, float) and most == 1.0)
+
     def analyzer(self, *, english: bool) -> Analyzer:
         """Return the rules for texts that are English, or not."""
         return self._analyzer(None)
@@ -132,17 +139,20 @@ class Corpus:
     analyzed : AnalyzedTexts
     n_docs : int
         How many of the texts are documents; the others are background.
+    closed : bool
+        Whether only terms of the vocabulary ever count: the others may have been left out.
     """
 
     analyzer: Analyzer
     analyzed: AnalyzedTexts
     n_docs: int
+    closed: bool
 
     @classmethod
     def of(cls, documents: Documents, background: Sequence[str], settings: WordSettings) -> Corpus:
         """Analyse documents and background."""
         analyzer, analyzed = analyzed_by(settings, [*documents.texts, *background])
-        return cls(analyzer, analyzed, len(documents))
+        return cls(analyzer, analyzed, len(documents), settings.leaves_terms_out)
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -168,6 +178,13 @@ class Corpus:
         counts.sort_indices()
         return counts
 
+    def counted(self, texts: Sequence[str]) -> tuple[csr_array, Vocabulary]:
+        """Count the terms of some texts, those that the corpus lacks too, if it is not closed."""
+        if self.closed:
+            return self.counts(texts), self.vocabulary
+        analyzed = analyze(list(texts), self.analyzer)
+        return analyzed.counts(), analyzed.vocabulary
+
     def weighted(self, counts: csr_array, weighting: Weighting) -> csr_array:
         """Weigh counts by the statistics of all texts: W x, shape (n, n_terms), float64."""
         return weighting.transform(
@@ -190,10 +207,10 @@ class Corpus:
 
         Terms that no text of the corpus has count as in 0 of its documents.
         """
-        analyzed = analyze([*left, *right], self.analyzer)
+        counts, vocabulary = self.counted([*left, *right])
         own = weighting.transform(
-            analyzed.counts(),
-            document_frequencies=self.frequencies_of(analyzed.vocabulary),
+            counts,
+            document_frequencies=self.frequencies_of(vocabulary),
             n_docs=self.n_texts,
             average_length=self.average_length,
         )

@@ -106,7 +106,7 @@ class Expansion(SimilaritySettings):
     def _paired(
         self, left: Sequence[str], right: Sequence[str], corpus: Corpus, found: Similarities
     ) -> NDArray[np.float64]:
-        partners = Partners.of(left, right, corpus.analyzer, found)
+        partners = Partners.of(left, right, corpus.analyzer, found, closed=corpus.closed)
         counts = csr_array(partners.counts, dtype=np.float64)
         counts.data = self._counted.frequencies(counts.data)
         brought = csr_array(counts @ brought_by_terms(partners.S, self.weight))

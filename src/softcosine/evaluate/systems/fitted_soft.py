@@ -41,6 +41,8 @@ class FittedSoft:
         Whether each field is compared with the query's field of the same name.
     expand : bool
     max_terms : int or None
+    closed : bool
+        See `softcosine.evaluate.systems.analysis.Corpus`; of pairs.
     """
 
     index: SoftIndex
@@ -49,6 +51,7 @@ class FittedSoft:
     of_fields: bool
     expand: bool
     max_terms: int | None
+    closed: bool
 
     @property
     def note(self) -> str:
@@ -86,7 +89,9 @@ class FittedSoft:
         check_partners(left, right)
         if not len(left):
             return np.empty(0)
-        partners = Partners.of(left, right, self.index.analyzer, self.similarities)
+        partners = Partners.of(
+            left, right, self.index.analyzer, self.similarities, closed=self.closed
+        )
         average = self.index.snapshot.statistics[0].average_length
         X, Y = partners.weighted(self.index.weighting, average)
         return paired_soft_cosine_similarity(X, Y, partners.S)

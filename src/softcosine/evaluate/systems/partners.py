@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine.evaluate.systems.similarities import Similarities
+from softcosine.index.build import in_vocabulary
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
@@ -45,24 +46,24 @@ class Partners:
         right: Sequence[str],
         analyzer: Analyzer,
         similarities: Similarities,
+        *,
+        closed: bool,
     ) -> Partners:
-        """Analyse texts; new terms are asked for as those of S were."""
+        """Analyse texts; new terms are asked for as those of S were, or left out if it is closed.
+
+        See `softcosine.evaluate.systems.analysis.Corpus.closed`.
+        """
         analyzed = analyze([*left, *right], analyzer)
         own, known = analyzed.vocabulary, similarities.S.vocabulary
-        new = np.flatnonzero(known.indices(own.terms) < 0).tolist()
+        new = [] if closed else np.flatnonzero(known.indices(own.terms) < 0).tolist()
         whole = known.extended(
             [own.term(number) for number in new],
             forms=None if known.forms is None else [own.forms_of(number) for number in new],
         )
         frequencies = known.document_frequencies
         assert frequencies is not None
-        counts = analyzed.counts().tocoo()
-        rows, terms = counts.coords
         return cls(
-            csr_array(
-                (counts.data, (rows, whole.indices(own.terms)[terms])),
-                shape=(analyzed.n_docs, len(whole)),
-            ),
+            in_vocabulary(analyzed.counts(), own, whole),
             similarities.extended(whole),
             np.concatenate([frequencies, np.zeros(len(new), np.int64)]),
             known.n_docs or 0,

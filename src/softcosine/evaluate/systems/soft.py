@@ -122,7 +122,7 @@ class Soft(SimilaritySettings):
             index = index.with_similarity(found.S, source=found.source)
         return FittedSoft(
             index, documents, found, of_fields=self.match == "fields", expand=self.expand,
-            max_terms=self.max_terms,
+            max_terms=self.max_terms, closed=self.leaves_terms_out,
         )  # fmt: skip
 
 

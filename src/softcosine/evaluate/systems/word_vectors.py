@@ -16,7 +16,6 @@ from softcosine.evaluate.systems.settings import setting, text
 from softcosine.sources.kinds import PROPOSED, told
 from softcosine.sources.named import SourceSettings, joined_source
 from softcosine.sources.source import TermSimilaritySource
-from softcosine.text.corpus import analyze
 from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["VectorSettings", "VectorTexts", "word_weights"]
@@ -94,8 +93,7 @@ class VectorTexts:
         cls, texts: Sequence[str], corpus: Corpus, source: TermSimilaritySource
     ) -> VectorTexts:
         """Analyse texts as the corpus was, and look their words up."""
-        analyzed = analyze(list(texts), corpus.analyzer)
-        return cls.of(analyzed.counts(), analyzed.vocabulary, source)
+        return cls.of(*corpus.counted(texts), source)
 
     def words(self) -> list[str]:
         """Return the words that have vectors."""
