@@ -116,47 +116,45 @@ def _compared(vectors: Vectors) -> dict[str, tuple[Truths, str]]:
     def given(S: sc.TermSimilarityMatrix) -> Fit:
         return lambda _X, _y: (S, np.ones(len(S)))
 
-    def learned(S: sc.TermSimilarityMatrix | None, **settings: Any) -> Fit:
+    def learned(**settings: Any) -> Fit:
         def fit(X: csr_array, y: Labels) -> tuple[sc.TermSimilarityMatrix, NDArray[np.float64]]:
-            metric = SoftMetric(S, max_iterations=60, **settings).fit(X, y)
+            metric = SoftMetric(max_iterations=60, **settings).fit(X, y)
             return metric.S_, metric.term_weights_
 
         return fit
 
-    grid = [(t, s) for t in TEMPERATURES for s in STRENGTHS]
-    ways: dict[str, dict[str, Fit]] = {
-        "cosine": {"": given(identity)},
-        "soft cosine, given S": {"": given(vectors.S)},
-        "learned weights, closeness alone": {
-            f"strength {s:g}, ": learned(None, objective="closeness", strength=s) for s in STRENGTHS
-        },
-        "learned weights, nothing left out": {
-            f"temperature {t:g}, strength {s:g}, ": learned(
-                None, temperature=t, strength=s, leave_one_out=False
-            )
-            for t, s in grid
-        },
-        "learned weights": {
-            f"temperature {t:g}, strength {s:g}, ": learned(None, temperature=t, strength=s)
-            for t, s in grid
-        },
-        "learned weights and pairs": {
-            f"temperature {t:g}, strength {s:g}, ": learned(
-                vectors.S, learn="both", temperature=t, strength=s
-            )
-            for t, s in grid
-        },
-    }
-    results = {}
-    for way, settings in ways.items():
+    found: dict[str, tuple[Truths, str]] = {}
+
+    def choose(way: str, settings: dict[str, Fit]) -> str:
         errors = {
             (name, k): float(failed.mean())
             for name, fit in settings.items()
             for k, failed in _failed(inner, fit).items()
         }
         name, k = min(errors, key=lambda key: errors[key])
-        results[way] = (_failed(vectors, settings[name])[k], f"{name}k = {k}")
-    return results
+        found[way] = (_failed(vectors, settings[name])[k], f"{name}k = {k}")
+        return name
+
+    choose("cosine", {"": given(identity)})
+    choose("soft cosine, given S", {"": given(vectors.S)})
+    choose(
+        "learned weights, closeness alone",
+        {f"strength {s:g}, ": learned(objective="closeness", strength=s) for s in STRENGTHS},
+    )
+    grid = {
+        f"temperature {t:g}, strength {s:g}, ": {"temperature": t, "strength": s}
+        for t in TEMPERATURES
+        for s in STRENGTHS
+    }
+    best = choose("learned weights", {name: learned(**values) for name, values in grid.items()})
+    choose("learned weights, nothing left out", {best: learned(leave_one_out=False, **grid[best])})
+    same = {
+        name: learned(S=vectors.S, learn="both", **values)
+        for name, values in grid.items()
+        if values["temperature"] == grid[best]["temperature"]
+    }
+    choose("learned weights and pairs", same)
+    return found
 
 
 def _failed(vectors: Vectors, fit: Fit) -> dict[int, Truths]:
