@@ -54,7 +54,7 @@ def test_json_holds_the_values_by_system_and_measure(run, folder):
     assert told["systems"] == expected.values
     assert told["systems"]["soft"]["map"] > told["systems"]["cosine"]["map"]
     assert told["intervals"] == expected.to_dict()["intervals"]
-    assert told["notes"] == ["1 of 4 queries have no judgement and are not scored: q4"]
+    assert told["notes"] == ["queries without a judgement are not scored: 1 of 4 (q4)"]
 
 
 def test_the_table_marks_the_best_and_tells_intervals_and_seconds(run, folder):
@@ -64,7 +64,7 @@ def test_the_table_marks_the_best_and_tells_intervals_and_seconds(run, folder):
     assert "to cosine" in shown
     assert "95% interval" in shown
     assert "toy: 5 documents, 3 queries." in shown
-    assert "1 of 4 queries have no judgement" in shown
+    assert "queries without a judgement are not scored: 1 of 4" in shown
 
 
 def test_systems_take_settings_and_are_listed(run, folder):

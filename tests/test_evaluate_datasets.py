@@ -165,7 +165,7 @@ def test_the_three_parts_may_lie_anywhere_and_in_any_mixture(tmp_path):
     found = read_collection(documents, queries, qrels, name="mine")
     assert found.documents.ids == ("FT-1", "FT-2", "3")
     assert found.qrels == {"1": {"FT-1": 1, "3": 1}}
-    assert found.notes == ("1 of 2 queries have no judgement and are not scored: 2",)
+    assert found.notes == ("queries without a judgement are not scored: 1 of 2 (2)",)
 
 
 def test_codes_of_cranfield_become_gains_by_its_name_or_by_request(folder, tmp_path):
@@ -189,9 +189,9 @@ def test_judgements_of_what_is_not_there_are_left_out_and_told(folder):
     found = load(folder)
     assert found.qrels == {"q1": {"a": 1}}
     assert found.notes == (
-        "1 judged queries are not among the queries and were left out: q9",
-        "2 judgements are of documents that are not in the collection and were left out: z, z",
-        "1 of 2 queries have no judgement and are not scored: q2",
+        "judged queries that are not among the queries were left out: 1 (q9)",
+        "judgements of documents that are not in the collection were left out: 2 (z, z)",
+        "queries without a judgement are not scored: 1 of 2 (q2)",
     )
 
 
@@ -327,7 +327,7 @@ def test_of_a_question_with_two_texts_the_first_counts(tmp_path):
     rows = json_lines(question(), question(relq_id="r", org_body='"Where?"'))
     found = load(write(tmp_path / "q.jsonl", rows))
     assert found.queries.fields["body"] == ["Where?"]
-    assert "1 questions come with several texts" in found.notes[0]
+    assert "of questions with several texts the first counts: 1 (Q1)" in found.notes[0]
 
 
 LABELED = [
@@ -346,7 +346,7 @@ def test_documents_with_labels_and_a_split(tmp_path):
     (split,) = found.splits
     assert (split.train.tolist(), split.test.tolist()) == ([0, 1], [2])
     assert found.documents.texts == ["one", "two", "3\nthree", "four"]
-    assert found.notes == ("1 documents of the parts dev were left out",)
+    assert found.notes == ("documents of other parts were left out: 1 (dev)",)
     assert load(path, split="dev").splits[0].test.tolist() == [3]
     with pytest.raises(InvalidInputError, match="has no part 'x'; its lines name 'train', 'test'"):
         load(path, split="x")
@@ -563,11 +563,11 @@ def test_sets_made_by_hand_are_checked():
     ("path", "n_documents", "n_units", "notes"),
     [
         ("retrieval/cranfield", 1400, 225, "Cleverdon's codes"),
-        ("retrieval/cacm", 3204, 52, "12 of 64 queries have no judgement"),
+        ("retrieval/cacm", 3204, 52, "queries without a judgement are not scored: 12 of 64"),
         ("retrieval/npl", 11429, 93, ""),
         ("retrieval/lisa", 5999, 35, ""),
         ("retrieval/adi", 82, 35, ""),
-        ("semeval", 3869, 387, "1 questions come with several texts"),
+        ("semeval", 3869, 387, "of questions with several texts"),
         ("classification/20news_bydate.jsonl.gz", 18846, 7532, ""),
         ("classification/r8.jsonl.gz", 7674, 2189, ""),
         ("classification/amazon.jsonl.gz", 8000, 2400, "no split is given"),

@@ -193,6 +193,9 @@ def test_a_run_made_elsewhere_is_measured_with_the_others(dataset):
         ([Overlap("a")], {"baseline": "b"}, "the baseline 'b' is not among what is compared: a"),
         ([Overlap("a")], {"measures": ["error"]}, "no measure 'error' for toy"),
         (["nothing"], {}, "no system 'nothing'"),
+        ([Overlap("a")], {"keep": ["b"]}, "'b' is to be kept and is not compared; there are a"),
+        ([Overlap("a")], {"n_resamples": 0}, "n_resamples is 0"),
+        ([Overlap("a")], {"confidence": 1.0}, "confidence is 1.0"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(dataset, systems, settings, message):

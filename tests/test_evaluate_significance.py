@@ -128,6 +128,12 @@ def test_equal_systems_never_differ():
     assert randomization_test([0.1, 0.7, 0.3], [0.1, 0.7, 0.3]) == 1.0
 
 
+def test_rounding_is_no_difference():
+    found = interval_of(0.0, np.array([1e-17, 3e-16, 0.0, 1e-16]))
+    assert (found.low, found.high, found.p) == (0.0, 0.0, 1.0)
+    assert not found.significant
+
+
 def test_exchanging_the_systems_turns_the_interval_around():
     rng = np.random.default_rng(0)
     a, b = rng.random((2, 30))

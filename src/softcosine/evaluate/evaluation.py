@@ -19,6 +19,7 @@ from softcosine.evaluate.significance import (
     N_RESAMPLES,
     Interval,
     bootstrap,
+    check_settings,
     interval_of,
     randomization_test,
 )
@@ -261,6 +262,12 @@ def evaluate(
     names = _checked_names([name for name, _ in made], runs or {}, dataset)
     base = _baseline(names, baseline)
     wanted = check_measures(dataset, measures)
+    check_settings(n_resamples, confidence)
+    for name in keep:
+        if name not in names:
+            raise InvalidInputError(
+                f"{name!r} is to be kept and is not compared; there are {', '.join(names)}."
+            )
     answers: dict[str, Answers] = dict(runs or {})
     figures = {name: measured(dataset, run, wanted) for name, run in answers.items()}
     seconds: dict[str, Seconds] = {}

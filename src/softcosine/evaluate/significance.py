@@ -26,6 +26,7 @@ from softcosine.evaluate.statistics import Mean, Statistic
 __all__ = [
     "Interval",
     "bootstrap",
+    "check_settings",
     "holm",
     "interval_of",
     "paired_bootstrap",
@@ -36,6 +37,7 @@ __all__ = [
 
 N_RESAMPLES = 10_000
 CONFIDENCE = 0.95
+_ROUNDING = 1e-12
 _CHUNK = 1 << 20  # counts at a time: 8 MB
 
 
@@ -193,7 +195,7 @@ def resampled_counts(
     n_units: int, n_resamples: int, random_state: int | tuple[int, ...] = 0
 ) -> Iterator[NDArray[np.float64]]:
     """Give how often each unit is drawn, for some resamples at a time, shape (some, n_units)."""
-    _check_resamples(n_resamples)
+    check_settings(n_resamples)
     rng = np.random.default_rng(random_state)
     for n_rows in _chunks(n_units, n_resamples):
         drawn = rng.integers(0, n_units, (n_rows, n_units))
@@ -206,8 +208,9 @@ def interval_of(
     difference: float, resampled: NDArray[np.float64], *, confidence: float = CONFIDENCE
 ) -> Interval:
     """Return the interval of an observed difference from those of the resamples."""
-    if not 0.0 < confidence < 1.0:
-        raise InvalidInputError(f"confidence is {confidence}; it must lie between 0 and 1.")
+    check_settings(resampled.shape[0], confidence)
+    # Equal values summed in another order differ by rounding, and that is no difference.
+    resampled = np.where(np.abs(resampled) < _ROUNDING, 0.0, resampled)
     tail = 0.5 * (1.0 - confidence)
     low, high = np.quantile(resampled, [tail, 1.0 - tail])
     one_side = min(int(np.sum(resampled <= 0.0)), int(np.sum(resampled >= 0.0)))
@@ -237,12 +240,12 @@ def randomization_test(
     >>> round(randomization_test([0.5, 0.6, 0.7, 0.9], [0.4, 0.6, 0.5, 0.6]), 2)
     0.25
     """
-    _check_resamples(n_resamples)
+    check_settings(n_resamples)
     left, right = _paired(a, b)
     differences = left - right
     n = differences.shape[0]
     # Sums of the same numbers in another order may differ by rounding.
-    least = abs(float(differences.sum())) - 1e-12 * float(np.abs(differences).sum())
+    least = abs(float(differences.sum())) - _ROUNDING * float(np.abs(differences).sum())
     rng = np.random.default_rng(random_state)
     n_as_large = 0
     for n_rows in _chunks(n, n_resamples):
@@ -296,6 +299,9 @@ def _paired(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np
     return left, right
 
 
-def _check_resamples(n_resamples: int) -> None:
+def check_settings(n_resamples: int, confidence: float = CONFIDENCE) -> None:
+    """Raise InvalidInputError for settings that are out of range."""
     if n_resamples < 1:
         raise InvalidInputError(f"n_resamples is {n_resamples}; at least 1 was needed.")
+    if not 0.0 < confidence < 1.0:
+        raise InvalidInputError(f"confidence is {confidence}; it must lie between 0 and 1.")

@@ -183,5 +183,5 @@ def _splits(
     own = Split(np.flatnonzero(column == "train"), np.flatnonzero(column == test))
     left = [part for part in there if part not in ("train", test)]
     n_left = sum(parts.count(part) for part in left)
-    note = f"{n_left:,} documents of the parts {', '.join(left)} were left out"
+    note = f"documents of other parts were left out: {n_left:,} ({', '.join(left)})"
     return (own,), (note,) if left else ()

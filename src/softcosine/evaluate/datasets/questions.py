@@ -78,7 +78,7 @@ class _Texts:
         if not self._differing:
             return ()
         n, shown = len(self._differing), ", ".join([*self._differing][:3])
-        return (f"{n} questions come with several texts, of which the first counts: {shown}",)
+        return (f"of questions with several texts the first counts: {n:,} ({shown})",)
 
     def documents(self) -> Documents:
         columns = {

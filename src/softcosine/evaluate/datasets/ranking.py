@@ -194,19 +194,19 @@ def known_judgements(
     notes = []
     if strange:
         notes.append(
-            f"{len(strange):,} judged queries are not among the queries and were left out: "
-            f"{_some(strange)}"
+            "judged queries that are not among the queries were left out: "
+            f"{len(strange):,} ({_some(strange)})"
         )
     if n_missing:
         notes.append(
-            f"{n_missing:,} judgements are of documents that are not in the collection and were "
-            f"left out: {_some(missing)}"
+            "judgements of documents that are not in the collection were left out: "
+            f"{n_missing:,} ({_some(missing)})"
         )
     unjudged = [id for id in queries.ids if id not in kept]
     if unjudged:
         notes.append(
-            f"{len(unjudged):,} of {len(queries):,} queries have no judgement and are not scored: "
-            f"{_some(unjudged)}"
+            "queries without a judgement are not scored: "
+            f"{len(unjudged):,} of {len(queries):,} ({_some(unjudged)})"
         )
     return kept, tuple(notes)
 
