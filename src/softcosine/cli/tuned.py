@@ -107,6 +107,8 @@ def show_tuned(tuned: Tuned, commands: list[str], seconds: float) -> None:
         style="dim",
     )
     out.print(tuned.verdict, style="bold" if tuned.certain else "yellow")
+    if not tuned.complete:
+        out.print("The same command goes on from the figures that are kept.", style="dim")
     if tuned.test is not None:
         gain = tuned.test.gain
         out.print(
