@@ -66,7 +66,8 @@ class SoftMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         Whether a document has no part in the centroid that it is compared with. Otherwise words
         that it alone has make it look like its class.
     definite : bool
-        Whether to shrink S until it is positive semidefinite.
+        Whether to shrink a learned S until it is positive semidefinite. Where weights alone are
+        learned, S stays as it was given.
     max_iterations : int
     tolerance : float
         Of the largest entry of the projected gradient.
