@@ -203,11 +203,16 @@ def test_judgements_of_what_is_not_there_are_left_out_and_told(folder):
         ("qrels/test.tsv", "q1\ta\t1\nq1\ta\t2\n", "line 2: document 'a' is judged twice"),
         ("qrels/test.tsv", "q7\ta\t1\n", "none of the 1 judged queries of toy is among its 2"),
         ("qrels/test.tsv", "q1\ta\t0\n", "no document of toy is relevant to any query"),
-        ("qrels/test.tsv", "", "none of the 0 judged queries"),
+        ("qrels/test.tsv", "", r"test.tsv: there are no judgements in it"),
+        ("qrels/test.tsv", "query-id\tcorpus-id\tscore\n", "there are no judgements in it"),
         ("corpus.jsonl", '{"_id": "a"}\n', "corpus.jsonl, line 1: 'text' is missing; there is"),
         ("corpus.jsonl", '{"text": "a"}\n', "line 1: 'id' .or '_id'. is missing"),
         ("corpus.jsonl", '{"_id": "a", "text": 3}\n', "line 1: 'title' or 'text' is no string"),
-        ("corpus.jsonl", '{"_id": "a", "text": "x"}\n{\n', "line 2: this is no JSON"),
+        (
+            "corpus.jsonl",
+            '{"_id": "a", "text": "x"}\n{\n',
+            "line 2: this is no JSON .Expecting .* at column 2",
+        ),
         ("corpus.jsonl", "{}\n[]\n", "line 1: 'text' is missing; there is nothing"),
         ("corpus.jsonl", "", "corpus.jsonl: it is empty"),
         ("corpus.jsonl", "words\n", "line 1: these are no documents"),
@@ -484,6 +489,14 @@ def test_what_cannot_be_told_is_said_with_what_is_understood(tmp_path):
         load(tmp_path / "prose.txt", kind="novel")
     with pytest.raises(MalformedFileError, match="line 1: this is no row of pairs"):
         load(tmp_path / "prose.txt", kind="pairs")
+
+
+def test_a_collection_that_lacks_a_part_is_told_which(folder):
+    (folder / "queries.jsonl").unlink()
+    with pytest.raises(
+        InvalidInputError, match=r"has documents .corpus.jsonl. but no queries; nee"
+    ):
+        load(folder)
 
 
 def test_a_folder_of_several_sets_asks_for_one(tmp_path):

@@ -47,7 +47,7 @@ HEAVY = {"pot": 3.0, "red": 0.5}
 
 @pytest.fixture
 def made(dataset):
-    systems = [Overlap("cosine"), Overlap("heavy", {"tea": 0.1, "car": 4.0}), Overlap("pot", HEAVY)]
+    systems = [Overlap("cosine"), Overlap("heavy", {"pot": 0.0}), Overlap("pot", HEAVY)]
     return evaluate(dataset, systems, measures=["map", "p@1"], n_resamples=500, keep=("pot",))
 
 
@@ -84,6 +84,8 @@ def test_values_are_those_worked_out_by_hand(made):
     assert made.baseline == "cosine"
     assert made.measures == ("map", "p@1")
     assert made.values["cosine"] == pytest.approx({"map": (1 + 1 + 1 + 0) / 4, "p@1": 3 / 4})
+    assert made.values["heavy"] == pytest.approx({"map": (1 + 1 + 1 / 2 + 0) / 4, "p@1": 2 / 4})
+    assert made.intervals["heavy"]["map"].difference == pytest.approx(-0.125)
     assert set(made.seconds) == {"cosine", "heavy", "pot"}
     assert list(made.fitted) == ["pot"]
 
@@ -239,6 +241,7 @@ def test_differences_need_two_systems_that_are_there(made):
         with pytest.raises(InvalidInputError, match=message):
             differences(made, **arguments)
     # What was not kept fitted explains nothing.
+    assert len(differences(made, "heavy").losses) == 1
     for one in differences(made, "heavy").losses:
         assert all(shown.explanations == (None, None) for shown in one.shown)
 

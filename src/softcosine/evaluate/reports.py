@@ -24,7 +24,7 @@ class Cell:
     ----------
     value : str
     best : bool
-        Whether no system of the table is better.
+        Whether no system of the table is better, and some are worse.
     change : str
         The interval of the difference to the baseline; empty for the baseline itself.
     significant : bool
@@ -54,7 +54,7 @@ def cells(evaluation: Evaluation) -> dict[str, dict[str, Cell]]:
             if split is not None and split.shape[0] > 1:
                 value += f" ± {float(split.std(ddof=1)):.4f}"
             interval = evaluation.intervals.get(name, {}).get(measure)
-            marked = sign * shown[name] == best and len(shown) > 1
+            marked = sign * shown[name] == best and len(set(shown.values())) > 1
             if interval is None:
                 found[name][measure] = Cell(value, marked)
                 continue
@@ -164,5 +164,7 @@ def _counted(evaluation: Evaluation, n_units: int) -> str:
     units, n_documents = units_of(evaluation), len(evaluation.dataset.documents)
     if units == "pairs":
         return f"{n_units:,} pairs"
-    what = "tested" if units == "documents" else units
-    return f"{n_documents:,} documents, {n_units:,} {what}"
+    documents = f"{n_documents:,} document{'s' if n_documents != 1 else ''}"
+    if units == "documents":
+        return f"{documents}, {n_units:,} tested"
+    return f"{documents}, {n_units:,} {'queries' if n_units != 1 else 'query'}"

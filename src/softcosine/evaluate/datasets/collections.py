@@ -88,6 +88,8 @@ def read_collection(
                 )
             judged[query] = own
             splits[query] = _part_of(path)
+    if not judged:
+        raise InvalidInputError(f"{', '.join(map(str, qrels))}: there are no judgements in it.")
     kept, notes = known_judgements(judged, found, asked)
     if not kept:
         raise InvalidInputError(

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from softcosine.errors import InvalidInputError, MalformedFileError
 
-__all__ = ["first_line", "json_objects", "kept_fields", "numbered_lines", "stem"]
+__all__ = ["first_line", "json_fault", "json_objects", "kept_fields", "numbered_lines", "stem"]
 
 _GZIP = b"\x1f\x8b"
 _UNDECODABLE = re.compile("[\udc80-\udcff]")
@@ -91,7 +91,9 @@ def json_objects(
             found = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise MalformedFileError(
-                path, f"this is no JSON ({error}); every line must be one object.", line=number
+                path,
+                f"this is no JSON ({json_fault(error)}); every line must be one object.",
+                line=number,
             ) from error
         if not isinstance(found, dict):
             raise MalformedFileError(path, "this is JSON, but no object.", line=number)
@@ -103,6 +105,13 @@ def json_objects(
                     line=number,
                 )
         yield number, found
+
+
+def json_fault(error: Exception) -> str:
+    """Return what is wrong with a line of JSON, and where in the line."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at column {error.colno}"
+    return str(error)
 
 
 def kept_fields(columns: dict[str, list[str]]) -> dict[str, list[str]]:

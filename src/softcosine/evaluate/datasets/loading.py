@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.evaluate.datasets.classification import ClassificationSet, read_classification
 from softcosine.evaluate.datasets.collections import read_collection
-from softcosine.evaluate.datasets.lines import first_line
+from softcosine.evaluate.datasets.lines import first_line, json_fault
 from softcosine.evaluate.datasets.pairs import PairSet, WordPairSet, pair_layout, read_pairs
 from softcosine.evaluate.datasets.questions import read_questions
 from softcosine.evaluate.datasets.ranking import RankingSet
@@ -94,13 +94,10 @@ def load(
     given = Path(path)
     if not given.exists():
         raise FileNotFoundError(f"{given} does not exist.")
-    options = _Options(split, grades, topic_fields, encoding)
-    chosen, place = _recognized(given, kind, encoding)
-    if kind is not None:
-        if kind not in KINDS:
-            raise InvalidInputError(f"there is no kind {kind!r}; choose one of {', '.join(KINDS)}.")
-        chosen = kind
-    return KINDS[chosen](place, options)
+    if kind is not None and kind not in KINDS:
+        raise InvalidInputError(f"there is no kind {kind!r}; choose one of {', '.join(KINDS)}.")
+    found, place = _recognized(given, kind, encoding)
+    return KINDS[found](place, _Options(split, grades, topic_fields, encoding))
 
 
 def _recognized(path: Path, kind: str | None, encoding: str) -> tuple[str, Path]:
@@ -110,8 +107,16 @@ def _recognized(path: Path, kind: str | None, encoding: str) -> tuple[str, Path]
         if found is None:
             raise InvalidInputError(f"{path}: it cannot be told what this file is. {UNDERSTOOD}.")
         return found, path
-    if _parts_of(path) is not None or kind == "retrieval":
+    parts = _parts_of(path)
+    if kind == "retrieval" or (kind is None and all(parts.values())):
         return "retrieval", path
+    there = [part for part, files in parts.items() if files]
+    missing = [part for part in parts if part not in there]
+    if kind is None and len(missing) == 1:
+        raise InvalidInputError(
+            f"{path} has {' and '.join(there)} but no {missing[0]}; needed is a file or folder that "
+            f"begins with {_beginnings(missing)}."
+        )
     files = [
         file
         for file in sorted(path.iterdir())
@@ -122,11 +127,11 @@ def _recognized(path: Path, kind: str | None, encoding: str) -> tuple[str, Path]
         sets = [(found, file) for found, file in sets if found == kind]
     if len(sets) == 1:
         return sets[0]
-    there = ", ".join(file.name for file in files[:12]) or "no files"
     if sets:
         shown = ", ".join(file.name for _, file in sets[:12])
         raise InvalidInputError(f"{path} holds {len(sets)} data sets; name one of: {shown}.")
-    raise InvalidInputError(f"{path} holds no data set, but {there}. {UNDERSTOOD}.")
+    shown = ", ".join(file.name for file in files[:12]) or "no files"
+    raise InvalidInputError(f"{path} holds no data set, but {shown}. {UNDERSTOOD}.")
 
 
 def _kind_of(path: Path, encoding: str) -> str | None:
@@ -144,15 +149,20 @@ def _kind_of_line(path: Path, line: str) -> str | None:
         found = json.loads(line)
     except ValueError as error:
         raise MalformedFileError(
-            path, f"its first line is no JSON ({error}); every line must be one object."
+            path,
+            f"its first line is no JSON ({json_fault(error)}); every line must be one object.",
         ) from error
     if "orgq_id" in found:
         return "questions"
     return "classification" if "label" in found and "text" in found else None
 
 
-def _parts_of(folder: Path) -> dict[str, list[Path]] | None:
-    """Return the files of a collection's three parts; None where one is missing."""
+def _beginnings(parts: Iterable[str]) -> str:
+    return "; ".join(" or ".join(_PARTS[part]) for part in parts)
+
+
+def _parts_of(folder: Path) -> dict[str, list[Path]]:
+    """Return the files of a collection's three parts, as far as they are there."""
     parts: dict[str, list[Path]] = {}
     for part, beginnings in _PARTS.items():
         found = [
@@ -160,10 +170,7 @@ def _parts_of(folder: Path) -> dict[str, list[Path]] | None:
             for entry in sorted(folder.iterdir())
             if entry.name.lower().startswith(beginnings) and entry.suffix not in _SKIPPED
         ]
-        files = [file for entry in found for file in _files(entry)]
-        if not files:
-            return None
-        parts[part] = files
+        parts[part] = [file for entry in found for file in _files(entry)]
     return parts
 
 
@@ -176,12 +183,11 @@ def _files(entry: Path) -> list[Path]:
 
 
 def _retrieval(path: Path, options: _Options) -> RankingSet:
-    parts = _parts_of(path) if path.is_dir() else None
-    if parts is None:
-        needed = "; ".join(f"{part}: {' or '.join(names)}" for part, names in _PARTS.items())
+    parts = _parts_of(path) if path.is_dir() else {}
+    if not parts or not all(parts.values()):
         raise InvalidInputError(
             f"{path} is no folder of a retrieval collection: it needs files or folders that begin "
-            f"with these names ({needed})."
+            f"with {_beginnings(_PARTS)}."
         )
     whole = read_collection(
         parts["documents"], parts["queries"], parts["qrels"], name=path.resolve().name,
