@@ -493,9 +493,7 @@ def test_what_cannot_be_told_is_said_with_what_is_understood(tmp_path):
 
 def test_a_collection_that_lacks_a_part_is_told_which(folder):
     (folder / "queries.jsonl").unlink()
-    with pytest.raises(
-        InvalidInputError, match=r"has documents .corpus.jsonl. but no queries; nee"
-    ):
+    with pytest.raises(InvalidInputError, match=r"has documents and qrels but no queries; nee"):
         load(folder)
 
 

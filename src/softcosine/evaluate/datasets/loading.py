@@ -114,8 +114,8 @@ def _recognized(path: Path, kind: str | None, encoding: str) -> tuple[str, Path]
     missing = [part for part in parts if part not in there]
     if kind is None and len(missing) == 1:
         raise InvalidInputError(
-            f"{path} has {' and '.join(there)} but no {missing[0]}; needed is a file or folder that "
-            f"begins with {_beginnings(missing)}."
+            f"{path} has {' and '.join(there)} but no {missing[0]}; needed is a file or folder "
+            f"whose name begins with {_beginnings(missing)}."
         )
     files = [
         file
