@@ -265,6 +265,9 @@ def test_labels_are_compared_over_the_tested_documents():
     assert made.intervals["better"]["error"].difference < 0.0
     assert "labels: 18 documents, 6 tested" in made.to_markdown()
     assert "**0.0000**" in made.to_markdown()
+    choice = made.choices["better"][0]
+    told = f"chosen in training for better: {choice.k} neighbours vote, by {choice.vote}"
+    assert told in made.to_markdown()
     assert set(made.to_dict()["neighbors"]["better"][0]) == {"k", "vote"}
     win = differences(made, "better").wins[0]
     assert win.change == 1.0

@@ -80,6 +80,11 @@ def notes_of(evaluation: Evaluation) -> list[str]:
         )
     if first.per_split:
         notes.append("± is the standard deviation over splits")
+    for name, choices in evaluation.choices.items():
+        counts = sorted({choice.k for choice in choices})
+        votes = " or ".join(sorted({choice.vote for choice in choices}))
+        few = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        notes.append(f"chosen in training for {name}: {few} neighbours vote, by {votes}")
     return [*notes, *evaluation.dataset.notes]
 
 

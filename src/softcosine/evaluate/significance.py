@@ -1,8 +1,8 @@
 """Whether a difference is more than chance: paired bootstrap and randomisation, by seed.
 
 Both are paired: the systems answered the same queries, so what varies is their difference. They are
-exactly reproducible: the same seed and the same input give the same bits. Memory is bounded,
-whatever the number of resamples, and all is vectorised.
+exactly reproducible: the same seed and input give the same bits (with the same NumPy and number of
+its threads). Memory is bounded, whatever the number of resamples, and all is vectorised.
 
 The bootstrap (Efron and Tibshirani 1993; for retrieval, Sakai 2006) draws the units anew with
 replacement and recomputes whatever is measured, so that it serves correlations as well as means.
