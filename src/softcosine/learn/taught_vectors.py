@@ -13,6 +13,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.sources.corpus.ridge import ridge_regression
 from softcosine.sources.settings import is_number, is_whole
 from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.space.term_weights import checked_weights
 from softcosine.text.corpus import AnalyzedTexts
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
@@ -47,9 +48,10 @@ class TaughtVectors:
     ----------
     vocabulary : Vocabulary
     vectors : ndarray of shape (n_terms, dimensions), float64
-    weights : ndarray of shape (n_terms,), float64
-        Lengths of the vectors, the median of those that are not 0 being 1. 1 where it is 0, of
-        which nothing is known.
+    unit : float
+        The median length of the vectors that are not 0, when they were learned.
+    alone : tuple of ndarray of shapes (n,) and (n, dimensions), or None
+        What is subtracted from a term's own encoding, and A.
 
     Examples
     --------
@@ -65,7 +67,8 @@ class TaughtVectors:
 
     vocabulary: Vocabulary
     vectors: _Floats
-    weights: _Floats
+    unit: float
+    alone: tuple[_Floats, _Floats] | None = None
 
     @classmethod
     def fit(
@@ -75,6 +78,7 @@ class TaughtVectors:
         *,
         term_encodings: ArrayLike | None = None,
         weighting: Weighting = WEIGHTING,
+        term_weights: ArrayLike | None = None,
         penalty: float = 0.3,
         remove_components: int = 0,
     ) -> Self:
@@ -90,6 +94,8 @@ class TaughtVectors:
         term_encodings : array-like of shape (n_terms, dimensions), optional
             T above, of the terms in their order.
         weighting : Weighting
+        term_weights : array-like of shape (n_terms,), optional
+            Factors beside it, from 0 on.
         penalty : float
             lambda above, more than 0.
         remove_components : int
@@ -112,15 +118,63 @@ class TaughtVectors:
                 f"remove_components is {remove_components!r}; needed is a whole number, 0 or more."
             )
         D = _checked(encodings, corpus.n_docs, "encodings", "text")
-        told = np.einsum("ij,ij->i", D, D) > 0.0
-        X = _unit_rows(weighting.transform(corpus.counts()))[told]
+        told = _lengths(D) > 0.0
+        X = weighting.transform(corpus.counts())
+        X.data *= checked_weights(term_weights, X.shape[1])[X.indices]
+        X = _unit_rows(X)[told]
         D = _without_components(_unit(D[told]), remove_components)
         V = np.zeros((len(corpus.vocabulary), D.shape[1]))
+        alone = None
         if term_encodings is not None:
             T = _checked(term_encodings, len(V), "term_encodings", "term")
-            V = _mapped(X, T, D)
+            mean = T.mean(axis=0)
+            spread = _unit(T - mean)
+            Z = X @ spread
+            alone = mean, np.linalg.solve(Z.T @ Z + np.eye(Z.shape[1]), Z.T @ D)
+            V = spread @ alone[1]
         V += ridge_regression(X, D - X @ V, penalty=float(penalty))
-        return cls(corpus.vocabulary, V, _weights(V))
+        lengths = _lengths(V)
+        known = lengths > 0.0
+        return cls(
+            corpus.vocabulary, V, float(np.median(lengths[known])) if any(known) else 1.0, alone
+        )
+
+    @property
+    def weights(self) -> _Floats:
+        """Lengths of the vectors in their unit; 1 where one is 0, since nothing is known of it."""
+        lengths = _lengths(self.vectors)
+        return np.where(lengths > 0.0, lengths / self.unit, 1.0)
+
+    def extended(self, vocabulary: Vocabulary, term_encodings: ArrayLike) -> Self:
+        """Return the vectors of another vocabulary; what was not taught has its own meaning.
+
+        Parameters
+        ----------
+        vocabulary : Vocabulary
+        term_encodings : array-like of shape (n_terms, dimensions)
+            Of all its terms, by the same encoder; a row of zeros tells nothing.
+
+        Raises
+        ------
+        InvalidInputError
+            If these were learned without `term_encodings`, or the shape does not fit.
+        """
+        if self.alone is None:
+            raise InvalidInputError(
+                "what terms mean alone was not learned; call fit with term_encodings."
+            )
+        mean, A = self.alone
+        T = _checked(term_encodings, len(vocabulary), "term_encodings", "term")
+        if T.shape[1] != len(mean):
+            raise InvalidInputError(
+                f"term_encodings has {T.shape[1]} dimensions, and there were {len(mean)}; ask the "
+                "same encoder."
+            )
+        told = _lengths(T)[:, np.newaxis] > 0.0
+        vectors = np.where(told, _unit(T - mean) @ A, 0.0)
+        places = self.vocabulary.indices(vocabulary.terms)
+        vectors[places >= 0] = self.vectors[places[places >= 0]]
+        return type(self)(vocabulary, vectors, self.unit, self.alone)
 
     def similarity(self, *, threshold: float = 0.2, exponent: float = 1.0) -> EmbeddingSimilarity:
         """Return the source of similarities; it knows terms, and under stemming their forms."""
@@ -131,20 +185,6 @@ class TaughtVectors:
         vectors = _unit(self.vectors)[rows].astype(np.float32)
         return EmbeddingSimilarity(names, vectors, threshold=threshold, exponent=exponent)
 
-    def weights_of(self, vocabulary: Vocabulary) -> _Floats:
-        """Return the weights of another vocabulary's terms; 1 where one is not known."""
-        places = self.vocabulary.indices(vocabulary.terms)
-        return np.where(places >= 0, self.weights[places], 1.0)
-
-
-def _mapped(X: csr_array, T: _Floats, D: _Floats) -> _Floats:
-    """Return TA: the terms' own encodings, brought to where the texts' encodings lie."""
-    spread = T - T.mean(axis=0)
-    spread = _unit(np.where(np.einsum("ij,ij->i", T, T)[:, np.newaxis] > 0.0, spread, 0.0))
-    Z = X @ spread
-    A = np.linalg.solve(Z.T @ Z + np.eye(Z.shape[1]), Z.T @ D)
-    return np.asarray(spread @ A)
-
 
 def _without_components(D: _Floats, n_removed: int) -> _Floats:
     D = D - D.mean(axis=0, keepdims=True) if len(D) else D
@@ -154,16 +194,12 @@ def _without_components(D: _Floats, n_removed: int) -> _Floats:
     return D
 
 
-def _weights(V: _Floats) -> _Floats:
-    lengths = np.sqrt(np.einsum("ij,ij->i", V, V))
-    known = lengths > 0.0
-    if not known.any():
-        return np.ones(len(V))
-    return np.where(known, lengths / np.median(lengths[known]), 1.0)
+def _lengths(rows: _Floats) -> _Floats:
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)))
 
 
 def _unit(rows: _Floats) -> _Floats:
-    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, np.newaxis]
+    lengths = _lengths(rows)[:, np.newaxis]
     return np.asarray(rows / np.where(lengths > 0.0, lengths, 1.0))
 
 
