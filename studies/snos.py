@@ -172,8 +172,8 @@ def _scale(rows: list[dict[str, Any]]) -> Iterator[str]:
     yield from _table(rows)
     yield ""
     yield (
-        "Tolerance 1e-4; B scaled by both sums. Each in a process of its own, whose greatest memory "
-        "was read."
+        "Tolerance 1e-4; B scaled by both sums. Each in a process of its own, whose greatest "
+        "memory was read."
     )
 
 

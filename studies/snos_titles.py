@@ -47,7 +47,7 @@ def nine_titles() -> list[dict[str, Any]]:
 def _learned(counts: Matrix, normalize: str) -> Iterator[dict[str, Any]]:
     for rule in RULES:
         result = snos(
-            counts, lam=rule, normalize=normalize, allow_divergence=True, max_iterations=2000
+            counts, lam=rule, normalize=normalize, allow_divergence=True, max_iterations=500
         )
         name = f"SNOS, B {normalize}, λ {rule}"
         setting = {

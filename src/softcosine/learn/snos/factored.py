@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array, diags_array
+from scipy.sparse import csc_array, csr_array
 
 from softcosine.learn.snos.dense import average_with_transpose
 from softcosine.learn.snos.scaling import Lambdas
@@ -40,7 +40,7 @@ class FactoredLearner:
     """
 
     def __init__(self, B: csr_array, lambdas: Lambdas, start: Matrix) -> None:
-        self._B, self._BT = B, csr_array(B.T)
+        self._B, self._BT, self._by_column = B, csr_array(B.T), csc_array(B)
         self._lambdas = lambdas
         self._product = np.empty_like(start)
         self.S = start
@@ -52,13 +52,16 @@ class FactoredLearner:
         first, second = self._lambdas
         # G S in one pass; as it is made, the diagonal of B S Bᵀ.
         d = second * feature_diagonal(self._B, self.S, into=self._product, BT=self._BT)
-        local = csc_array(first * (self._BT @ diags_array(1.0 - d) @ self._B))
         squares, greatest, largest = 0.0, 0.0, 0.0
         own = np.zeros(len(self.S))
         for block in _blocks(self._B):
-            # Columns of (G S) G: rows of its transpose G (S G), as S and G are symmetric.
-            columns = first * second * (self._BT @ (self._B @ self._product[block].T))
-            columns += local[:, block].toarray()
+            # Columns of S G, as S and G are symmetric: of S_f B, what comes from other features,
+            # and then what L₂ adds.
+            spread = second * (self._B @ self._product[block].T)
+            part = self._by_column[:, block].tocoo()
+            rows, places = part.coords
+            spread[rows, places] += part.data * (1.0 - d)[rows]
+            columns = first * (self._BT @ spread)
             diagonal = np.arange(block.start, block.stop), np.arange(columns.shape[1])
             own[block] = columns[diagonal]
             columns[diagonal] = 0.0
