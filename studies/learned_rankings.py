@@ -28,7 +28,7 @@ from softcosine.learn.pair_weights import (
 __all__ = ["COLLECTIONS", "rankings_part"]
 
 COLLECTIONS = ("cranfield", "cacm", "npl", "lisa")
-EXPONENTS, STRENGTHS = (1.0, 2.0, 4.0), (1.0, 3.0, 10.0)
+EXPONENTS, STRENGTHS = (1.0, 2.0, 4.0), (1.0, 3.0, 10.0, 100.0)
 LEARNED = ("terms", "pairs", "both")
 _FOLDS, _INNER_FOLDS = 5, 3
 _CANDIDATES = 100  # documents that judged ones are to be told from, for each query

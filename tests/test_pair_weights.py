@@ -222,6 +222,25 @@ def test_every_query_has_the_same_say():
     assert set(preferences.of_queries([1]).queries) == {1}
 
 
+def test_triples_count_by_what_an_exchange_would_change():
+    judgements, candidates = [{7: 2.0, 5: 1.0}], [[3, 7, 4]]  # 5 was not found
+    preferences = Preferences.of(judgements, candidates)
+    discount = dict.fromkeys(range(10), 0.0) | {3: 1.0, 7: 1 / np.log2(3), 4: 0.5}
+    gains = {7: 2.0, 5: 1.0, 3: 0.0, 4: 0.0}
+    expected = [
+        abs(discount[b] - discount[w]) * (gains[b] - gains[w])
+        for b, w in zip(preferences.better, preferences.worse, strict=True)
+    ]
+    np.testing.assert_allclose(preferences.weights, np.array(expected) / sum(expected))
+    flat = Preferences.of(judgements, candidates, top_heavy=False)
+    np.testing.assert_allclose(flat.weights, 1 / len(flat))
+    # Where nothing would change, all count the same.
+    apart = Preferences.of([{8: 1.0, 9: 0.0}], [[]])
+    np.testing.assert_allclose(apart.weights, 1.0)
+    with pytest.raises(InvalidInputError, match="importance must be finite and not negative"):
+        Preferences(*np.zeros((3, 1), int), np.array([-1.0]))
+
+
 def test_of_too_many_triples_some_are_drawn_by_the_seed():
     judgements, candidates = [dict.fromkeys(range(10), 1.0)], [np.arange(40)]
     few = [

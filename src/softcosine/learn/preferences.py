@@ -25,6 +25,8 @@ class Preferences:
     Attributes
     ----------
     queries, better, worse : ndarray of shape (n,), int64
+    importance : ndarray of shape (n,), float64, optional
+        What triples of one query count beside each other, 0 or more; by default the same.
 
     Examples
     --------
@@ -36,6 +38,7 @@ class Preferences:
     queries: _Integers
     better: _Integers
     worse: _Integers
+    importance: NDArray[np.float64] | None = None
 
     @classmethod
     def of(
@@ -44,6 +47,7 @@ class Preferences:
         candidates: Sequence[ArrayLike],
         *,
         max_per_query: int = 1000,
+        top_heavy: bool = True,
         random_state: int = 0,
     ) -> Preferences:
         """Compare what is judged with what stands beside it.
@@ -53,9 +57,14 @@ class Preferences:
         judgements : sequence of mappings, one a query
             Gain of each judged document; the higher, the better. Others have gain 0.
         candidates : sequence of arrays of document numbers, one a query
-            What judged documents are to be told from: best those that a first search ranks high.
+            What judged documents are to be told from: those that a first search ranks highest, the
+            best first.
         max_per_query : int
             Of a query with more triples, so many are drawn.
+        top_heavy : bool
+            Whether a triple counts by how much nDCG would change if its two documents changed
+            places in the candidates' order, as in LambdaRank; otherwise all count the same, and
+            documents far down that no search brings up have the most say.
         random_state : int
 
         Raises
@@ -70,10 +79,11 @@ class Preferences:
                 "candidates; give one of both for every query."
             )
         generator = np.random.default_rng(random_state)
-        parts: list[tuple[_Integers, _Integers, _Integers]] = []
+        parts: list[tuple[NDArray[Any], ...]] = []
         for query, (gains, beside) in enumerate(zip(judgements, candidates, strict=True)):
             judged = np.fromiter(gains, np.int64, len(gains))
-            documents = np.union1d(np.asarray(beside, np.int64).ravel(), judged)
+            listed = np.asarray(beside, np.int64).ravel()
+            documents = np.union1d(listed, judged)
             values = np.array([float(gains.get(d, 0.0)) for d in documents.tolist()])
             if not np.all(np.isfinite(values)):
                 raise InvalidInputError(f"a gain of query {query} is not a finite number.")
@@ -82,19 +92,29 @@ class Preferences:
                 drawn = np.sort(generator.permutation(len(better))[:max_per_query])
                 better, worse = better[drawn], worse[drawn]
             numbers = np.full(len(better), query)
-            parts.append((numbers, documents[better], documents[worse]))
+            ranked = _discounts(listed, documents)
+            importance = np.abs(ranked[better] - ranked[worse]) * (values[better] - values[worse])
+            parts.append((numbers, documents[better], documents[worse], importance))
         found = tuple(np.concatenate(part) for part in zip(*parts, strict=True)) if parts else ()
         if not found or not len(found[0]):
             raise InvalidInputError(
                 "no document is to be preferred to another: for no query do two have different "
                 "gains."
             )
-        return cls(*found)
+        queries, better, worse, importance = found
+        return cls(queries, better, worse, importance if top_heavy else None)
 
     def __post_init__(self) -> None:
-        lengths = {np.shape(part) for part in (self.queries, self.better, self.worse)}
+        given: list[NDArray[Any]] = [self.queries, self.better, self.worse]
+        if self.importance is not None:
+            given.append(self.importance)
+            if not np.all(np.isfinite(self.importance)) or np.any(self.importance < 0):
+                raise InvalidInputError("importance must be finite and not negative.")
+        lengths = {np.shape(part) for part in given}
         if len(lengths) != 1 or len(lengths.pop()) != 1:
-            raise InvalidInputError("queries, better and worse must be three arrays of one length.")
+            raise InvalidInputError(
+                "queries, better and worse must be three arrays of one length, as must importance."
+            )
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -102,8 +122,13 @@ class Preferences:
     @property
     def weights(self) -> NDArray[np.float64]:
         """What each triple counts: those of a query sum to 1 over the number of queries."""
-        _, inverse, counts = np.unique(self.queries, return_inverse=True, return_counts=True)
-        return np.asarray(1.0 / (counts[inverse] * len(counts)))
+        names, inverse = np.unique(self.queries, return_inverse=True)
+        parts = np.ones(len(self)) if self.importance is None else self.importance
+        totals = np.bincount(inverse, parts, len(names))[inverse]
+        # Where no exchange would change anything, all triples count the same.
+        counts = np.bincount(inverse, minlength=len(names))[inverse]
+        shares = np.where(totals > 0, parts / np.where(totals > 0, totals, 1.0), 1.0 / counts)
+        return np.asarray(shares / len(names))
 
     @property
     def n_queries(self) -> int:
@@ -113,7 +138,8 @@ class Preferences:
     def of_queries(self, queries: Any) -> Preferences:
         """Return the triples of some queries, such as those of a fold."""
         kept = np.isin(self.queries, np.asarray(queries, np.int64))
-        return Preferences(self.queries[kept], self.better[kept], self.worse[kept])
+        importance = None if self.importance is None else self.importance[kept]
+        return Preferences(self.queries[kept], self.better[kept], self.worse[kept], importance)
 
     def check(self, n_queries: int, n_docs: int) -> None:
         """Raise InvalidInputError if a number is that of no row."""
@@ -130,3 +156,11 @@ class Preferences:
                 )
         if not len(self):
             raise InvalidInputError("there are no preferences; at least one triple is needed.")
+
+
+def _discounts(listed: _Integers, documents: _Integers) -> NDArray[np.float64]:
+    """Return 1 / log2(1 + rank) of documents, and 0 of those that are not listed."""
+    found = np.zeros(len(documents))
+    places = np.searchsorted(documents, listed)
+    found[places[::-1]] = (1.0 / np.log2(np.arange(2, len(listed) + 2)))[::-1]
+    return found
