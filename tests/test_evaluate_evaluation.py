@@ -170,6 +170,15 @@ def test_reports_name_the_best_and_the_differences(made):
     assert frame.loc[0, "value"] == 0.75
 
 
+def test_what_a_system_tells_of_itself_stands_in_reports_and_json(dataset):
+    pytest.importorskip("sklearn")
+    made = evaluate(dataset, ["cosine", "lsi:n_components=2"], measures=["map"], n_resamples=50)
+    told = made.told["lsi:n_components=2"]
+    assert told.startswith("2 dimensions")
+    assert made.to_dict()["told"] == dict(made.told) == {"lsi:n_components=2": told}
+    assert told in made.to_markdown()
+
+
 def test_names_in_reports_are_no_markup(dataset):
     made = evaluate(dataset, [Overlap("<b>&"), Overlap("other")], n_resamples=10)
     assert made.baseline == "<b>&"

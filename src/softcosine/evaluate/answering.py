@@ -54,6 +54,11 @@ class Answered:
     seconds: Seconds
     fitted: FittedSystem
 
+    @property
+    def note(self) -> str:
+        """What the fitted system tells of itself, such as how quickly it encoded; or nothing."""
+        return str(getattr(self.fitted, "note", ""))
+
 
 def answered(dataset: DataSet, system: System, *, depth: int = DEPTH) -> Answered:
     """Fit a system on a set's documents and have it answer; it sees no judgement.

@@ -64,6 +64,9 @@ class Evaluation:
         Of the randomisation test, for measures that are means.
     confidence, n_resamples, random_state
         Of the intervals.
+    told : dict of str to str
+        What a system tells of itself, such as where its similarities come from or how quickly it
+        encoded; of labels, in the first split. Systems without such a note are left out.
     fitted : dict of str to FittedSystem
         Those that were asked to be kept; of labels, that of the first split.
     """
@@ -80,6 +83,7 @@ class Evaluation:
     confidence: float
     n_resamples: int
     random_state: int
+    told: Mapping[str, str] = field(default_factory=dict)
     fitted: Mapping[str, FittedSystem] = field(default_factory=dict, repr=False)
 
     @property
@@ -98,7 +102,7 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers as JSON takes them; ``["systems"][name][measure]`` is a value."""
-        told: dict[str, Any] = {
+        numbers: dict[str, Any] = {
             "dataset": self.dataset.name,
             "n_units": len(next(iter(self.figures.values())).units),
             "measures": list(self.measures),
@@ -129,6 +133,7 @@ class Evaluation:
             "n_resamples": self.n_resamples,
             "random_state": self.random_state,
             "notes": list(self.dataset.notes),
+            "told": dict(self.told),
         }
         splits = {
             name: {measure: list(map(float, own)) for measure, own in figures.per_split.items()}
@@ -136,13 +141,13 @@ class Evaluation:
             if figures.per_split
         }
         if splits:
-            told["splits"] = splits
+            numbers["splits"] = splits
         if self.choices:
-            told["neighbors"] = {
+            numbers["neighbors"] = {
                 name: [{"k": choice.k, "vote": choice.vote} for choice in own]
                 for name, own in self.choices.items()
             }
-        return told
+        return numbers
 
     def table(self) -> str:
         """Return the table as plain text; the best of every measure has an asterisk."""
@@ -271,6 +276,7 @@ def evaluate(
     answers: dict[str, Answers] = dict(runs or {})
     figures = {name: measured(dataset, run, wanted) for name, run in answers.items()}
     seconds: dict[str, Seconds] = {}
+    told: dict[str, str] = {}
     kept: dict[str, FittedSystem] = {}
     for done, (name, system) in enumerate(made):
         if progress is not None:
@@ -278,6 +284,8 @@ def evaluate(
         found = answered(dataset, system, depth=depth)
         answers[name], seconds[name] = found.answers, found.seconds
         figures[name] = measured(dataset, found.answers, wanted)
+        if found.note:
+            told[name] = found.note
         if name in keep:
             kept[name] = found.fitted
     if progress is not None:
@@ -296,6 +304,7 @@ def evaluate(
         confidence=confidence,
         n_resamples=n_resamples,
         random_state=random_state,
+        told=told,
         fitted=kept,
     )
 
