@@ -144,8 +144,6 @@ def test_the_workbench_ranks_as_an_index_made_by_the_settings(toy, bench, settin
 
 @given(settings_of)
 def test_the_system_of_the_same_spec_ranks_the_same(toy, bench, settings):
-    if settings.fields is not None:  # the system learns from the fields one by one
-        settings = settings.changed(sources=("english",))
     fitted = from_spec(settings.spec()).fit(toy.documents)
     expected = fitted.ranked(toy.queries, k=30)
     ranked = bench.ranked(toy.queries, settings, k=30)
@@ -157,6 +155,16 @@ def test_the_default_is_what_an_index_does_where_nothing_is_said(toy, bench):
     default = space_for(bench, NAMED, toy.documents.names).default
     usual = sc.SoftIndex.from_texts(toy.documents.texts, ids=toy.documents.ids)
     made = indexed(toy.documents, default)
+    assert (made.S.to_scipy() != usual.S.to_scipy()).nnz == 0
+    assert found_by(made, toy.queries.texts) == found_by(usual, toy.queries.texts)
+
+
+def test_of_fields_too_the_default_is_what_an_index_does(toy):
+    fields = {"title": 2.0, "text": 1.0}
+    columns = [toy.documents.fields[name] for name in fields]
+    texts = [dict(zip(fields, row, strict=True)) for row in zip(*columns, strict=True)]
+    usual = sc.SoftIndex.from_texts(texts, ids=toy.documents.ids, fields=fields)
+    made = indexed(toy.documents, Settings(fields=tuple(fields.items()), stemmer="english"))
     assert (made.S.to_scipy() != usual.S.to_scipy()).nnz == 0
     assert found_by(made, toy.queries.texts) == found_by(usual, toy.queries.texts)
 

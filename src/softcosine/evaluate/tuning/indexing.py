@@ -60,26 +60,22 @@ def indexed(
                 f"the settings have weights for the field {name!r}, and the documents have the "
                 f"fields {', '.join(documents.names)}; index documents of the same fields."
             )
-    texts = documents.texts
     options: dict[str, Any] = {
         "ids": documents.ids, "metadata": metadata, "analyzer": settings.analyzer,
         "weighting": settings.weighting, "ranking": settings.ranking, "progress": progress,
     }  # fmt: skip
+    texts, given = documents.texts, documents.texts
     if names:
-        columns = [documents.fields[name] for name in names]
-        given: list[Any] = [
-            dict(zip(names, one, strict=True)) for one in zip(*columns, strict=True)
-        ]
+        rows = list(zip(*[documents.fields[name] for name in names], strict=True))
+        texts = [text for row in rows for text in row]
+        given = [dict(zip(names, row, strict=True)) for row in rows]  # type: ignore[misc]
         options["fields"] = dict(settings.fields or ())
-    else:
-        given = texts
     if not settings.sources:
         return SoftIndex.from_texts(given, plain=True, **options)
-    analyzed = analyze(texts, settings.analyzer)
+    analyzed = analyze(texts, settings.analyzer, n_fields=max(1, len(names)))
     similarities = Similarities(
-        analyzed, analyzed.vocabulary, sources or {}, longest=settings.max_neighbors,
-        report=progress,
-    )  # fmt: skip
+        analyzed, sources or {}, longest=settings.max_neighbors, report=progress
+    )
     source = similarities.source(settings)
     if progress is not None:
         progress("finding similar terms", 0, None)

@@ -112,8 +112,7 @@ class Similarities:
     Parameters
     ----------
     texts : AnalyzedTexts
-    vocabulary : Vocabulary
-        The texts'.
+        S is over their vocabulary.
     sources : mapping of str to TermSimilaritySource or None
         Those that are there already; others are made by what their names say
         (`softcosine.sources.kinds`).
@@ -123,26 +122,29 @@ class Similarities:
         Told what is being done, how far it is, and out of how many or None.
     outside : iterable of str
         Words outside the vocabulary that queries have.
+    ready : dict of str to TermSimilaritySource, optional
+        Takes the sources that do not learn from texts, for other texts.
     """
 
     def __init__(
         self,
         texts: AnalyzedTexts,
-        vocabulary: Vocabulary,
         sources: Sources,
         *,
         longest: int,
         report: Progress | None = None,
         outside: Iterable[str] = (),
+        ready: dict[str, TermSimilaritySource] | None = None,
     ) -> None:
         self._texts = texts
-        self._vocabulary = vocabulary
+        self._vocabulary = texts.vocabulary
         self._sources = sources
         self._longest = longest
         self._report = report or _silent
         self._outside = tuple(outside)
-        self._leaves: dict[str, TermSimilaritySource] = {}
-        self._largest = max(1, len(vocabulary) * longest)
+        self._taught: dict[str, TermSimilaritySource] = {}
+        self._ready = {} if ready is None else ready
+        self._largest = max(1, len(texts.vocabulary) * longest)
         self._remembered: OrderedDict[str, Remembered] = OrderedDict()
         self._matrices: OrderedDict[str, Similarity] = OrderedDict()
 
@@ -154,15 +156,15 @@ class Similarities:
         InvalidInputError, FileNotFoundError, MalformedFileError
             If there is none of that name, or it cannot be read.
         """
-        if name not in self._leaves:
-            given = self._sources.get(name)
-            self._leaves[name] = self._by_name(name) if given is None else given
-        return self._leaves[name]
-
-    def _by_name(self, name: str) -> TermSimilaritySource:
+        given = self._sources.get(name)
+        if given is not None:
+            return given
         kind, argument = told(name)
-        plain = SourceSettings(None, None, texts=self._texts, words=None, report=self._report)
-        return KINDS[kind](argument, plain)
+        made = self._taught if kind in LEARNED else self._ready
+        if name not in made:
+            plain = SourceSettings(None, None, texts=self._texts, words=None, report=self._report)
+            made[name] = KINDS[kind](argument, plain)
+        return made[name]
 
     def of(self, settings: Settings) -> Similarity:
         """Return S by settings, and the source that words outside the vocabulary are asked of."""

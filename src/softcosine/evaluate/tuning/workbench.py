@@ -20,6 +20,7 @@ from softcosine.index.query import ParsedQuery, heaviest, parse_query, query_vec
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.values import QueryVector
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
 
@@ -37,8 +38,8 @@ _KEPT_QUERIES = 20  # lists of parsed queries that are held at a time
 class Workbench:
     """Ranks documents by settings; what several settings share is made once.
 
-    Texts are analysed once for each stemmer and list of stop words; postings are written once for
-    the joined text and once for the fields, and S, weights and rankings change over them.
+    Texts are analysed, and postings written, once for each stemmer and list of stop words, as one
+    text and as fields; S, weights and rankings change over them.
 
     Parameters
     ----------
@@ -76,11 +77,12 @@ class Workbench:
         self.longest = longest
         self._report = report
         self._threads = threads
-        self._benches: dict[Analyzer, _Bench] = {}
+        self._benches: dict[tuple[Analyzer, bool], _Bench] = {}
+        self._ready: dict[str, TermSimilaritySource] = {}
 
     def vocabulary(self, settings: Settings) -> Vocabulary:
         """Return the terms of the documents and the background by the settings' stems."""
-        return self._bench(settings).texts.vocabulary
+        return self._bench(settings).analyzed.vocabulary
 
     def index(self, settings: Settings) -> SoftIndex:
         """Return an index of the documents, and the background behind them, by settings."""
@@ -123,24 +125,39 @@ class Workbench:
         ]
 
     def _bench(self, settings: Settings) -> _Bench:
-        analyzer = settings.analyzer
-        if analyzer not in self._benches:
-            self._benches[analyzer] = _Bench(
-                self._documents, self._background, self._queries, analyzer, self._sources,
-                self.longest, self._report,
+        key = settings.analyzer, settings.fields is not None
+        if key not in self._benches:
+            documents = self._documents
+            columns = [documents.fields[name] for name in documents.names] if key[1] else []
+            columns = columns or [documents.texts]
+            # Background has no fields, so that every field learns its statistics from it.
+            texts = [list(one) for one in zip(*columns, strict=True)]
+            texts += [[text] * len(columns) for text in self._background]
+            self._benches[key] = _Bench(
+                texts, documents.names if key[1] else (), key[0], self._queries, self._sources,
+                self._ready, self.longest, self._report,
             )  # fmt: skip
-        return self._benches[analyzer]
+        return self._benches[key]
 
 
 @dataclass
 class _Bench:
-    """What belongs to one analysis of the texts."""
+    """What belongs to one analysis of the texts.
 
-    documents: Documents
-    background: Sequence[str]
-    queries: Sequence[str]
+    Attributes
+    ----------
+    texts : list of list of str
+        Of every document, then of the background: each field's, or a single one.
+    names : tuple of str
+        Of the fields; empty where all are one text.
+    """
+
+    texts: list[list[str]]
+    names: tuple[str, ...]
     analyzer: Analyzer
+    queries: Sequence[str]
     sources: Sources
+    ready: dict[str, TermSimilaritySource]
     longest: int
     report: Progress | None
 
@@ -149,10 +166,12 @@ class _Bench:
         self._last: tuple[Settings, Snapshot] | None = None
 
     @cached_property
-    def texts(self) -> AnalyzedTexts:
+    def analyzed(self) -> AnalyzedTexts:
         """All texts, analysed."""
-        self._told("reading texts")
-        return analyze([*self.documents.texts, *self.background], self.analyzer)
+        if self.report is not None:
+            self.report("reading texts", 0, None)
+        flat = [text for fields in self.texts for text in fields]
+        return analyze(flat, self.analyzer, n_fields=max(1, len(self.names)))
 
     @cached_property
     def similarities(self) -> Similarities:
@@ -165,42 +184,36 @@ class _Bench:
         # Where a source does not know the word, its stem is asked for.
         outside = [*words, *self.analyzer.stem(list(words))]
         return Similarities(
-            self.texts, self.texts.vocabulary, self.sources, longest=self.longest,
-            report=self.report, outside=outside,
+            self.analyzed, self.sources, longest=self.longest, report=self.report,
+            outside=outside, ready=self.ready,
         )  # fmt: skip
 
     @cached_property
-    def joined(self) -> SoftIndex:
-        """An index of all fields as one text, with S = I."""
-        self._told("indexing")
-        texts = [*self.documents.texts, *self.background]
-        return SoftIndex.from_texts(texts, S=self._identity, analyzer=self.analyzer)
-
-    @cached_property
-    def separate(self) -> SoftIndex:
-        """An index of the fields as spaces of their own, with S = I; background counts in all."""
-        self._told("indexing fields")
-        names = self.documents.names
-        columns = [self.documents.fields[name] for name in names]
-        texts = [dict(zip(names, one, strict=True)) for one in zip(*columns, strict=True)]
-        texts += [dict.fromkeys(names, text) for text in self.background]
-        return SoftIndex.from_texts(texts, fields=names, S=self._identity, analyzer=self.analyzer)
+    def plain(self) -> SoftIndex:
+        """An index of the texts, with S = I."""
+        if self.report is not None:
+            self.report("indexing", 0, None)
+        if not self.names:
+            texts: list[Any] = [text for (text,) in self.texts]
+            return SoftIndex.from_texts(texts, S=self._identity, analyzer=self.analyzer)
+        texts = [dict(zip(self.names, fields, strict=True)) for fields in self.texts]
+        return SoftIndex.from_texts(
+            texts, fields=self.names, S=self._identity, analyzer=self.analyzer
+        )
 
     @cached_property
     def _identity(self) -> TermSimilarityMatrix:
-        return TermSimilarityMatrix.identity(self.texts.vocabulary)
+        return TermSimilarityMatrix.identity(self.analyzed.vocabulary)
 
     def snapshot(self, settings: Settings) -> Snapshot:
         """Return the postings with the S, the weights and the ranking of some settings."""
         if self._last is None or self._last[0] != settings:
-            index = self.joined if settings.fields is None else self.separate
             changes: dict[str, Any] = {}
             if settings.fields is not None:
                 weights = dict(settings.fields)
-                names = self.documents.names
-                changes["fields"] = tuple(Field(name, weights[name]) for name in names)
+                changes["fields"] = tuple(Field(name, weights[name]) for name in self.names)
             found: Similarity = self.similarities.of(settings)
-            snapshot = index.snapshot.changed(
+            snapshot = self.plain.snapshot.changed(
                 S=found.S, source=found.source, weighting=settings.weighting,
                 ranking=settings.ranking, plain=found.source is None, **changes,
             )  # fmt: skip
@@ -241,7 +254,3 @@ class _Bench:
             )
         self._parsed.move_to_end(key)
         return self._parsed[key]
-
-    def _told(self, what: str) -> None:
-        if self.report is not None:
-            self.report(what, 0, None)
