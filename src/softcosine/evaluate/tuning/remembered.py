@@ -13,7 +13,7 @@ from softcosine.sources.source import TermSimilaritySource
 
 __all__ = ["Remembered"]
 
-_MOST_QUESTIONS = 20_000  # about pairs, each some hundred numbers
+_MOST_QUESTIONS = 2_000  # about pairs, each some hundred numbers
 
 
 class Remembered(SourceOfOne):

@@ -48,7 +48,7 @@ _JOINS: dict[str, Callable[..., TermSimilaritySource]] = {
     "mean": mean,
     "noisy-or": noisy_or,
 }
-_KEPT_NUMBERS = 1 << 25  # entries of S, and of lists of neighbours, that are held at a time
+_KEPT_NUMBERS = 1 << 24  # entries of S, and of lists of neighbours, that are held at a time
 
 
 # Those that are there already, by a name of the caller's; None is made by what its name says.
