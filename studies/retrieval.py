@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 import softcosine as sc
-from attempts import ATTEMPTS, HINDRANCES
+from retrieval_attempts import ATTEMPTS, HINDRANCES
 from retrieval_rivals import Bm25, RelevanceModel, summed
 from retrieval_sets import (
     COLLECTIONS,
