@@ -34,6 +34,13 @@ PARTNERS = 10
 DIMENSIONS = (100, 300)
 BASELINE = "cosine, logarithms"
 
+# Of SNOS: weights, and how they are scaled. Each takes a minute or two where there are 4,927 cues.
+FEW_VARIANTS = (("counts", "both"), ("logarithms", "both"), ("logarithms, idf", "both"))
+VARIANTS = (
+    *FEW_VARIANTS,
+    *(("counts", "columns"), ("counts", "rows"), ("counts", "binary"), ("logarithms", "length")),
+)
+
 Matrix = NDArray[np.float64]
 Judged = list[tuple[int, int, float]]
 
@@ -45,7 +52,7 @@ def similar_cues(folder: Path, report: Callable[[str], object]) -> dict[str, Any
     judged = {name: _judged(folder, *kept, numbers) for name, kept in SETS.items()}
     rows: list[dict[str, Any]] = []
     at_ten: dict[str, Matrix] = {}
-    for name, S in _systems(B):
+    for name, S in _systems(B, FEW_VARIANTS):
         np.fill_diagonal(S, -1.0)
         row: dict[str, Any] = {"system": name}
         for kept, pairs in judged.items():
@@ -113,7 +120,9 @@ def similar_queries(folder: Path, report: Callable[[str], object]) -> dict[str, 
     }
 
 
-def _systems(B: csr_array) -> Iterator[tuple[str, Matrix]]:
+def _systems(
+    B: csr_array, variants: tuple[tuple[str, str], ...] = VARIANTS
+) -> Iterator[tuple[str, Matrix]]:
     """Similarities of the columns of B, system by system."""
     logarithms = B.copy()
     logarithms.data = np.log1p(B.data)
@@ -125,10 +134,7 @@ def _systems(B: csr_array) -> Iterator[tuple[str, Matrix]]:
         yield f"cosine, {way}", _cosines(matrix)
     for way, matrix in ways.items():
         yield from _lsi(way, matrix)
-    for way, normalize in (
-        ("counts", "both"), ("counts", "columns"), ("counts", "rows"), ("counts", "binary"),
-        ("logarithms", "both"),
-    ):  # fmt: skip
+    for way, normalize in variants:
         result = snos(ways[way], normalize=normalize, method="factored", tolerance=3e-4)
         yield f"SNOS, {way}, {normalize}, similarity", result.S_o.copy()
         yield f"SNOS, {way}, {normalize}, soft cosine", result.soft_cosines

@@ -19,7 +19,7 @@ __all__ = ["million_edges"]
 N_EDGES = 1_000_000
 N_OBJECTS = 200_000
 N_FEATURES = 100_000
-NEIGHBORS = (10, 50)
+NEIGHBORS = (10, 20)
 
 
 def million_edges() -> list[dict[str, Any]]:

@@ -72,7 +72,7 @@ def snos_many(
     relations : mapping of (kind, kind) to array or sparse array
         Weights, not negative, of shape (number of the first kind, number of the second): for
         example ``{("query", "page"): clicks, ("page", "term"): counts}``. Kinds are learned in the
-        order in which they are named last to first, each from what the others are by then.
+        reverse order of their first mention, each from what the others are by then.
     lam : {"spectral", "norm"} or mapping of (kind, kind) to float
         "spectral" always converges; "norm" too, with entries below 1. In a mapping ``(k, l)`` is
         λ_kl, and each direction needs one.
