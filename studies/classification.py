@@ -1,0 +1,204 @@
+"""Study 2: kNN classification by soft cosine, six sets of labelled texts.
+
+How many neighbours vote, how near ones outvote others, how much hubs are held back, what words
+weigh and whose similarities make S is chosen in the training part of every split, by leaving one
+training document out at a time. Cosine with the same choices stands beside.
+
+    python studies/classification.py [--data FOLDER] [--json] [--out FOLDER] [--sets r8,twitter]
+                                     [--rows soft,latent,learned,others] [--kept FILE]
+
+What was measured is kept in a file as it comes, so that an interrupted run goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from classification_page import page, summary
+from classification_recipes import (
+    PLAIN,
+    PLAIN_SETTINGS,
+    SOFT_SETTINGS,
+    UNTUNED,
+    Words,
+    chosen_setting,
+    predicted,
+    words_of,
+)
+from classification_rivals import latent_rows, learned_rows, other_rows
+from retrieval_sets import REPOSITORY, data_folder, write
+from softcosine.evaluate.datasets import load
+from softcosine.evaluate.datasets.classification import ClassificationSet
+from softcosine.evaluate.documents import Documents
+from softcosine.learn.votes import VotingGrid
+
+Report = Callable[[str], object]
+Row = dict[str, Any]
+
+SETS = {
+    "twitter": "twitter",
+    "r8": "r8",
+    "classic4": "classic4",
+    "amazon": "amazon",
+    "20news": "20news_bydate",
+    "20news, no headers": "20news_bydate",
+    "ohsumed23": "ohsumed23",
+}
+ROWS = ("soft", "latent", "learned", "others")
+SAMPLE = 1500  # training documents that choose the setting
+EQUAL_VOTES = VotingGrid(temperatures=(np.inf,), hubnesses=(0.0,), balances=(0.0,))
+
+
+def dataset_of(name: str, data: Path) -> ClassificationSet:
+    """Return a set; of products and others the text alone, without a title."""
+    dataset = load(data / "classification" / f"{SETS[name]}.jsonl.gz")
+    assert isinstance(dataset, ClassificationSet)
+    texts = list(dataset.documents.fields["text"])
+    if name.endswith("no headers"):
+        texts = [text.partition("\n\n")[2] for text in texts]
+    return replace(dataset, name=name, documents=Documents(dataset.documents.ids, {"text": texts}))
+
+
+def soft_rows(
+    dataset: ClassificationSet, words: Words, report: Report, *, sample: int = SAMPLE
+) -> Iterator[tuple[str, int, Row]]:
+    """Give (row, split, what it got wrong) of cosine and soft cosine, plain and chosen."""
+    labels, n_classes = dataset.label_numbers, len(dataset.classes)
+    for number, split in enumerate(dataset.splits):
+        best: dict[str, Any] = {}
+        for row, settings in (("cosine, chosen", PLAIN_SETTINGS),
+                              ("soft cosine, chosen", SOFT_SETTINGS)):  # fmt: skip
+            report(f"{dataset.name}, split {number + 1}: settings of {row}")
+            best[row] = chosen_setting(
+                words, settings, split.train, labels, n_classes, sample=sample, seed=number
+            )
+        asked: dict[Any, list[tuple[str, VotingGrid]]] = {}
+        asked.setdefault(PLAIN, []).append(("cosine, equal votes", EQUAL_VOTES))
+        asked.setdefault(UNTUNED, []).append(("soft cosine, untuned", EQUAL_VOTES))
+        asked.setdefault(UNTUNED, []).append(("soft cosine, vote chosen", VotingGrid()))
+        for row, (setting, _) in best.items():
+            asked.setdefault(setting, []).append((row, VotingGrid()))
+        for setting, wanted in asked.items():
+            report(f"{dataset.name}, split {number + 1}: {setting}")
+            started = time.process_time()
+            results = predicted(
+                words, setting, split, labels, n_classes, [grid for _, grid in wanted]
+            )
+            seconds = time.process_time() - started
+            for (row, _), result in zip(wanted, results, strict=True):
+                voting = result.voting
+                yield row, number, {
+                    "wrong": wrong(result.classes, labels[split.test]),
+                    "n": len(split.test),
+                    "setting": str(setting),
+                    "voting": [voting.n_neighbors, _finite(voting.temperature), voting.hubness,
+                               voting.balance],
+                    "training error": round(100 * result.error, 2),
+                    "tried": best[row][1] if row in best else {},
+                    "cpu seconds": round(seconds, 1),
+                }  # fmt: skip
+
+
+def wrong(found: NDArray[np.int64], labels: NDArray[np.int64]) -> list[int]:
+    """Return the positions of the test documents that got a wrong label."""
+    return [int(place) for place in np.flatnonzero(found != labels)]
+
+
+def _finite(temperature: float) -> float | None:
+    return None if np.isinf(temperature) else temperature
+
+
+class Kept:
+    """What was measured so far: of a set, of a row, of a split."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        there = path is not None and path.exists()
+        self.found: dict[str, dict[str, dict[str, Row]]] = (
+            json.loads(path.read_text(encoding="utf-8")) if path is not None and there else {}
+        )
+
+    def has(self, dataset: ClassificationSet, rows: Sequence[str]) -> bool:
+        """Whether all splits of some rows are there."""
+        own = self.found.get(dataset.name, {})
+        return all(len(own.get(row, {})) == len(dataset.splits) for row in rows)
+
+    def add(self, dataset: str, row: str, split: int, told: Row) -> None:
+        """Keep one measurement."""
+        self.found.setdefault(dataset, {}).setdefault(row, {})[str(split)] = told
+        if self.path is not None:
+            text = json.dumps(self.found)
+            self.path.write_text(text, encoding="utf-8")
+
+
+def study(
+    data: Path, names: Sequence[str], rows: Sequence[str], kept: Kept, report: Report
+) -> Mapping[str, Any]:
+    """Measure what is not kept yet; return all."""
+    for name in names:
+        dataset = dataset_of(name, data)
+        words: Words | None = None
+        makers: dict[str, Callable[[Words], Iterator[tuple[str, int, Row]]]] = {
+            "soft": lambda words, own=dataset: soft_rows(own, words, report),
+            "latent": lambda words, own=dataset: latent_rows(
+                own, words, report, kept.found.get(own.name, {})
+            ),
+            "learned": lambda words, own=dataset: learned_rows(
+                own, words, report, kept.found.get(own.name, {})
+            ),
+            "others": lambda _, own=dataset: other_rows(own, report, kept.found.get(own.name, {})),
+        }
+        for kind in ROWS:
+            if kind not in rows or kept.found.get(name, {}).get(f"done: {kind}"):
+                continue
+            words = words or words_of(dataset.documents.texts, data)
+            for row, split, told in makers[kind](words):
+                kept.add(name, row, split, told)
+            kept.add(name, f"done: {kind}", 0, {})
+    return kept.found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the study."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", help="folder of the evaluation data")
+    parser.add_argument("--out", default=str(REPOSITORY / "docs" / "results"))
+    parser.add_argument("--sets", default="|".join(SETS), help="names, joined by |")
+    parser.add_argument("--rows", default=",".join(ROWS))
+    parser.add_argument("--kept", help="file in which measurements are kept")
+    parser.add_argument("--json", action="store_true", help="print the numbers, write no page")
+    given = parser.parse_args(arguments)
+    names, rows = given.sets.split("|"), given.rows.split(",")
+    for what, asked, known in (("set", names, SETS), ("row", rows, ROWS)):
+        for one in asked:
+            if one not in known:
+                raise SystemExit(f"there is no {what} {one!r}; choose of {', '.join(known)}.")
+
+    def report(what: str) -> None:
+        print(f"[{time.strftime('%H:%M:%S')}] {what}", file=sys.stderr, flush=True)
+
+    started = time.perf_counter(), time.process_time()
+    kept = Kept(Path(given.kept) if given.kept else None)
+    found = study(data_folder(given.data), names, rows, kept, report)
+    told = summary(found)
+    told["seconds of this run"] = round(time.perf_counter() - started[0], 1)
+    told["processor seconds of this run"] = round(time.process_time() - started[1], 1)
+    if given.json:
+        print(json.dumps(told, indent=1, ensure_ascii=False))
+    else:
+        write("classification", Path(given.out), page(told), told)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
