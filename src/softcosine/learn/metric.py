@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, minimize
 from scipy.sparse import csr_array, issparse
 
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
@@ -237,23 +237,16 @@ class SoftMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
 
         self.objective_before_ = value(parameters.start)[0]
         found = minimize(
-            loss, parameters.start, jac=True, method="L-BFGS-B", bounds=parameters.bounds,
+            loss, parameters.start, jac=True, method="L-BFGS-B",
+            bounds=None if parameters.bounds is None else Bounds(*parameters.bounds),
             options={"maxiter": int(self.max_iterations), "gtol": self.tolerance, "ftol": 0.0},
         )  # fmt: skip
         best = found.x
         if parameters.bounds is not None:  # they hold but for rounding
-            best = _within(best, parameters.bounds)
+            best = np.clip(best, *parameters.bounds)
         self.objective_ = value(best)[0]
         self.n_iter_, self.converged_ = int(found.nit), found.status != 1
         return np.asarray(best)
-
-
-def _within(
-    free: NDArray[np.float64], bounds: list[tuple[float | None, float | None]]
-) -> NDArray[np.float64]:
-    lowest = [-np.inf if low is None else low for low, _ in bounds]
-    highest = [np.inf if high is None else high for _, high in bounds]
-    return np.clip(free, lowest, highest)
 
 
 _Maker = Callable[[TermSimilarityMatrix, csr_array, NDArray[np.float64]], MetricParameters]

@@ -24,11 +24,12 @@ class MetricParameters(Protocol):
     ----------
     start : ndarray of shape (n_parameters,), float64
         Those of the given S.
-    bounds : list of (lowest, highest), or None
+    bounds : (ndarray, ndarray), or None
+        The lowest and the highest of each.
     """
 
     start: _Floats
-    bounds: list[tuple[float | None, float | None]] | None
+    bounds: tuple[_Floats, _Floats] | None
 
     def products(self, parameters: _Floats) -> Products:
         """Return x'Mc, x'Mx and c'Mc."""
@@ -75,10 +76,10 @@ class SparseMatrix:
         self.start = np.concatenate(
             [np.ones(n if terms else 0), pattern.given if pairs else np.empty(0)]
         )
-        self.bounds: list[tuple[float | None, float | None]] | None = [
-            *([(0.0, None)] * (n if terms else 0)),
-            *((0.0, high) for high in (highest.tolist() if pairs else [])),
-        ]
+        highest = np.concatenate(
+            [np.full(n if terms else 0, np.inf), highest if pairs else np.empty(0)]
+        )
+        self.bounds: tuple[_Floats, _Floats] | None = (np.zeros_like(highest), highest)
 
     def products(self, parameters: _Floats) -> Products:
         """Return x'Mc, x'Mx and c'Mc."""
@@ -156,7 +157,7 @@ class FullMatrix:
     centroids : ndarray of shape (n_classes, n_terms), float64
     """
 
-    bounds: list[tuple[float | None, float | None]] | None = None
+    bounds: tuple[_Floats, _Floats] | None = None
 
     def __init__(self, S: TermSimilarityMatrix, X: csr_array, centroids: _Floats) -> None:
         self._S, self._X, self._centroids = S, X, centroids

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, minimize
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
@@ -197,7 +197,7 @@ def learn_pair_weights(
         lowest[:n_terms], highest[:n_terms] = _LEAST_TERM, np.inf
         found = minimize(
             penalized, given, jac=True, method="L-BFGS-B",
-            bounds=np.column_stack([lowest, highest]),
+            bounds=Bounds(lowest, highest),
             options={"maxiter": max_iterations, "gtol": tolerance, "ftol": 0.0},
         )  # fmt: skip
         # Where a line search ends for lack of digits, nothing better was to be had.

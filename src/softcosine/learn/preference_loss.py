@@ -103,15 +103,12 @@ class PreferenceLoss:
                 "the inner product of bm25_vectors."
             )
         preferences.check(Q.shape[0], D.shape[0])
-        compared = np.concatenate(
-            [
-                np.column_stack([preferences.queries, preferences.better]),
-                np.column_stack([preferences.queries, preferences.worse]),
-            ]
-        )
-        distinct, numbers = np.unique(compared, axis=0, return_inverse=True)
-        numbers = numbers.ravel()
-        x_rows, y_rows = (np.ascontiguousarray(distinct[:, side]) for side in (0, 1))
+        # One number for each query and document is quicker to sort than a row of two.
+        n_docs = max(D.shape[0], 1)
+        compared = np.concatenate([preferences.better, preferences.worse])
+        compared += n_docs * np.tile(preferences.queries, 2)
+        distinct, numbers = np.unique(compared, return_inverse=True)
+        x_rows, y_rows = distinct // n_docs, distinct % n_docs
         exact = csr_array(Q[x_rows]) * csr_array(D[y_rows])
         linear = [_entries(exact, pattern.products(Q, D, x_rows, y_rows))]
         places = []
