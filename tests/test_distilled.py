@@ -213,6 +213,22 @@ def test_a_source_makes_the_words_soft() -> None:
     assert {hit.id for hit in index.search("tyre")} == {"0", "1", "2"}
 
 
+@pytest.mark.parametrize("query", ["tyre repair", "moon tide zebra", "zebra"])
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_the_parts_of_an_explanation_sum_to_the_score(query: str, share: float) -> None:
+    index = DistilledIndex.from_texts(TEXTS, encodings=encodings(), share=share)
+    words, meaning = index.scored(query)
+    for number in range(len(TEXTS)):
+        told = index.explain(query, str(number))
+        assert told.score == words[number] + share * meaning[number]
+        assert sum(part.contribution for part in told.parts) == pytest.approx(told.score, abs=1e-6)
+        assert all(abs(part.similarity) <= 1.0 for part in told.parts)
+    told = index.explain("tyres", "0")
+    pairs = {(part.query_word, part.document_word, part.field) for part in told.parts}
+    assert ("tyres", "tyre", "words") in pairs
+    assert (("tyres", "bicycle", "meaning") in pairs) == (share > 0.0)
+
+
 def test_an_index_tells_what_it_is() -> None:
     index = DistilledIndex.from_texts(TEXTS, encodings=encodings(), share=0.25, ids=list("abcdef"))
     assert repr(index) == "DistilledIndex(6 documents x 5, share=0.25)"

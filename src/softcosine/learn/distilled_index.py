@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 
 import numpy as np
@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
+from softcosine.index.explanation import Explanation
+from softcosine.index.explanation import Part as ExplainedPart
 from softcosine.index.fields import FieldsSearcher
 from softcosine.index.parts import Part
 from softcosine.index.query import ParsedQuery, query_vector
@@ -229,6 +231,52 @@ class DistilledIndex:
             )
             for number in best
         ]  # fmt: skip
+
+    def explain(self, query: str | Sequence[str], id: str) -> Explanation:
+        """Say which words of a query and a document are alike, and what each pair adds.
+
+        The parts of the field ``words`` are those of soft BM25, those of ``meaning`` of the space;
+        an encoder itself could not tell. They sum to the score, within the rounding of float32.
+
+        Parameters
+        ----------
+        query : str or sequence of str
+        id : str
+            Of the document.
+        """
+        number = self._index.documents.number(id)
+        parsed = self._index.parse(query)
+        words, meaning = self.scored(query)
+        told = self._index.explain(query, id)
+        unit = float(words[number]) / told.score if told.score else 0.0
+        parts = [
+            replace(part, contribution=part.contribution * unit, field="words")
+            for part in told.parts
+        ]
+        parts += self._meant(parsed, number)
+        parts.sort(key=lambda part: -abs(part.contribution))
+        score = float(words[number] + self._share * meaning[number])
+        return Explanation(told.query, id, score, tuple(parts), "words and meaning")
+
+    def _meant(self, parsed: ParsedQuery, number: int) -> list[ExplainedPart]:
+        """Return the pairs of terms that make up the share of the space."""
+        searched = next(
+            part for part in reversed(self._searcher.searchers[0].parts) if part.first <= number
+        )
+        terms, frequencies = searched.segment.row(number - searched.first)
+        rows = terms.astype(np.int64)
+        asked, asked_lengths = self._space.rows(parsed.terms, parsed.frequencies)
+        held, held_lengths = self._space.rows(rows, frequencies)
+        products = self._share * asked @ held.T
+        vocabulary = self._index.vocabulary
+        shown = [(vocabulary.forms_of(i) or (vocabulary.term(i),))[0] for i in rows.tolist()]
+        found = []
+        for i, j in zip(*np.nonzero(products), strict=True):
+            similarity = products[i, j] / (self._share * asked_lengths[i] * held_lengths[j])
+            same = bool(parsed.terms[i] == rows[j])
+            pair = (parsed.words[i], shown[j], min(float(similarity), 1.0))
+            found.append(ExplainedPart(*pair, float(products[i, j]), same, "meaning"))
+        return found
 
     @property
     def _live(self) -> NDArray[np.bool_]:

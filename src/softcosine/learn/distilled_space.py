@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -119,6 +120,29 @@ class DistilledSpace:
             sums, lengths, out=np.zeros_like(sums), where=lengths > _VANISHED
         )
         return units
+
+    def rows(
+        self, terms: NDArray[np.integer[Any]], frequencies: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return what each term of one text adds to its unit coordinates, and how long that is.
+
+        Parameters
+        ----------
+        terms : ndarray of shape (m,), integer
+        frequencies : ndarray of shape (m,), float64
+
+        Returns
+        -------
+        rows : ndarray of shape (m, dimensions), float64
+            Their sum is the text's row of `units`.
+        lengths : ndarray of shape (m,), float64
+        """
+        local = WEIGHTING.frequencies(frequencies)[:, np.newaxis]
+        rows = local * self.coordinates[terms].astype(np.float64)
+        whole = rows.sum(axis=0)
+        length = float(np.sqrt(whole @ whole))
+        rows = rows / length if length > _VANISHED else np.zeros_like(rows)
+        return rows, np.sqrt(np.einsum("ij,ij->i", rows, rows))
 
 
 def _check_power(power: float) -> None:
