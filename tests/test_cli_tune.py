@@ -126,6 +126,16 @@ def test_figures_are_kept_beside_the_output_or_among_the_users_data(run, folder)
     assert kept.read_bytes() == Path(".tuned.json.figures").read_bytes()
 
 
+def test_settings_that_were_not_written_are_written_from_what_is_kept(run, folder, monkeypatch):
+    told = run("tune", "toy", *FAST)
+    assert "with -o tuned.json writes the settings" in told
+    measured = []
+    monkeypatch.setattr(KeptFigures, "put", lambda *one: measured.append(one))
+    assert "writes the settings" not in run("tune", "toy", "-o", "tuned.json", *FAST)
+    assert not measured
+    assert Settings.load("tuned.json")
+
+
 def test_ctrl_c_gives_the_best_so_far(run, folder, monkeypatch):
     real, n_put = KeptFigures.put, []
 

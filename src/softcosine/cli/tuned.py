@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,13 +20,20 @@ _SHOWN_VALUES = 5
 
 
 def kept_figures(dataset: Path, output: Path | None) -> Path | None:
-    """Return the file that keeps figures: beside the output, or among the user's data."""
-    if output is not None:
-        return output.with_name(f".{output.name}.figures")
+    """Return the file that keeps figures: beside the output, or among the user's data.
+
+    A new one beside the output begins with what was kept among the user's data.
+    """
     from softcosine.storage.home import kept_file
 
     name = hashlib.blake2b(str(dataset.resolve()).encode(), digest_size=8).hexdigest()
-    return kept_file(f"tuning-{name}.jsonl")
+    own = kept_file(f"tuning-{name}.jsonl")
+    if output is None:
+        return own
+    beside = output.with_name(f".{output.name}.figures")
+    if own is not None and own.is_file() and not beside.exists():
+        shutil.copyfile(own, beside)
+    return beside
 
 
 def commands_for(
@@ -72,8 +80,18 @@ def _documents(options: Sequence[str]) -> str:
     return "DOCUMENTS"
 
 
-def show_tuned(tuned: Tuned, commands: list[str], seconds: float) -> None:
-    """Print the settings, what each would have given at other values, and what they bring."""
+def show_tuned(tuned: Tuned, commands: list[str], seconds: float, *, written: bool) -> None:
+    """Print the settings, what each would have given at other values, and what they bring.
+
+    Parameters
+    ----------
+    tuned : Tuned
+    commands : list of str
+        Lines that use the settings.
+    seconds : float
+    written : bool
+        Whether the settings are in a file.
+    """
     from rich.table import Table
     from rich.text import Text
 
@@ -114,6 +132,11 @@ def show_tuned(tuned: Tuned, commands: list[str], seconds: float) -> None:
         out.print(
             f"Test, {tuned.test.n_queries} queries: {tuned.test.settings:.4f}, the default "
             f"{tuned.test.default:.4f}; {gain.difference:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]."
+        )
+    if not written:
+        out.print(
+            "The same command with -o tuned.json writes the settings, from the figures kept.",
+            style="dim",
         )
     for command in commands:
         out.print(command, style="cyan", soft_wrap=True)

@@ -190,7 +190,7 @@ def tune(
     if as_json:
         print_json({**tuned.to_dict(), "commands": commands})
     else:
-        show_tuned(tuned, commands, time.perf_counter() - started)
+        show_tuned(tuned, commands, time.perf_counter() - started, written=output is not None)
     if not tuned.complete:
         raise typer.Exit(_INTERRUPTED)
 
