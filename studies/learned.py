@@ -57,8 +57,8 @@ TITLES = {
 # What was tried besides, with what it gave.
 ATTEMPTS = (
     "Pairs and terms learned with all triples counted alike (`top_heavy=False`), the rest as above "
-    "with strengths 1, 3 and 10: 38.09 on Cranfield, 49.90 on CACM, 44.83 on NPL, 44.78 on LISA; no "
-    "clear winner against counting by what an exchange would change in nDCG, which is kept for "
+    "with strengths 1, 3 and 10: 38.09 on Cranfield, 49.90 on CACM, 44.83 on NPL, 44.78 on LISA; "
+    "no clear winner against counting by what an exchange would change in nDCG, which is kept for "
     "being nearer to what is measured.",
     "Pairs learned with a weak pull (strength 0.03; S squared, k1 = 1.2): 57.7 on Cranfield's "
     "queries that were learned from and 32.6 on the others, where S as given has 37.1. Learning by "
