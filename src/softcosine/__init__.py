@@ -36,6 +36,7 @@ _HOMES = {
     "PhoneticSimilarity": "softcosine.sources.spelling.phonetic",
     "RegressionSimilarity": "softcosine.sources.corpus.regression",
     "SecondOrderSimilarity": "softcosine.sources.corpus.second_order",
+    "SnosSimilarity": "softcosine.learn.snos.source",
     "SoftIndex": "softcosine.index.soft_index",
     "SoftNeighbors": "softcosine.index.soft_neighbors",
     "SyntacticSimilarity": "softcosine.sources.syntax.syntactic",
@@ -53,18 +54,24 @@ _HOMES = {
     "estimate_fill_in": "softcosine.space.fill_in",
     "expand_queries": "softcosine.space.transforms",
     "first": "softcosine.sources.joins.combine",
+    "learn_pair_weights": "softcosine.learn.pair_weights",
     "mean": "softcosine.sources.joins.combine",
     "noisy_or": "softcosine.sources.joins.noisy_or",
     "origins": "softcosine.sources.provenance",
     "orthonormal_basis": "softcosine.space.basis",
+    "paired_soft_cardinalities": "softcosine.space.soft_cardinality",
     "paired_soft_cosine_similarity": "softcosine.space.measures",
     "paired_soft_inner_product": "softcosine.space.measures",
+    "paired_soft_set_similarity": "softcosine.space.soft_cardinality",
     "pinned": "softcosine.sources.constraints.decisions",
     "read_decisions": "softcosine.sources.constraints.decisions",
     "scaled": "softcosine.sources.joins.combine",
+    "snos": "softcosine.learn.snos.snos",
+    "soft_cardinality": "softcosine.space.soft_cardinality",
     "soft_cosine_similarity": "softcosine.space.measures",
     "soft_inner_product": "softcosine.space.measures",
     "soft_norm": "softcosine.space.measures",
+    "soft_set_similarity": "softcosine.space.soft_cardinality",
     "sparse_soft_cosine_similarity": "softcosine.space.measures",
     "strongest": "softcosine.sources.joins.combine",
     "uncalibrated": "softcosine.sources.joins.calibration",
@@ -74,18 +81,24 @@ _HOMES = {
 
 # They need scikit-learn, so that importing all names must not import them.
 _ESTIMATORS = {
+    "PairFeatures": "softcosine.learn.pair_features",
+    "PairReranker": "softcosine.learn.reranker",
+    "SNOS": "softcosine.learn.snos.estimator",
     "SoftCosineTransformer": "softcosine.learn.coordinates",
     "SoftLSA": "softcosine.learn.lsa",
+    "SoftMetric": "softcosine.learn.metric",
+    "SoftNeighborsClassifier": "softcosine.learn.neighbors_classifier",
     "SoftNeighborsTransformer": "softcosine.learn.neighbor_graph",
     "SoftRandomProjection": "softcosine.learn.random_projection",
     "SoftSpectralTransformer": "softcosine.learn.spectral",
 }
-_MODULES = ("errors", "plots")
+_MODULES = ("errors", "evaluate", "plots")
 
 __all__ = ["__version__", *_MODULES, *_HOMES]
 
 if TYPE_CHECKING:
     from softcosine import errors as errors
+    from softcosine import evaluate as evaluate
     from softcosine import plots as plots
     from softcosine.engines.engine_index import EngineIndex as EngineIndex
     from softcosine.index.merging import MergePolicy as MergePolicy
@@ -95,10 +108,20 @@ if TYPE_CHECKING:
     from softcosine.index.writer import IndexWriter as IndexWriter
     from softcosine.learn.coordinates import SoftCosineTransformer as SoftCosineTransformer
     from softcosine.learn.lsa import SoftLSA as SoftLSA
+    from softcosine.learn.metric import SoftMetric as SoftMetric
     from softcosine.learn.neighbor_graph import (
         SoftNeighborsTransformer as SoftNeighborsTransformer,
     )
+    from softcosine.learn.neighbors_classifier import (
+        SoftNeighborsClassifier as SoftNeighborsClassifier,
+    )
+    from softcosine.learn.pair_features import PairFeatures as PairFeatures
+    from softcosine.learn.pair_weights import learn_pair_weights as learn_pair_weights
     from softcosine.learn.random_projection import SoftRandomProjection as SoftRandomProjection
+    from softcosine.learn.reranker import PairReranker as PairReranker
+    from softcosine.learn.snos.estimator import SNOS as SNOS
+    from softcosine.learn.snos.snos import snos as snos
+    from softcosine.learn.snos.source import SnosSimilarity as SnosSimilarity
     from softcosine.learn.spectral import SoftSpectralTransformer as SoftSpectralTransformer
     from softcosine.matrix.term_similarity_matrix import (
         TermSimilarityMatrix as TermSimilarityMatrix,
@@ -157,6 +180,14 @@ if TYPE_CHECKING:
     from softcosine.space.measures import (
         sparse_soft_cosine_similarity as sparse_soft_cosine_similarity,
     )
+    from softcosine.space.soft_cardinality import (
+        paired_soft_cardinalities as paired_soft_cardinalities,
+    )
+    from softcosine.space.soft_cardinality import (
+        paired_soft_set_similarity as paired_soft_set_similarity,
+    )
+    from softcosine.space.soft_cardinality import soft_cardinality as soft_cardinality
+    from softcosine.space.soft_cardinality import soft_set_similarity as soft_set_similarity
     from softcosine.space.transforms import cosine_documents as cosine_documents
     from softcosine.space.transforms import cosine_queries as cosine_queries
     from softcosine.space.transforms import expand_queries as expand_queries
