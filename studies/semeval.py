@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import softcosine as sc
-from question_attempts import ATTEMPTS, HINDRANCES
+from question_attempts import ATTEMPTS, HINDRANCES, OUTCOME
 from question_pairs import KNOWN, Encode, Questions, Space, taught_by
 from retrieval_sets import REPOSITORY, data_folder, markdown, minilm, write
 from softcosine.evaluate.significance import paired_bootstrap
@@ -38,6 +38,7 @@ Features = dict[tuple[str, str, str], Values]
 Report = Callable[[str], object]
 
 TEST = "test2016"
+CHOSEN = "train and dev"
 COSINE = "cosine"
 UNTUNED = "soft cosine, untuned"
 ENGINE = "the search engine's order"
@@ -181,19 +182,22 @@ def told(questions: Questions, scores: Mapping[str, Values]) -> dict[str, Any]:
     chosen = questions.splits != TEST
     precisions = {name: questions.precisions(values) for name, values in scores.items()}
     systems: dict[str, dict[str, float]] = {}
-    intervals: dict[str, dict[str, dict[str, float]]] = {}
+    intervals: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
     for name, values in precisions.items():
-        systems[name] = {"map, train and dev": float(values[chosen].mean())}
+        systems[name] = {f"map, {CHOSEN}": float(values[chosen].mean())}
         for part in questions.dataset.split_names:
             systems[name][f"map, {part}"] = float(values[questions.splits == part].mean())
         for rival in (COSINE, UNTUNED, DENSE):
-            if rival not in precisions or rival == name or chosen.all():
+            if rival not in precisions or rival == name:
                 continue
-            found = paired_bootstrap(values[~chosen], precisions[rival][~chosen])
-            intervals.setdefault(name, {})[rival] = found.to_dict()
+            for part, rows in ((CHOSEN, chosen), (TEST, ~chosen)):
+                if rows.any():
+                    found = paired_bootstrap(values[rows], precisions[rival][rows])
+                    own = intervals.setdefault(part, {}).setdefault(name, {})
+                    own[rival] = found.to_dict()
     return {
         "systems": systems,
-        f"intervals on {TEST}": intervals,
+        "intervals": intervals,
         "average precision of every question": {
             "questions": list(questions.dataset.queries.ids),
             **{name: np.round(values, 4).tolist() for name, values in precisions.items()},
@@ -203,10 +207,10 @@ def told(questions: Questions, scores: Mapping[str, Values]) -> dict[str, Any]:
 
 def page(figures: Mapping[str, Any], seconds: float) -> list[str]:
     """Return the report in Markdown."""
-    systems, intervals = figures["systems"], figures[f"intervals on {TEST}"]
+    systems, intervals = figures["systems"], figures["intervals"]
 
-    def against(name: str, rival: str) -> str:
-        found = intervals.get(name, {}).get(rival)
+    def against(name: str, rival: str, part: str) -> str:
+        found = intervals.get(part, {}).get(name, {}).get(rival)
         if found is None:
             return ""
         return "{difference:+.1f} [{low:+.1f}, {high:+.1f}]".format(
@@ -216,24 +220,29 @@ def page(figures: Mapping[str, Any], seconds: float) -> list[str]:
     rows = [
         (
             f"**{name}**" if name in (UNSUPERVISED, JOINED, SUPERVISED) else name,
-            f"{100 * own['map, train and dev']:.1f}",
-            f"{100 * own.get('map, dev', float('nan')):.1f}",
+            f"{100 * own[f'map, {CHOSEN}']:.1f}",
+            against(name, COSINE, CHOSEN),
             f"{100 * own.get(f'map, {TEST}', float('nan')):.1f}",
-            against(name, COSINE),
-            against(name, UNTUNED),
+            against(name, COSINE, TEST),
+            against(name, UNTUNED, TEST),
+            against(name, DENSE, TEST),
         )
         for name, own in systems.items()
     ]
-    columns = ("system", "train and dev", "dev", "test 2016", "test − cosine", "test − untuned")
+    columns = (
+        "system", CHOSEN, "− cosine", "test 2016", "− cosine", "− untuned", f"− {DENSE}"
+    )  # fmt: skip
     return [
         "# Question ranking: SemEval-2016 Task 3 B",
         "",
         "Ten known questions are put in order for each new one, by how far they ask the same. Mean",
         "average precision, times 100, over all questions (0 where no candidate is relevant, so",
         "that 100 cannot be reached: 88.6 is the most on train and dev). In brackets: 95 % paired",
-        "bootstrap intervals over the test questions.",
+        "bootstrap intervals over the questions.",
         "",
         *markdown(columns, rows),
+        "",
+        *OUTCOME,
         "",
         "Published on the same test: search engine 74.75, winner 76.70, best soft cosine 77.41",
         "(unsupervised) and 78.52 (mean over ten folds).",

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 import softcosine as sc
 from question_pairs import Encode, Space
 from retrieval_sets import REPOSITORY, data_folder, markdown, minilm, write
-from sentence_attempts import ATTEMPTS, HINDRANCES
+from sentence_attempts import ATTEMPTS, HINDRANCES, OUTCOME
 from softcosine.evaluate.datasets import load
 from softcosine.evaluate.datasets.pairs import PairSet
 from softcosine.evaluate.measures import Figures, measured
@@ -198,7 +198,7 @@ def _interval(ours: Figures, theirs: Figures, measure: str) -> dict[str, float]:
 
 def page(figures: Mapping[str, Any], seconds: float) -> list[str]:
     """Return the report in Markdown."""
-    lines = ["# Sentence similarity: STS Benchmark and Microsoft paraphrases", ""]
+    lines = ["# Sentence similarity: STS Benchmark and Microsoft paraphrases", "", *OUTCOME, ""]
     for name, (parts, measures) in SETS.items():
         chosen, test = (figures[f"{name}, {part}"] for part in parts)
         rows = []
@@ -230,6 +230,8 @@ def page(figures: Mapping[str, Any], seconds: float) -> list[str]:
         "",
         *markdown(("what", "train", "dev"), ATTEMPTS),
         "",
+        "## What the figures say",
+        "",
         *(f"- {line}" for line in HINDRANCES),
         "",
         f"Made by `python studies/sentences.py` in {seconds / 60:.0f} minutes; all figures are in",
@@ -245,10 +247,10 @@ RECIPE = (
     "- All bold ones weigh a word by 0.002 / (0.002 + p), p being its share of all words, the mean",
     "  of news, forum posts and training sentences; no score that people gave is learned from.",
     f"- **{STATIC}**: cosines of static vectors from 0.2 on, to the power of 1.5.",
-    f"- **{MEAN}**: the mean of that and of how well each word is matched in the other sentence",
-    "  (`softcosine.space.alignment`), by the same S.",
-    f"- **{TAUGHT}**: the encoder reads the training sentences once and each word by itself; ridge",
-    "  regression finds the terms' vectors whose sums come nearest to what it said",
+    f"- **{MEAN}**: the mean of that and of how well each word is",
+    "  matched in the other sentence (`softcosine.space.alignment`), by the same S.",
+    f"- **{TAUGHT}**: the encoder reads the training sentences once and each word by",
+    "  itself; ridge regression finds the terms' vectors whose sums come nearest to what it said",
     "  (`softcosine.learn.taught_vectors`). S holds their cosines from 0.1 on; a term weighs the",
     "  above times the length of its vector. No test sentence meets the encoder, but its words do.",
     f"- {DENSE} encodes every sentence; it was trained on pairs of sentences.",
