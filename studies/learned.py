@@ -103,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         rows = makers[part]()
         told[part] = {"rows": rows, "seconds": round(time.perf_counter() - began)}
     page = list(_page(told))
-    write("learned", given.out, page, told)
+    write("learned", given.out, page, {**told, "attempts": ATTEMPTS})
     print(json.dumps(told, indent=1, ensure_ascii=False) if given.json else "\n".join(page))
 
 
