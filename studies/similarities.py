@@ -5,7 +5,7 @@ stop words, beside BM25 (S = I); sources that are of words are compared with peo
 word similarity too. Nothing is chosen here: every line is a setting by itself.
 
     python studies/similarities.py [--data FOLDER] [--json] [--out FOLDER] [--collections adi,cacm]
-                                   [--without-encoder] [--keep FOLDER]
+                                   [--without-encoder] [--without-terms] [--keep FOLDER]
 """
 
 from __future__ import annotations
@@ -83,8 +83,10 @@ def fixed_sources(data: Path) -> dict[str, TermSimilaritySource]:
     }
 
 
-def makers(fixed: Mapping[str, TermSimilaritySource], *, encode: Encode | None) -> dict[str, Maker]:
-    """Return all sources, alone and joined."""
+def makers(
+    fixed: Mapping[str, TermSimilaritySource], *, encode: Encode | None, terms: bool = True
+) -> dict[str, Maker]:
+    """Return all sources, alone and joined; with `terms`, the encoder asked for each of them."""
 
     def always(source: TermSimilaritySource) -> Maker:
         return lambda corpus, collection: source
@@ -111,9 +113,10 @@ def makers(fixed: Mapping[str, TermSimilaritySource], *, encode: Encode | None) 
         ),
     }
     if encode is not None:
-        encoder = sc.EncoderSimilarity(encode, name="all-MiniLM-L6-v2")
+        if terms:
+            encoder = sc.EncoderSimilarity(encode, name="all-MiniLM-L6-v2")
+            told["encoder asked for each term"] = always(encoder)
         told |= {
-            "encoder asked for each term": always(encoder),
             "encoder's documents, distilled × 0.1": distilled,
             TAUGHT: lambda corpus, own: sc.noisy_or(english, distilled(corpus, own)),
         }
@@ -179,7 +182,7 @@ def word_similarity(data: Path, encode: Encode | None) -> dict[str, dict[str, An
     return {name: correlations(source, sets) for name, source in sources.items()}
 
 
-def page(results: Mapping[str, Any], minutes: float) -> list[str]:
+def page(results: Mapping[str, Any], took: str) -> list[str]:
     """Return the report as lines of Markdown."""
     names = results["collections"]
     columns = ["S", *names, "mean", "gain, %"]
@@ -234,7 +237,7 @@ def page(results: Mapping[str, Any], minutes: float) -> list[str]:
         "",
         *results["notes"],
         "",
-        f"Made in {minutes:.0f} minutes by `python studies/similarities.py`; raw numbers in "
+        f"Made{took} by `python studies/similarities.py`; raw numbers in "
         "[similarities.json](similarities.json). The same for the settings of each kind of source: "
         "[benchmarks/sources](../benchmarks/sources.md).",
     ]
@@ -252,6 +255,9 @@ def main(arguments: Sequence[str] | None = None, *, encode: Encode | None = None
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
     parser.add_argument("--collections", default=",".join(COLLECTIONS))
     parser.add_argument("--without-encoder", action="store_true")
+    parser.add_argument(
+        "--without-terms", action="store_true", help="the encoder is asked for documents alone"
+    )
     parser.add_argument("--keep", type=Path, help="folder of figures that are not measured again")
     asked = parser.parse_args(arguments)
     started = time.perf_counter()
@@ -263,7 +269,8 @@ def main(arguments: Sequence[str] | None = None, *, encode: Encode | None = None
         encode = minilm(report)
     data = data_folder(asked.data)
     kept = Kept(asked.keep)
-    made = makers(fixed_sources(data), encode=encode)
+    terms = not asked.without_terms
+    made = makers(fixed_sources(data), encode=encode, terms=terms)
     names = asked.collections.split(",")
     figures: dict[str, dict[str, dict[str, Values]]] = {
         "sources": {},
@@ -303,10 +310,13 @@ def main(arguments: Sequence[str] | None = None, *, encode: Encode | None = None
     }
     results |= {
         "collections": names,
-        "word_similarity": word_similarity(data, encode),
+        "word_similarity": word_similarity(data, encode if terms else None),
         "notes": list(NOTES),
     }
-    lines = page(results, (time.perf_counter() - started) / 60)
+    # What was kept took no time now.
+    minutes = (time.perf_counter() - started) / 60
+    took = "" if asked.keep else f" in {minutes:.0f} minutes"
+    lines = page(results, took)
     write("similarities", asked.out, lines, results)
     print(json.dumps(results) if asked.json else "\n".join(lines))
     return results

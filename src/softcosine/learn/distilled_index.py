@@ -19,6 +19,8 @@ from softcosine.index.query import ParsedQuery, query_vector
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.values import check_k
 from softcosine.learn.distilled_space import DistilledSpace
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.constraints.guard import guarded
 from softcosine.sources.corpus.distilled_vectors import Encoder, encoded
 from softcosine.sources.settings import is_number
 from softcosine.sources.source import TermSimilaritySource
@@ -130,7 +132,8 @@ class DistilledIndex:
         analyzer : Analyzer, optional
             By default English stems, without stop words.
         source : TermSimilaritySource, optional
-            For soft BM25; by default it is ordinary BM25.
+            For soft BM25, which takes the 100 most similar terms of each as the source gives them,
+            antonyms and terms with digits kept apart; by default it is ordinary BM25.
         weighting : Weighting, optional
             Of which BM25 takes k1 and b.
         share : float
@@ -156,9 +159,15 @@ class DistilledIndex:
         corpus = analyze(given, words)
         space = DistilledSpace.fit(corpus, encodings, penalty=penalty, power=power)
         index = SoftIndex.from_texts(
-            given, ids=ids, analyzer=words, weighting=weighting, ranking="soft_bm25",
-            source=source, plain=source is None,
-        )  # fmt: skip
+            given, ids=ids, analyzer=words, weighting=weighting, ranking="soft_bm25", plain=True
+        )
+        if source is not None:
+            source = guarded(source)
+            # Soft BM25 has no norm, so S may be as the source says, neither shrunk nor balanced.
+            S = TermSimilarityMatrix.from_source(
+                source, index.vocabulary, max_neighbors=100, order="frequent_first", warn=False
+            )
+            index = index.with_similarity(S, source=source)
         return cls(index, space, share=share)
 
     @property
