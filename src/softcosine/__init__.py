@@ -29,11 +29,14 @@ _HOMES = {
     "Guarded": "softcosine.sources.constraints.guard",
     "IndexWriter": "softcosine.index.writer",
     "Matches": "softcosine.index.soft_neighbors",
+    "LearnedPairWeights": "softcosine.learn.pair_weights",
     "MergePolicy": "softcosine.index.merging",
     "Neighbors": "softcosine.sources.source",
     "OrthonormalBasis": "softcosine.space.basis",
+    "PairMeasure": "softcosine.learn.pair_measures",
     "PairSimilarity": "softcosine.sources.pairs",
     "PhoneticSimilarity": "softcosine.sources.spelling.phonetic",
+    "Preferences": "softcosine.learn.preferences",
     "RegressionSimilarity": "softcosine.sources.corpus.regression",
     "SecondOrderSimilarity": "softcosine.sources.corpus.second_order",
     "SnosSimilarity": "softcosine.learn.snos.source",
@@ -47,6 +50,7 @@ _HOMES = {
     "Vocabulary": "softcosine.text.vocabulary",
     "Weighting": "softcosine.text.weighting",
     "analyze": "softcosine.text.corpus",
+    "bm25_vectors": "softcosine.learn.pair_weights",
     "calibrated": "softcosine.sources.joins.calibration",
     "cosine_documents": "softcosine.space.transforms",
     "cosine_queries": "softcosine.space.transforms",
@@ -54,11 +58,13 @@ _HOMES = {
     "estimate_fill_in": "softcosine.space.fill_in",
     "expand_queries": "softcosine.space.transforms",
     "first": "softcosine.sources.joins.combine",
+    "held_out_losses": "softcosine.learn.pair_weights",
     "learn_pair_weights": "softcosine.learn.pair_weights",
     "mean": "softcosine.sources.joins.combine",
     "noisy_or": "softcosine.sources.joins.noisy_or",
     "origins": "softcosine.sources.provenance",
     "orthonormal_basis": "softcosine.space.basis",
+    "paired_alignment": "softcosine.space.alignment",
     "paired_soft_cardinalities": "softcosine.space.soft_cardinality",
     "paired_soft_cosine_similarity": "softcosine.space.measures",
     "paired_soft_inner_product": "softcosine.space.measures",
@@ -116,7 +122,12 @@ if TYPE_CHECKING:
         SoftNeighborsClassifier as SoftNeighborsClassifier,
     )
     from softcosine.learn.pair_features import PairFeatures as PairFeatures
+    from softcosine.learn.pair_measures import PairMeasure as PairMeasure
+    from softcosine.learn.pair_weights import LearnedPairWeights as LearnedPairWeights
+    from softcosine.learn.pair_weights import bm25_vectors as bm25_vectors
+    from softcosine.learn.pair_weights import held_out_losses as held_out_losses
     from softcosine.learn.pair_weights import learn_pair_weights as learn_pair_weights
+    from softcosine.learn.preferences import Preferences as Preferences
     from softcosine.learn.random_projection import SoftRandomProjection as SoftRandomProjection
     from softcosine.learn.reranker import PairReranker as PairReranker
     from softcosine.learn.snos.estimator import SNOS as SNOS
@@ -167,6 +178,7 @@ if TYPE_CHECKING:
     )
     from softcosine.sources.vectors.embedding import EmbeddingSimilarity as EmbeddingSimilarity
     from softcosine.sources.vectors.encoder import EncoderSimilarity as EncoderSimilarity
+    from softcosine.space.alignment import paired_alignment as paired_alignment
     from softcosine.space.basis import OrthonormalBasis as OrthonormalBasis
     from softcosine.space.basis import orthonormal_basis as orthonormal_basis
     from softcosine.space.fill_in import estimate_fill_in as estimate_fill_in
