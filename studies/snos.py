@@ -95,7 +95,8 @@ def _page(results: Results, *, drawn: bool) -> Iterator[str]:
                 yield from ("", "![Error by share](snos.png)")
     yield ""
     yield from (f"- {key}: {value}" for key, value in results["setting"].items())
-    yield "- seconds: " + ", ".join(f"{key} {value}" for key, value in results["seconds"].items())
+    if seconds := results["seconds"]:
+        yield "- seconds: " + ", ".join(f"{key} {value}" for key, value in seconds.items())
     yield from ("", "Made by `python studies/snos.py`; raw numbers in [snos.json](snos.json).")
 
 
