@@ -314,7 +314,9 @@ def told(found: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def page(stemmed: Mapping[str, Any], unstemmed: Mapping[str, Any], took: str) -> list[str]:
+def page(
+    stemmed: Mapping[str, Any], unstemmed: Mapping[str, Any], notes: Sequence[str]
+) -> list[str]:
     """Return the report as lines of Markdown."""
     lines = ["# Study 3: retrieval on five collections", ""]
     lines += [
@@ -342,7 +344,7 @@ def page(stemmed: Mapping[str, Any], unstemmed: Mapping[str, Any], took: str) ->
             if own is None:
                 continue
             chosen = figures["chosen"][label]
-            lines += [f"{label.capitalize()}, chosen on the four others:", ""]
+            lines += [f"*{label}*, chosen on the others:", ""]
             lines += markdown(
                 ["collection", "chosen", "gain over the best baseline, %"],
                 ([name, chosen[name], _shown(own["gains"][name])] for name in names),
@@ -350,10 +352,7 @@ def page(stemmed: Mapping[str, Any], unstemmed: Mapping[str, Any], took: str) ->
             lines += ["", f"Best on all: {chosen['all']}.", ""]
     lines += ["## What did not help", "", *(f"- {attempt}" for attempt in ATTEMPTS), ""]
     lines += ["## What stands in the way", "", *(f"- {one}" for one in HINDRANCES), ""]
-    lines += [
-        f"Made{took} by `python studies/retrieval.py`; raw numbers in "
-        "[retrieval.json](retrieval.json)."
-    ]
+    lines += [*notes, "Raw numbers stand in [retrieval.json](retrieval.json)."]
     return lines
 
 
@@ -389,6 +388,7 @@ def main(arguments: Sequence[str] | None = None, *, encode: Encode | None = None
     parser.add_argument("--collections", default=",".join(COLLECTIONS))
     parser.add_argument("--without-encoder", action="store_true")
     parser.add_argument("--keep", type=Path, help="folder of figures that are not measured again")
+    parser.add_argument("--note", action="append", default=[], help="a sentence for the report")
     asked = parser.parse_args(arguments)
     started = time.perf_counter()
 
@@ -402,11 +402,16 @@ def main(arguments: Sequence[str] | None = None, *, encode: Encode | None = None
     kept = Kept(asked.keep)
     stemmed = told(study(collections, "english", kept, report))
     unstemmed = told(study(collections, None, kept, report))
-    results = {"stemmed": stemmed, "unstemmed": unstemmed, "attempts": list(ATTEMPTS)}
+    results = {
+        "stemmed": stemmed,
+        "unstemmed": unstemmed,
+        "attempts": list(ATTEMPTS),
+        "notes": asked.note,
+    }
     # What was kept took no time now.
     minutes = (time.perf_counter() - started) / 60
     took = "" if asked.keep else f" in {minutes:.0f} minutes"
-    lines = page(stemmed, unstemmed, took)
+    lines = page(stemmed, unstemmed, [*asked.note, f"Made{took} by `python studies/retrieval.py`."])
     write("retrieval", asked.out, lines, results)
     print(json.dumps(results) if asked.json else "\n".join(lines))
     return results

@@ -39,7 +39,7 @@ HINDRANCES = (
     "The query is a sum of words in the distilled space. Where the encoder is asked about each "
     "query, CACM and NPL gain several points more: it knows what words mean together. On LISA, "
     "whose queries are long, it is the other way round, and the encoder alone is far below BM25.",
-    "The form of the recipe (two spaces, the root of the length) was found by looking at these "
-    "five collections; what is chosen leaving one out are its settings. A sixth collection would "
-    "tell whether the form is as good elsewhere.",
+    "The form of the recipe (two spaces, a root of the length) and the defaults of "
+    "`DistilledIndex` were found by looking at these five collections; what is chosen leaving one "
+    "out are its settings. A sixth collection would tell whether the form is as good elsewhere.",
 )

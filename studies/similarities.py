@@ -101,6 +101,8 @@ def makers(
         "texts: PPMI-SVD": lambda corpus, _: sc.CooccurrenceSimilarity.fit(corpus),
         "texts: association": lambda corpus, _: sc.AssociationSimilarity.fit(corpus),
         "texts: regression": lambda corpus, _: sc.RegressionSimilarity.fit(corpus),
+        "WordNet, path × 0.1": always(sc.scaled(fixed["WordNet, path"], 0.1)),
+        "PPDB XL × 0.1": always(sc.scaled(fixed["PPDB XL"], 0.1)),
         "first(English, PPMI-SVD)": lambda corpus, _: sc.first(
             english, sc.CooccurrenceSimilarity.fit(corpus)
         ),
@@ -244,7 +246,25 @@ def page(results: Mapping[str, Any], took: str) -> list[str]:
     return lines
 
 
-NOTES: tuple[str, ...] = ()
+NOTES = (
+    "What the tables say:",
+    "",
+    "- **Vectors of an encoder are worth most**: the bundled table, which is the encoder asked for",
+    "  single words, and more so what it thinks of the documents, distilled. The two join well:",
+    "  one knows English, the other the domain.",
+    "- **Thesauri as they are drown a query** in neighbours of similarity 1/2 or 0.8: soft BM25",
+    "  needs them scaled or balanced. Scaled to a tenth, paraphrases add a little to the table.",
+    "- **What a small collection teaches by company alone** neither helps nor harms; spelling",
+    "  harms where words are stemmed already, unless other sources come first.",
+    "- **How S is made sparse matters where similarities are many and vague**: for the distilled",
+    "  ones it is better that frequent terms choose first, or each row for itself, than rare ones;",
+    "  balancing takes most of the gain away, since their sums are large by nature. For the table,",
+    "  whose similarities are few and clear, all ways are within the error.",
+    "- **Word similarity and ranking are different things**: joining with WordNet or paraphrases",
+    "  lifts the one and not the other.",
+    "- Learned similarities of pairs and SNOS have studies of their own: [learned](learned.md),",
+    "  [snos](snos.md).",
+)
 
 
 def main(arguments: Sequence[str] | None = None, *, encode: Encode | None = None) -> dict[str, Any]:

@@ -96,7 +96,9 @@ def test_similarities(study: Callable[[str], Any], data: Path) -> None:
     sets, similarities = study("retrieval_sets"), study("similarities")
     collection = sets.read(data, "two", encode)
     fixed = {"English table": sc.EmbeddingSimilarity.english()}
-    fixed |= dict.fromkeys(("PPDB XL", "edit distance"), sc.EditDistanceSimilarity())
+    fixed |= dict.fromkeys(
+        ("PPDB XL", "WordNet, path", "edit distance"), sc.EditDistanceSimilarity()
+    )
     made = similarities.makers(fixed, encode=encode)
     for label in ("English table", "encoder's documents, distilled × 0.1", similarities.TAUGHT):
         for settings in ({}, similarities.WAYS["dominant"]):
