@@ -174,7 +174,7 @@ def _scale(rows: list[dict[str, Any]]) -> Iterator[str]:
     yield ""
     yield (
         "Tolerance 1e-4; B scaled by both sums. Each in a process of its own, whose greatest "
-        "memory was read."
+        "memory was read. Where the machine was busy, processor seconds count."
     )
 
 
