@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
+from softcosine.learn.snos.source import SnosSimilarity
 from softcosine.sources.constraints.antonyms import Antonyms
 from softcosine.sources.constraints.decisions import Decisions, decided
 from softcosine.sources.constraints.guard import Guarded, guarded
@@ -167,6 +168,7 @@ SOURCES: dict[str, Callable[[], TermSimilaritySource]] = {
     "association": lambda: AssociationSimilarity.fit(corpus(), measure="dice", max_neighbors=3),
     "second order": lambda: SecondOrderSimilarity.fit(corpus(), shift=1.0),
     "regression": lambda: RegressionSimilarity.fit(corpus(), threshold=0.0),
+    "snos": lambda: SnosSimilarity.fit(corpus(), min_count=1, threshold=0.0),
     "syntactic": lambda: SyntacticSimilarity(embedding()),
     "pairs": pairs,
     "thesaurus": thesaurus,
