@@ -18,7 +18,7 @@ INTERPRETED_TESTS := $(patsubst %,tests/test_%.py,oracle kernels corpus assembly
 	transforms rankings search_exactness search_panels soft_neighbors cooccurrence sources_contract \
 	nearest edit_distance character_ngrams pairs thesaurus association second_order regression \
 	streaming decisions ordering balance fields phrases all_pairs groups basis fill_in ranked_vectors \
-	plots)
+	plots snos snos_source soft_cardinality)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
