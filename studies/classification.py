@@ -30,10 +30,9 @@ from classification_recipes import (
     PLAIN_SETTINGS,
     SOFT_SETTINGS,
     UNTUNED,
-    Words,
+    Analyzed,
     chosen_setting,
     predicted,
-    words_of,
 )
 from classification_rivals import latent_rows, learned_rows, other_rows
 from retrieval_sets import REPOSITORY, data_folder, write
@@ -44,6 +43,9 @@ from softcosine.learn.votes import VotingGrid
 
 Report = Callable[[str], object]
 Row = dict[str, Any]
+Maker = Callable[
+    [ClassificationSet, Analyzed, Report, Mapping[str, Any]], Iterator[tuple[str, int, Row]]
+]
 
 SETS = {
     "twitter": "twitter",
@@ -70,9 +72,10 @@ def dataset_of(name: str, data: Path) -> ClassificationSet:
 
 
 def soft_rows(
-    dataset: ClassificationSet, words: Words, report: Report, *, sample: int = SAMPLE
+    dataset: ClassificationSet, analyzed: Analyzed, report: Report, kept: Mapping[str, Any]
 ) -> Iterator[tuple[str, int, Row]]:
     """Give (row, split, what it got wrong) of cosine and soft cosine, plain and chosen."""
+    words = analyzed.words
     labels, n_classes = dataset.label_numbers, len(dataset.classes)
     for number, split in enumerate(dataset.splits):
         best: dict[str, Any] = {}
@@ -80,7 +83,7 @@ def soft_rows(
                               ("soft cosine, chosen", SOFT_SETTINGS)):  # fmt: skip
             report(f"{dataset.name}, split {number + 1}: settings of {row}")
             best[row] = chosen_setting(
-                words, settings, split.train, labels, n_classes, sample=sample, seed=number
+                words, settings, split.train, labels, n_classes, sample=SAMPLE, seed=number
             )
         asked: dict[Any, list[tuple[str, VotingGrid]]] = {}
         asked.setdefault(PLAIN, []).append(("cosine, equal votes", EQUAL_VOTES))
@@ -141,29 +144,28 @@ class Kept:
             self.path.write_text(text, encoding="utf-8")
 
 
+_MAKERS: dict[str, Maker] = {
+    "soft": soft_rows,
+    "latent": latent_rows,
+    "learned": learned_rows,
+    "others": other_rows,
+}
+
+
 def study(
     data: Path, names: Sequence[str], rows: Sequence[str], kept: Kept, report: Report
 ) -> Mapping[str, Any]:
     """Measure what is not kept yet; return all."""
     for name in names:
         dataset = dataset_of(name, data)
-        words: Words | None = None
-        makers: dict[str, Callable[[Words], Iterator[tuple[str, int, Row]]]] = {
-            "soft": lambda words, own=dataset: soft_rows(own, words, report),
-            "latent": lambda words, own=dataset: latent_rows(
-                own, words, report, kept.found.get(own.name, {})
-            ),
-            "learned": lambda words, own=dataset: learned_rows(
-                own, words, report, kept.found.get(own.name, {})
-            ),
-            "others": lambda _, own=dataset: other_rows(own, report, kept.found.get(own.name, {})),
-        }
+        texts = dataset.documents.texts
+        words = Analyzed(texts, data)
         for kind in ROWS:
-            if kind not in rows or kept.found.get(name, {}).get(f"done: {kind}"):
+            there = kept.found.get(name, {})
+            if kind not in rows or f"done: {kind}" in there:
                 continue
-            words = words or words_of(dataset.documents.texts, data)
-            for row, split, told in makers[kind](words):
-                kept.add(name, row, split, told)
+            for row, split, told in _MAKERS[kind](dataset, words, report, there):
+                kept.add(name, row, split, {**told, "n_docs": len(texts)})
             kept.add(name, f"done: {kind}", 0, {})
     return kept.found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 
@@ -26,8 +27,8 @@ from softcosine.learn.votes import (
 )
 
 __all__ = [
-    "LATENT_GRID", "PLAIN", "PLAIN_SETTINGS", "SOFT_SETTINGS", "UNTUNED", "Predicted", "Setting",
-    "Words", "chosen_setting", "predicted", "predicted_with_latent", "weighed_documents",
+    "LATENT_GRID", "PLAIN", "PLAIN_SETTINGS", "SOFT_SETTINGS", "UNTUNED", "Analyzed", "Predicted",
+    "Setting", "Words", "chosen_setting", "predicted", "predicted_with_latent", "weighed_documents",
     "words_of",
 ]  # fmt: skip
 
@@ -106,6 +107,18 @@ class Words:
         n = S.shape[0]
         S = csr_array(S - S.multiply(eye_array(n)) + eye_array(n), dtype=np.float32)
         return sc.TermSimilarityMatrix.from_matrix(S, self.vocabulary, warn=False)
+
+
+class Analyzed:
+    """The words of texts, analysed when they are first asked for."""
+
+    def __init__(self, texts: Sequence[str], data: Path) -> None:
+        self._texts, self._data = texts, data
+
+    @cached_property
+    def words(self) -> Words:
+        """Counts, vocabulary and what both tables say of it."""
+        return words_of(self._texts, self._data)
 
 
 def words_of(texts: Sequence[str], data: Path) -> Words:

@@ -18,6 +18,7 @@ import softcosine as sc
 from classification_recipes import (
     SOFT_SETTINGS,
     UNTUNED,
+    Analyzed,
     Predicted,
     Setting,
     Words,
@@ -26,7 +27,7 @@ from classification_recipes import (
     weighed_documents,
 )
 from softcosine.evaluate.datasets.classification import ClassificationSet, Split
-from softcosine.evaluate.neighbors import classified
+from softcosine.evaluate.neighbors import K_GRID, VOTES, classified
 from softcosine.evaluate.systems import from_spec
 from softcosine.learn.metric import SoftMetric
 from softcosine.learn.votes import VotingGrid
@@ -73,13 +74,13 @@ _MOVED_TEST, _MOVED_TRAIN = 60, 2000
 
 
 def learned_rows(
-    dataset: ClassificationSet, words: Words, report: Report, kept: Mapping[str, Any]
+    dataset: ClassificationSet, analyzed: Analyzed, report: Report, kept: Mapping[str, Any]
 ) -> Iterator[tuple[str, int, Row]]:
     """Give (row, split, what it got wrong) of metrics learned from the labels of training.
 
     They start from the soft cosine that was chosen in the same training part.
     """
-    labels, n_classes = dataset.label_numbers, len(dataset.classes)
+    words, labels, n_classes = analyzed.words, dataset.label_numbers, len(dataset.classes)
     for number, split in enumerate(dataset.splits[:FEW_SPLITS]):
         setting = _start(kept, number)
         for row, learn in ((LEARNED_WEIGHTS, _by_weights), (_AFFINITIES, _by_affinities)):
@@ -90,10 +91,10 @@ def learned_rows(
 
 
 def latent_rows(
-    dataset: ClassificationSet, words: Words, report: Report, kept: Mapping[str, Any]
+    dataset: ClassificationSet, analyzed: Analyzed, report: Report, kept: Mapping[str, Any]
 ) -> Iterator[tuple[str, int, Row]]:
     """Give (row, split, what it got wrong) of soft cosine and a latent space of training texts."""
-    labels, n_classes = dataset.label_numbers, len(dataset.classes)
+    words, labels, n_classes = analyzed.words, dataset.label_numbers, len(dataset.classes)
     for number, split in enumerate(dataset.splits):
         report(f"{dataset.name}, split {number + 1}: {WITH_LATENT}")
         started = time.process_time()
@@ -167,7 +168,8 @@ def _by_affinities(
 
     def taught(by: Numbers, of: Numbers) -> NDArray[np.float64]:
         ridge = Ridge(alpha=_RIDGE, solver="sparse_cg", tol=1e-3).fit(plain[by], classes[by])
-        return np.maximum(ridge.predict(plain[of]).reshape(len(of), n_classes), 0.0)
+        scores = ridge.predict(plain[of]).reshape(len(of), n_classes)
+        return np.asarray(np.maximum(scores, 0.0))
 
     affinities = np.zeros((len(labels), n_classes))
     affinities[split.test] = taught(split.train, split.test)
@@ -190,7 +192,7 @@ def _by_affinities(
 
 
 def other_rows(
-    dataset: ClassificationSet, report: Report, kept: Mapping[str, Any]
+    dataset: ClassificationSet, analyzed: Analyzed, report: Report, kept: Mapping[str, Any]
 ) -> Iterator[tuple[str, int, Row]]:
     """Give (row, split, what it got wrong) of other systems; k and votes as evaluate chooses."""
     few = replace(dataset, splits=dataset.splits[:FEW_SPLITS])
@@ -219,7 +221,13 @@ def _sampled(split: Split) -> Split:
 
 
 def _classified(
-    row: str, spec: str, dataset: ClassificationSet, report: Report, **fixed: Sequence[Any]
+    row: str,
+    spec: str,
+    dataset: ClassificationSet,
+    report: Report,
+    *,
+    k: Sequence[int] = K_GRID,
+    votes: Sequence[str] = tuple(VOTES),
 ) -> Iterator[tuple[str, int, Row]]:
     report(f"{dataset.name}: {row}")
     notes: list[str] = []
@@ -229,7 +237,7 @@ def _classified(
 
     kept: list[Any] = []
     started = time.process_time()
-    found = classified(dataset, from_spec(spec), fitted=fitted, **fixed)
+    found = classified(dataset, from_spec(spec), k=k, votes=votes, fitted=fitted)
     seconds = (time.process_time() - started) / len(dataset.splits)
     for system in kept[:1]:
         note = getattr(system, "note", None)

@@ -71,8 +71,20 @@ def test_an_unknown_set_is_told(study: Callable[[str], Any], tiny: Path) -> None
 
 def test_intervals_are_of_the_same_documents(study: Callable[[str], Any]) -> None:
     found = study("classification_page")
-    left = {"0": {"wrong": [0, 1], "n": 4}, "1": {"wrong": [], "n": 4}}
-    right = {"0": {"wrong": [0], "n": 4}, "1": {"wrong": [], "n": 4}}
-    assert found.interval(left, right).difference == pytest.approx(12.5)
+    left, right = {"0": {"wrong": [0, 1], "n": 4}}, {"0": {"wrong": [0], "n": 4}}
+    assert found.interval(left, right).difference == pytest.approx(25)
     assert found.interval(left, {"2": {"wrong": [0], "n": 4}}) is None
     assert found.interval({"0": {"wrong": [], "n": 3}}, right) is None
+
+
+def test_intervals_of_seeded_splits_draw_documents(study: Callable[[str], Any]) -> None:
+    found = study("classification_page")
+    splits = found.seeded_splits(10)
+    always = int(splits[0].test[0])
+    left = {
+        str(i): {"wrong": np.flatnonzero(split.test == always).tolist(), "n": 3, "n_docs": 10}
+        for i, split in enumerate(splits[:3])
+    }
+    right = {i: {**row, "wrong": []} for i, row in left.items()}
+    tested = len(set(np.concatenate([split.test for split in splits[:3]]).tolist()))
+    assert found.interval(left, right).difference == pytest.approx(100 / tested)
