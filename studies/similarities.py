@@ -260,8 +260,8 @@ NOTES = (
     "  ones it is better that frequent terms choose first, or each row for itself, than rare ones;",
     "  balancing takes most of the gain away, since their sums are large by nature. For the table,",
     "  whose similarities are few and clear, all ways are within the error.",
-    "- **Word similarity and ranking are different things**: joining with WordNet or paraphrases",
-    "  lifts the one and not the other.",
+    "- **Word similarity and ranking are different things**: joining with WordNet lifts SimLex,",
+    "  and WordNet adds nothing to rankings.",
     "- Learned similarities of pairs and SNOS have studies of their own: [learned](learned.md),",
     "  [snos](snos.md).",
 )
