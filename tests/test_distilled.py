@@ -140,8 +140,19 @@ def test_documents_that_nothing_is_said_of_teach_nothing() -> None:
     V = distilled_vectors(sc.analyze(list(TEXTS), WORDS), D)
     _, _, X = tfidf(TEXTS)
     said = D[:3] / np.sqrt((D[:3] ** 2).sum(axis=1, keepdims=True))
-    Y = np.vstack([said - said.mean(axis=0), np.zeros((3, 5))])
+    X, Y = X[:3], said - said.mean(axis=0)
     np.testing.assert_allclose(V, np.linalg.solve(X.T @ X + np.eye(X.shape[1]), X.T @ Y), atol=1e-5)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
+def test_the_size_of_encodings_does_not_matter(size: float) -> None:
+    V = distilled_vectors(corpus(), encodings() * size)
+    np.testing.assert_allclose(V, distilled_vectors(corpus(), encodings()), atol=1e-6)
+
+
+def test_encodings_that_are_all_alike_teach_nothing() -> None:
+    # Their mean is rounded, so that something is left of the difference.
+    assert not distilled_vectors(corpus(), np.tile([0.1, 0.7, 0.3], (6, 1))).any()
 
 
 def dense_scores(query: str, *, share: float, power: float) -> Array:
@@ -248,10 +259,14 @@ def corpus() -> AnalyzedTexts:
     [
         ({"penalty": 0.0}, "penalty is 0.0; needed is a number above 0"),
         ({"penalty": "1"}, "penalty is '1'"),
-        ({"encodings": np.ones((2, 3))}, r"shape \(2, 3\), and there are 6 documents"),
+        ({"encodings": np.ones((2, 3))}, r"the shape \(2, 3\); needed is \(6, dimensions\)"),
         ({"encodings": np.ones((6, 0))}, "needed is"),
         ({"encodings": [["a"] * 2] * 6}, "no array of numbers"),
-        ({"encodings": np.full((6, 2), np.nan)}, "document 0 holds NaN"),
+        ({"encodings": np.full((6, 2), np.nan)}, "row 0 of encodings holds NaN"),
+        (
+            {"encodings": np.full((6, 2), 1e301)},
+            "encodings holds 1e[+]301; scale it down to 1e[+]300",
+        ),
         ({"corpus": list(TEXTS)}, "of type list; call fit"),
     ],
 )

@@ -72,6 +72,22 @@ def test_a_text_without_an_encoding_teaches_nothing():
     assert taught.similarity().similarities(["flood"], ["river"]).tolist() == [0.0]
 
 
+def test_a_term_without_an_encoding_of_its_own_means_what_its_texts_say():
+    corpus = analyze(["river bank", "money loan"])
+    told = np.array([[1.0, 0.2], [0.1, 1], [0, 0], [0.9, 0]])  # bank, loan, money, river
+    taught = TaughtVectors.fit(corpus, [[1.0, 0], [0, 1]], term_encodings=told)
+    assert taught.alone is not None
+    np.testing.assert_allclose(taught.alone[0], told[[0, 1, 3]].mean(axis=0))
+    bare = taught.extended(Vocabulary(["stream"]), [[0.0, 0]])
+    assert not bare.vectors.any()
+
+
+def test_removing_all_components_leaves_nothing():
+    corpus = analyze(["river bank", "money loan", "flood"])
+    taught = TaughtVectors.fit(corpus, [[1.0, 0], [0, 1], [1, 1]], remove_components=2)
+    assert not taught.vectors.any()
+
+
 def test_term_weights_say_how_much_a_term_is_heard():
     corpus = analyze(["river bank", "money bank"])
     weights = [float(term != "bank") for term in corpus.vocabulary.terms]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
-from softcosine.sources.corpus.distilled_vectors import WEIGHTING, distilled_vectors
+from softcosine.sources.corpus.distilled_vectors import WEIGHTING, distilled_vectors, lengths
 from softcosine.sources.settings import is_number
 from softcosine.text.corpus import AnalyzedTexts
 
@@ -75,12 +75,12 @@ class DistilledSpace:
     ) -> DistilledSpace:
         """Return the space of vectors that `distilled_vectors` gave for the corpus."""
         _check_power(power)
-        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-        known = lengths > _VANISHED * (lengths.mean() if len(lengths) else 1.0)
+        found = lengths(vectors)
+        known = found > _VANISHED * (found.mean() if len(found) else 1.0)
         frequencies = corpus.vocabulary.document_frequencies
         assert frequencies is not None
         weights = WEIGHTING.term_weights(frequencies, corpus.n_docs)
-        weights[known] *= lengths[known] ** (power - 1.0)
+        weights[known] *= found[known] ** (power - 1.0)
         weights[~known] = 0.0
         return cls((vectors * weights[:, np.newaxis]).astype(np.float32))
 
@@ -115,9 +115,9 @@ class DistilledSpace:
         local = csr_array(counts, dtype=np.float64)
         local.data = WEIGHTING.frequencies(local.data)
         sums = np.asarray(local @ self.coordinates.astype(np.float64))
-        lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums))[:, np.newaxis]
+        norms = lengths(sums)[:, np.newaxis]
         units: NDArray[np.float64] = np.divide(
-            sums, lengths, out=np.zeros_like(sums), where=lengths > _VANISHED
+            sums, norms, out=np.zeros_like(sums), where=norms > _VANISHED
         )
         return units
 
@@ -142,7 +142,7 @@ class DistilledSpace:
         whole = rows.sum(axis=0)
         length = float(np.sqrt(whole @ whole))
         rows = rows / length if length > _VANISHED else np.zeros_like(rows)
-        return rows, np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        return rows, lengths(rows)
 
 
 def _check_power(power: float) -> None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources.corpus.ridge import ridge_regression
-from softcosine.sources.settings import is_number, is_whole
+from softcosine.sources.corpus.distilled_vectors import (
+    OwnMeaning,
+    checked_encodings,
+    lengths,
+    taught_vectors,
+    unit,
+    weighted_rows,
+)
 from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 from softcosine.space.term_weights import checked_weights
 from softcosine.text.corpus import AnalyzedTexts
@@ -107,43 +112,22 @@ class TaughtVectors:
         InvalidInputError
             If a shape does not fit, a number is not finite, or a setting is out of range.
         """
-        if not isinstance(corpus, AnalyzedTexts):
-            raise InvalidInputError(
-                f"the corpus is of type {type(corpus).__name__}; call fit(analyze(texts), ...)."
-            )
-        if not (is_number(penalty) and 0.0 < penalty < np.inf):
-            raise InvalidInputError(f"penalty is {penalty!r}; needed is a number above 0.")
-        if not (is_whole(remove_components) and remove_components >= 0):
-            raise InvalidInputError(
-                f"remove_components is {remove_components!r}; needed is a whole number, 0 or more."
-            )
-        D = _checked(encodings, corpus.n_docs, "encodings", "text")
-        told = _lengths(D) > 0.0
-        X = weighting.transform(corpus.counts())
+        X = weighted_rows(corpus, weighting)
         X.data *= checked_weights(term_weights, X.shape[1])[X.indices]
-        X = _unit_rows(X)[told]
-        D = _without_components(_unit(D[told]), remove_components)
-        V = np.zeros((len(corpus.vocabulary), D.shape[1]))
-        alone = None
-        if term_encodings is not None:
-            T = _checked(term_encodings, len(V), "term_encodings", "term")
-            mean = T.mean(axis=0)
-            spread = _unit(T - mean)
-            Z = X @ spread
-            alone = mean, np.linalg.solve(Z.T @ Z + np.eye(Z.shape[1]), Z.T @ D)
-            V = spread @ alone[1]
-        V += ridge_regression(X, D - X @ V, penalty=float(penalty))
-        lengths = _lengths(V)
-        known = lengths > 0.0
-        return cls(
-            corpus.vocabulary, V, float(np.median(lengths[known])) if any(known) else 1.0, alone
-        )
+        V, own = taught_vectors(
+            X, encodings, term_encodings=term_encodings, remove_components=remove_components,
+            penalty=penalty,
+        )  # fmt: skip
+        found = lengths(V)
+        known = found > 0.0
+        middle = float(np.median(found[known])) if known.any() else 1.0
+        return cls(corpus.vocabulary, V, middle, None if own is None else (own.mean, own.map))
 
     @property
     def weights(self) -> _Floats:
         """Lengths of the vectors in their unit; 1 where one is 0, since nothing is known of it."""
-        lengths = _lengths(self.vectors)
-        return np.where(lengths > 0.0, lengths / self.unit, 1.0)
+        found = lengths(self.vectors)
+        return np.where(found > 0.0, found / self.unit, 1.0)
 
     def extended(self, vocabulary: Vocabulary, term_encodings: ArrayLike) -> Self:
         """Return the vectors of another vocabulary; what was not taught has its own meaning.
@@ -163,15 +147,14 @@ class TaughtVectors:
             raise InvalidInputError(
                 "what terms mean alone was not learned; call fit with term_encodings."
             )
-        mean, A = self.alone
-        T = _checked(term_encodings, len(vocabulary), "term_encodings", "term")
-        if T.shape[1] != len(mean):
+        own = OwnMeaning(*self.alone)
+        T = checked_encodings(term_encodings, len(vocabulary), "term_encodings", "term")
+        if T.shape[1] != len(own.mean):
             raise InvalidInputError(
-                f"term_encodings has {T.shape[1]} dimensions, and there were {len(mean)}; ask the "
-                "same encoder."
+                f"term_encodings has {T.shape[1]} dimensions, and there were {len(own.mean)}; ask "
+                "the same encoder."
             )
-        told = _lengths(T)[:, np.newaxis] > 0.0
-        vectors = np.where(told, _unit(T - mean) @ A, 0.0)
+        vectors = own.vectors(T)
         places = self.vocabulary.indices(vocabulary.terms)
         vectors[places >= 0] = self.vectors[places[places >= 0]]
         return type(self)(vocabulary, vectors, self.unit, self.alone)
@@ -182,47 +165,5 @@ class TaughtVectors:
         names = [*(form for own in forms for form in own), *self.vocabulary.terms]
         rows = np.repeat(np.arange(len(forms)), [len(own) for own in forms])
         rows = np.append(rows, np.arange(len(self.vocabulary)))
-        vectors = _unit(self.vectors)[rows].astype(np.float32)
+        vectors = unit(self.vectors)[rows].astype(np.float32)
         return EmbeddingSimilarity(names, vectors, threshold=threshold, exponent=exponent)
-
-
-def _without_components(D: _Floats, n_removed: int) -> _Floats:
-    D = D - D.mean(axis=0, keepdims=True) if len(D) else D
-    if n_removed and len(D):
-        axes = np.linalg.eigh(D.T @ D)[1][:, ::-1][:, :n_removed]
-        D = D - D @ axes @ axes.T
-    return D
-
-
-def _lengths(rows: _Floats) -> _Floats:
-    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)))
-
-
-def _unit(rows: _Floats) -> _Floats:
-    lengths = _lengths(rows)[:, np.newaxis]
-    return np.asarray(rows / np.where(lengths > 0.0, lengths, 1.0))
-
-
-def _unit_rows(X: csr_array) -> csr_array:
-    squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    lengths = np.sqrt(np.where(squares > 0.0, squares, 1.0))
-    X.data /= np.repeat(lengths, np.diff(X.indptr))
-    return X
-
-
-def _checked(given: ArrayLike, n_rows: int, name: str, what: str) -> _Floats:
-    try:
-        rows: Any = np.array(given, np.float64)
-    except (ValueError, TypeError) as error:
-        raise InvalidInputError(
-            f"{name} is no array of numbers ({error}); needed is one vector for each {what}."
-        ) from None
-    if rows.ndim != 2 or len(rows) != n_rows or rows.shape[1] == 0:
-        raise InvalidInputError(
-            f"{name} has the shape {rows.shape}; needed is ({n_rows}, dimensions), a vector for "
-            f"each {what}."
-        )
-    if not np.isfinite(rows).all():
-        bad = int(np.argmin(np.isfinite(rows).all(axis=1)))
-        raise InvalidInputError(f"row {bad} of {name} holds NaN or infinity; encode it again.")
-    return np.asarray(rows)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softcosine.sources.corpus.distilled_vectors import Encoder, distilled_vectors, encoded
+from softcosine.sources.corpus.distilled_vectors import Encoder, distilled_vectors, encoded, unit
 from softcosine.sources.corpus.learned import check_scale
 from softcosine.sources.neighbors import Neighbors
 from softcosine.sources.source import SourceState
@@ -216,5 +216,4 @@ def _names(vocabulary: Vocabulary) -> tuple[list[str], NDArray[np.int32]]:
 
 def _compact(vectors: NDArray[np.float64]) -> NDArray[np.float16]:
     """Vectors of unit length as float16: half the size, and cosines within 0.001."""
-    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, np.newaxis]
-    return (vectors / np.where(lengths > 0.0, lengths, 1.0)).astype(np.float16)
+    return unit(vectors).astype(np.float16)

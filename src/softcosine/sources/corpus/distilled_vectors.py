@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from os import PathLike
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,15 +13,31 @@ from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
 from softcosine.sources.corpus.ridge import ridge_regression
-from softcosine.sources.settings import is_number
+from softcosine.sources.settings import is_number, is_whole
 from softcosine.sources.vectors.encoded_vectors import Encode
 from softcosine.sources.vectors.encoder import EncoderSimilarity
 from softcosine.text.corpus import AnalyzedTexts
 from softcosine.text.weighting import Weighting
 
-__all__ = ["WEIGHTING", "Encoder", "distilled_vectors", "encoded", "unit_rows"]
+__all__ = [
+    "WEIGHTING",
+    "Encoder",
+    "OwnMeaning",
+    "checked_encodings",
+    "distilled_vectors",
+    "encoded",
+    "lengths",
+    "taught_vectors",
+    "unit",
+    "weighted_rows",
+]
 
 WEIGHTING = Weighting(tf="log", idf="smooth")
+
+_VANISHED = 1e-12  # beside a length of 1: what rounding left of nothing
+_MOST = 1e300  # sums of no larger numbers stay finite
+
+_Floats = NDArray[np.float64]
 
 
 class Encoder(Protocol):
@@ -31,31 +48,136 @@ class Encoder(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class OwnMeaning:
+    """What encodings of terms by themselves say of the texts that have them.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n,), float64
+        Of the terms' encodings, subtracted from each.
+    map : ndarray of shape (n, dimensions), float64
+        A below: carries what is left, at length 1, to the space of the texts' encodings.
+    """
+
+    mean: _Floats
+    map: _Floats
+
+    @classmethod
+    def learned(cls, T: _Floats, X: csr_array, D: _Floats) -> OwnMeaning:
+        """Learn from the encodings T of terms, the rows X of texts and what these mean, D."""
+        told = T.any(axis=1)
+        mean = T[told].mean(axis=0) if told.any() else np.zeros(T.shape[1])
+        Z = X @ _spread(T, mean)
+        return cls(mean, np.linalg.solve(Z.T @ Z + np.eye(Z.shape[1]), Z.T @ D))
+
+    def vectors(self, T: _Floats) -> _Floats:
+        """Return the vectors of terms with encodings T; zeros where T has zeros."""
+        return _spread(T, self.mean) @ self.map
+
+
+def weighted_rows(corpus: AnalyzedTexts, weighting: Weighting) -> csr_array:
+    """Return the weighted terms of every text of a corpus, (n_docs, n_terms), float64.
+
+    Raises
+    ------
+    InvalidInputError
+        If the corpus was not analysed.
+    """
+    if not isinstance(corpus, AnalyzedTexts):
+        raise InvalidInputError(
+            f"the corpus is of type {type(corpus).__name__}; call "
+            "fit(softcosine.analyze(texts), encodings)."
+        )
+    return weighting.transform(corpus.counts())
+
+
+def taught_vectors(
+    X: csr_array,
+    encodings: ArrayLike,
+    *,
+    term_encodings: ArrayLike | None = None,
+    remove_components: int = 0,
+    penalty: float = 1.0,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[_Floats, OwnMeaning | None]:
+    r"""Return the vectors of terms whose sums come nearest to the encodings of documents.
+
+    Let X hold the documents' rows at length 1, and D their encodings at length 1, less the mean
+    and the first principal components. T, where it is given, holds the
+    encodings of the terms by themselves, less their mean and of length 1 (theory T14). Then
+
+    .. math:: A = \arg\min_A |D - XTA|^2 + |A|^2, \quad
+        V = \arg\min_V |D - XV|^2 + \lambda |V - TA|^2,
+
+    with A = 0 without T.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_docs, n_terms), float64
+        Weighted terms of each document; changed.
+    encodings : array-like of shape (n_docs, dimensions)
+        What the encoder gave for each document. A row of zeros says nothing: that document is left
+        out.
+    term_encodings : array-like of shape (n_terms, n), optional
+        T above, of the terms in their order; a row of zeros says nothing of its term.
+    remove_components : int
+        How many principal components of the encodings are removed.
+    penalty : float
+        lambda above, above 0. The larger, the more a term's vector is the mean of those of its
+        documents, whatever else stands in them, or the one that it has alone.
+    progress : callable, optional
+        Called as ``progress(done, total)``, in dimensions.
+
+    Returns
+    -------
+    vectors : ndarray of shape (n_terms, dimensions), float64
+        The same bits for the same input; without `term_encodings` and components to remove, on any
+        number of threads. Zeros where the encodings are all alike.
+    own : OwnMeaning, or None
+        None without `term_encodings`.
+
+    Raises
+    ------
+    InvalidInputError
+        If a setting is out of range, or there is not one finite encoding for each document and
+        term.
+    """
+    if not (is_number(penalty) and 0.0 < penalty < np.inf):
+        raise InvalidInputError(f"penalty is {penalty!r}; needed is a number above 0.")
+    if not (is_whole(remove_components) and remove_components >= 0):
+        raise InvalidInputError(
+            f"remove_components is {remove_components!r}; needed is a whole number, 0 or more."
+        )
+    D = checked_encodings(encodings, X.shape[0], "encodings", "text")
+    X = _unit_rows(X)
+    told = D.any(axis=1)
+    if not told.all():
+        D, X = D[told], csr_array(X[told])
+    D = _centered(D, remove_components)
+    if term_encodings is None:
+        return ridge_regression(X, D, penalty=float(penalty), progress=progress), None
+    T = checked_encodings(term_encodings, X.shape[1], "term_encodings", "term")
+    own = OwnMeaning.learned(T, X, D)
+    V = own.vectors(T)
+    return V + ridge_regression(X, D - X @ V, penalty=float(penalty), progress=progress), own
+
+
 def distilled_vectors(
     corpus: AnalyzedTexts,
     encodings: ArrayLike,
     *,
     penalty: float = 1.0,
     progress: Callable[[int, int], None] | None = None,
-) -> NDArray[np.float64]:
-    r"""Return the vectors of terms whose sums come nearest to the encodings of documents.
-
-    Let X hold the documents' tf-idf rows of unit length, and D their encodings of unit length less
-    their mean. The vectors are those of ridge regression,
-
-    .. math:: \min_V |D - XV|^2 + \lambda |V|^2
+) -> _Floats:
+    """Return what `taught_vectors` learns from documents alone, weighted for retrieval.
 
     Parameters
     ----------
     corpus : AnalyzedTexts
         What `analyze` gave.
-    encodings : array-like of shape (n_docs, dimensions)
-        What the encoder gave for each document. A row of zeros says nothing of its document.
-    penalty : float
-        lambda above, above 0. The larger, the more a term's vector is the mean of those of its
-        documents, whatever else stands in them.
-    progress : callable, optional
-        Called as ``progress(done, total)``, in dimensions.
+    encodings, penalty, progress
+        As for `taught_vectors`.
 
     Returns
     -------
@@ -66,19 +188,10 @@ def distilled_vectors(
     Raises
     ------
     InvalidInputError
-        If the penalty is out of range, the corpus was not analysed, or there is not one finite
-        encoding for each document.
+        If the corpus was not analysed, or as `taught_vectors` says.
     """
-    if not (is_number(penalty) and 0.0 < penalty < np.inf):
-        raise InvalidInputError(f"penalty is {penalty!r}; needed is a number above 0.")
-    if not isinstance(corpus, AnalyzedTexts):
-        raise InvalidInputError(
-            f"the corpus is of type {type(corpus).__name__}; call "
-            "fit(softcosine.analyze(texts), encodings)."
-        )
-    D = _centered(encodings, corpus.n_docs)
-    X = unit_rows(WEIGHTING.transform(corpus.counts()))
-    return ridge_regression(X, D, penalty=float(penalty), progress=progress)
+    X = weighted_rows(corpus, WEIGHTING)
+    return taught_vectors(X, encodings, penalty=penalty, progress=progress)[0]
 
 
 def encoded(
@@ -116,7 +229,7 @@ def encoded(
     return np.where(rows[:, np.newaxis] >= 0, units, np.float32(0.0))
 
 
-def unit_rows(X: csr_array) -> csr_array:
+def _unit_rows(X: csr_array) -> csr_array:
     """Divide each row by its length, in place; one without terms stays empty."""
     squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
     lengths = np.sqrt(np.where(squares > 0.0, squares, 1.0))
@@ -124,30 +237,63 @@ def unit_rows(X: csr_array) -> csr_array:
     return X
 
 
-def _centered(encodings: ArrayLike, n_docs: int) -> NDArray[np.float64]:
-    """Return encodings of unit length less their mean; rows of zeros stay."""
+def lengths(rows: _Floats) -> _Floats:
+    """Return the Euclidean length of every row, shape (n_rows,)."""
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)))
+
+
+def unit(rows: _Floats) -> _Floats:
+    """Return rows divided by their lengths; zeros stay."""
+    largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
+    # By powers of two, which are exact, so that no square overflows or vanishes.
+    rows = np.ldexp(rows, -np.frexp(largest)[1])
+    found = lengths(rows)[:, np.newaxis]
+    return np.asarray(rows / np.where(found > 0.0, found, 1.0))
+
+
+def checked_encodings(given: ArrayLike, n_rows: int, name: str, what: str) -> _Floats:
+    """Return encodings as a new array of float64.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is not one finite vector for each text or term, which `what` says.
+    """
     try:
-        D = np.array(encodings, np.float64)
+        rows: Any = np.array(given, np.float64)
     except (ValueError, TypeError) as error:
         raise InvalidInputError(
-            f"the encodings are no array of numbers ({error}); needed is one vector for each "
-            "document."
+            f"{name} is no array of numbers ({error}); needed is one vector for each {what}."
         ) from None
-    if D.ndim != 2 or len(D) != n_docs or D.shape[1] == 0:
+    if rows.ndim != 2 or len(rows) != n_rows or rows.shape[1] == 0:
         raise InvalidInputError(
-            f"the encodings have the shape {D.shape}, and there are {n_docs} documents; needed is "
-            f"({n_docs}, dimensions)."
+            f"{name} has the shape {rows.shape}; needed is ({n_rows}, dimensions), a vector for "
+            f"each {what}."
         )
-    finite = np.isfinite(D).all(axis=1)
+    finite = np.isfinite(rows).all(axis=1)
     if not finite.all():
         raise InvalidInputError(
-            f"the encoding of document {int(np.argmin(finite))} holds NaN or infinity; encode it "
-            "again, or give a row of zeros."
+            f"row {int(np.argmin(finite))} of {name} holds NaN or infinity; encode it again, or "
+            "give a row of zeros."
         )
-    largest = np.abs(D).max(axis=1, keepdims=True, initial=0.0)
-    said = largest[:, 0] > 0.0
-    D[said] /= largest[said]  # so that no square overflows
-    D[said] /= np.sqrt(np.einsum("ij,ij->i", D[said], D[said]))[:, np.newaxis]
-    if said.any():
-        D[said] -= D[said].mean(axis=0)
+    if np.abs(rows).max(initial=0.0) > _MOST:
+        raise InvalidInputError(f"{name} holds {np.abs(rows).max():g}; scale it down to {_MOST:g}.")
+    return np.asarray(rows)
+
+
+def _centered(D: _Floats, n_removed: int) -> _Floats:
+    """Return rows of length 1 less their mean and principal components."""
+    if not len(D):
+        return D
+    D = unit(D)
+    D -= D.mean(axis=0)
+    if n_removed:
+        axes = np.linalg.eigh(D.T @ D)[1][:, ::-1][:, :n_removed]
+        D = D - D @ axes @ axes.T
+    D[lengths(D) <= _VANISHED] = 0.0
     return D
+
+
+def _spread(T: _Floats, mean: _Floats) -> _Floats:
+    """Return encodings of terms less their mean, of length 1; rows of zeros stay."""
+    return np.where(T.any(axis=1, keepdims=True), unit(T - mean), 0.0)
