@@ -18,6 +18,7 @@ from softcosine.sources.constraints.decisions import Decisions, decided
 from softcosine.sources.constraints.guard import Guarded, guarded
 from softcosine.sources.corpus.association import AssociationSimilarity
 from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
+from softcosine.sources.corpus.distilled import DistilledSimilarity
 from softcosine.sources.corpus.regression import RegressionSimilarity
 from softcosine.sources.corpus.second_order import SecondOrderSimilarity
 from softcosine.sources.joins.calibration import CalibratedSimilarity, Calibration
@@ -168,6 +169,9 @@ SOURCES: dict[str, Callable[[], TermSimilaritySource]] = {
     "association": lambda: AssociationSimilarity.fit(corpus(), measure="dice", max_neighbors=3),
     "second order": lambda: SecondOrderSimilarity.fit(corpus(), shift=1.0),
     "regression": lambda: RegressionSimilarity.fit(corpus(), threshold=0.0),
+    "distilled": lambda: DistilledSimilarity.fit(
+        corpus(), np.random.default_rng(0).normal(size=(corpus().n_docs, 5))
+    ),
     "snos": lambda: SnosSimilarity.fit(corpus(), min_count=1, threshold=0.0),
     "syntactic": lambda: SyntacticSimilarity(embedding()),
     "pairs": pairs,

@@ -22,6 +22,9 @@ _HOMES = {
     "CharacterNgramSimilarity": "softcosine.sources.spelling.character_ngrams",
     "CooccurrenceSimilarity": "softcosine.sources.corpus.cooccurrence",
     "Decisions": "softcosine.sources.constraints.decisions",
+    "DistilledIndex": "softcosine.learn.distilled_index",
+    "DistilledSimilarity": "softcosine.sources.corpus.distilled",
+    "DistilledSpace": "softcosine.learn.distilled_space",
     "EditDistanceSimilarity": "softcosine.sources.spelling.edit_distance",
     "EmbeddingSimilarity": "softcosine.sources.vectors.embedding",
     "EngineIndex": "softcosine.engines.engine_index",
@@ -47,6 +50,7 @@ _HOMES = {
     "TermSimilaritySource": "softcosine.sources.source",
     "TextStream": "softcosine.text.stream",
     "ThesaurusSimilarity": "softcosine.sources.thesauri.thesaurus",
+    "TaughtVectors": "softcosine.learn.taught_vectors",
     "Vocabulary": "softcosine.text.vocabulary",
     "Weighting": "softcosine.text.weighting",
     "analyze": "softcosine.text.corpus",
@@ -113,6 +117,8 @@ if TYPE_CHECKING:
     from softcosine.index.soft_neighbors import SoftNeighbors as SoftNeighbors
     from softcosine.index.writer import IndexWriter as IndexWriter
     from softcosine.learn.coordinates import SoftCosineTransformer as SoftCosineTransformer
+    from softcosine.learn.distilled_index import DistilledIndex as DistilledIndex
+    from softcosine.learn.distilled_space import DistilledSpace as DistilledSpace
     from softcosine.learn.lsa import SoftLSA as SoftLSA
     from softcosine.learn.metric import SoftMetric as SoftMetric
     from softcosine.learn.neighbor_graph import (
@@ -134,6 +140,7 @@ if TYPE_CHECKING:
     from softcosine.learn.snos.snos import snos as snos
     from softcosine.learn.snos.source import SnosSimilarity as SnosSimilarity
     from softcosine.learn.spectral import SoftSpectralTransformer as SoftSpectralTransformer
+    from softcosine.learn.taught_vectors import TaughtVectors as TaughtVectors
     from softcosine.matrix.term_similarity_matrix import (
         TermSimilarityMatrix as TermSimilarityMatrix,
     )
@@ -148,6 +155,7 @@ if TYPE_CHECKING:
     from softcosine.sources.corpus.cooccurrence import (
         CooccurrenceSimilarity as CooccurrenceSimilarity,
     )
+    from softcosine.sources.corpus.distilled import DistilledSimilarity as DistilledSimilarity
     from softcosine.sources.corpus.regression import RegressionSimilarity as RegressionSimilarity
     from softcosine.sources.corpus.second_order import (
         SecondOrderSimilarity as SecondOrderSimilarity,

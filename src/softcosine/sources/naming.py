@@ -15,6 +15,7 @@ __all__ = ["name_of"]
 _NAMES = {
     "EmbeddingSimilarity": "vectors",
     "CooccurrenceSimilarity": "texts",
+    "DistilledSimilarity": "distilled",
     "EditDistanceSimilarity": "spelling",
     "CharacterNgramSimilarity": "n-grams",
     "PhoneticSimilarity": "sound",
