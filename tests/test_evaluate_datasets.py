@@ -200,6 +200,8 @@ def test_judgements_of_what_is_not_there_are_left_out_and_told(folder):
     [
         ("qrels/test.tsv", "q1\ta\n", r"test.tsv, line 1: this line has 2 columns"),
         ("qrels/test.tsv", "q1\ta\t1\nq1\tb\tx\n", "line 2: the gain is 'x'; a whole number"),
+        ("qrels/test.tsv", "q1\ta\t0.5\nq1\tb\t1\n", "line 1: the gain is '0.5'"),
+        ("qrels/test.tsv", "q1\ta\tnan\n", "line 1: the gain is 'nan'"),
         ("qrels/test.tsv", "q1\ta\t1\nq1\ta\t2\n", "line 2: document 'a' is judged twice"),
         ("qrels/test.tsv", "q7\ta\t1\n", "none of the 1 judged queries of toy is among its 2"),
         ("qrels/test.tsv", "q1\ta\t0\n", "no document of toy is relevant to any query"),
@@ -319,6 +321,8 @@ def test_a_part_learns_from_training_questions_and_from_no_other(questions):
         ({}, "line 2: the candidate 'Q1_R1' of 'Q1' comes twice"),
         ({"relq_id": "x", "relevant": None}, "line 2: neither 'relevant'"),
         ({"relq_id": "x", "split": "dev"}, "line 2: 'Q1' is in 'train' and in 'dev'"),
+        ({"relq_id": None}, "line 2: 'relq_id' is null; needed is a string or a number"),
+        ({"orgq_id": ["Q1"]}, r"line 2: 'orgq_id' is .\"Q1\".; needed is"),
         ({"relq_id": "x", "rel_body": 7}, "line 2: the subject or body of 'x' is no string"),
     ],
 )
@@ -389,6 +393,10 @@ def test_the_first_splits_are_the_same_however_many_are_drawn(n, seed):
     [
         ([{"label": "x", "text": "a"}, {"label": "y"}], "line 2: 'text' is missing"),
         ([{"label": "x", "text": 1}], "line 1: 'text' is no string"),
+        ([{"label": "x", "text": None}], "line 1: 'text' is no string"),
+        ([{"label": None, "text": "a"}], "line 1: 'label' is null; needed is a string or a number"),
+        ([{"label": ["x"], "text": "a"}], "line 1: 'label' is"),
+        ([{"id": {}, "label": "x", "text": "a"}], "line 1: 'id' is {}"),
         ([{"id": 1, "label": "x", "text": ""}] * 2, "line 2: the id '1' comes twice"),
         ([{"label": "x", "text": "a"}] * 4, "has 1 labels; at least two"),
         ([{"label": c, "text": "", "split": "test"} for c in "xy"], "has no part 'train'"),
@@ -397,6 +405,17 @@ def test_the_first_splits_are_the_same_however_many_are_drawn(n, seed):
 def test_what_is_wrong_with_labels_is_said_with_its_line(tmp_path, rows, message):
     with pytest.raises(InvalidInputError, match=message):
         load(write(tmp_path / "toy.jsonl", json_lines(*rows)))
+
+
+def test_what_is_null_is_missing(tmp_path):
+    rows = [{"id": None, "title": None, "split": None, "label": i % 2, "text": "a"}
+            for i in range(6)]  # fmt: skip
+    found = load(write(tmp_path / "toy.jsonl", json_lines(*rows)))
+    assert found.documents.ids == ("1", "2", "3", "4", "5", "6")
+    assert found.documents.names == ("text",)
+    assert (found.classes, len(found.splits)) == (("0", "1"), 10)
+    asked = load(write(tmp_path / "q.jsonl", json_lines(question(split=None))))
+    assert asked.splits is None
 
 
 PAIRS = {
@@ -450,6 +469,8 @@ def test_prose_with_numbers_and_commas_is_no_list_of_pairs(tmp_path):
 def test_a_first_line_that_is_broken_is_told(tmp_path):
     with pytest.raises(MalformedFileError, match=r"a.jsonl: its first line is no JSON"):
         load(write(tmp_path / "a.jsonl", '{"label": "x", \n'))
+    with pytest.raises(MalformedFileError, match=r"deep.jsonl: its first line is no JSON"):
+        load(write(tmp_path / "deep.jsonl", '{"a":' * 200_000))
     with pytest.raises(MalformedFileError, match=r"b.jsonl: it is empty"):
         load(write(tmp_path / "b.jsonl", "\n\n"))
 
@@ -514,6 +535,7 @@ def test_a_run_is_ordered_by_score_and_then_by_rank(tmp_path):
     for text, message in (
         ("q a 1\n", "line 1: this line has 3 columns; a run has six"),
         ("q Q0 a x 1 me\n", "line 1: rank 'x' or score '1' is no number"),
+        ("q Q0 a 1 2 me\nq Q0 b 2 nan me\n", "line 2: the score is NaN"),
         ("q Q0 a 1 2 me\nq Q0 a 2 1 me\n", "line 2: document 'a' comes twice"),
     ):
         with pytest.raises(MalformedFileError, match=message):
@@ -561,6 +583,10 @@ def test_sets_made_by_hand_are_checked():
     nothing = np.empty(0, np.int64)
     with pytest.raises(InvalidInputError, match="s has no documents to test on"):
         ClassificationSet("s", documents, ("x", "y"), (Split(np.array([0]), nothing),))
+    with pytest.raises(
+        InvalidInputError, match="trains on 1 of the documents that it tests on, such as"
+    ):
+        ClassificationSet("s", documents, ("x", "y"), (Split(np.array([0, 1]), np.array([1])),))
     with pytest.raises(InvalidInputError, match="s has no split"):
         ClassificationSet("s", documents, ("x", "y"), ())
     with pytest.raises(InvalidInputError, match="s has 1 labels for 2 documents"):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.evaluate.datasets.lines import json_objects, kept_fields, stem
+from softcosine.evaluate.datasets.lines import json_objects, kept_fields, named, stem
 from softcosine.evaluate.documents import Documents
 
 __all__ = ["ClassificationSet", "Split", "read_classification", "seeded_splits"]
@@ -55,7 +55,8 @@ class ClassificationSet:
     Raises
     ------
     InvalidInputError
-        If numbers do not fit, there is one label only, or a split has nothing to train or test on.
+        If numbers do not fit, there is one label only, or a split has nothing to train or test on,
+        or trains on what it tests.
     """
 
     name: str
@@ -80,6 +81,12 @@ class ClassificationSet:
             for what, numbers in (("train", split.train), ("test", split.test)):
                 if numbers.shape[0] == 0:
                     raise InvalidInputError(f"{self.name} has no documents to {what} on.")
+            both = np.intersect1d(split.train, split.test)
+            if both.shape[0]:
+                raise InvalidInputError(
+                    f"{self.name} trains on {both.shape[0]:,} of the documents that it tests on, "
+                    f"such as {self.documents.ids[both[0]]!r}; a document belongs to one part."
+                )
 
     def __repr__(self) -> str:
         return (
@@ -127,6 +134,8 @@ def read_classification(
 ) -> ClassificationSet:
     """Read JSON lines with ``label`` and ``text``, and perhaps ``id``, ``title`` and ``split``.
 
+    An id that is missing or null is the line's number.
+
     Parameters
     ----------
     path : Path
@@ -144,18 +153,20 @@ def read_classification(
     columns: dict[str, list[str]] = {"title": [], "text": []}
     seen: set[str] = set()
     for number, row in json_objects(path, ("label", "text"), encoding=encoding):
-        id = str(row.get("id", number))
+        try:
+            id = named(row, "id", usual=str(number))
+            labels.append(named(row, "label"))
+            parts.append(named(row, "split", usual=""))
+        except ValueError as error:
+            raise MalformedFileError(path, str(error), line=number) from None
         if id in seen:
             raise MalformedFileError(path, f"the id {id!r} comes twice.", line=number)
         seen.add(id)
         ids.append(id)
-        labels.append(str(row["label"]))
-        parts.append(str(row.get("split", "")))
-        for name, texts in columns.items():
-            text = row.get(name, "")
+        for name, text in (("title", row.get("title") or ""), ("text", row["text"])):
             if not isinstance(text, str):
                 raise MalformedFileError(path, f"{name!r} is no string.", line=number)
-            texts.append(text)
+            columns[name].append(text)
     documents = Documents(tuple(ids), kept_fields(columns))
     splits, notes = _splits(path, parts, split)
     return ClassificationSet(stem(path), documents, tuple(labels), splits, notes=notes)

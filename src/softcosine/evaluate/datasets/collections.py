@@ -131,7 +131,7 @@ def read_qrels(
         try:
             gain = int(code)
         except ValueError:
-            if not position:  # a header
+            if not position and not _is_number(code):  # a header
                 continue
             raise MalformedFileError(
                 path, f"the gain is {code[:40]!r}; a whole number was needed.", line=number
@@ -148,6 +148,14 @@ def read_qrels(
                 line=number,
             )
     return found
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 _Reader = Callable[[Path, str], _Texts]

@@ -7,14 +7,22 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from softcosine.errors import InvalidInputError, MalformedFileError
 
-__all__ = ["first_line", "json_fault", "json_objects", "kept_fields", "numbered_lines", "stem"]
+__all__ = [
+    "first_line",
+    "json_fault",
+    "json_objects",
+    "kept_fields",
+    "named",
+    "numbered_lines",
+    "stem",
+]
 
 _GZIP = b"\x1f\x8b"
 _UNDECODABLE = re.compile("[\udc80-\udcff]")
@@ -105,6 +113,30 @@ def json_objects(
                     line=number,
                 )
         yield number, found
+
+
+def named(row: Mapping[str, Any], name: str, *, usual: str | None = None) -> str:
+    """Return what names something, such as an id or a label: a string, or a number as one.
+
+    Parameters
+    ----------
+    row : mapping
+        A line's object.
+    name : str
+    usual : str, optional
+        What stands for a value that is missing or null; by default that is an error.
+
+    Raises
+    ------
+    ValueError
+        If the value is something else; says what.
+    """
+    value = row.get(name)
+    if value is None and usual is not None:
+        return usual
+    if not isinstance(value, str | int | float):
+        raise ValueError(f"{name!r} is {json.dumps(value)[:40]}; needed is a string or a number.")
+    return str(value)
 
 
 def json_fault(error: Exception) -> str:

@@ -147,7 +147,7 @@ def _kind_of_line(path: Path, line: str) -> str | None:
         return None if layout is None else "words" if layout.words else "pairs"
     try:
         found = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MalformedFileError(
             path,
             f"its first line is no JSON ({json_fault(error)}); every line must be one object.",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from softcosine.errors import MalformedFileError
-from softcosine.evaluate.datasets.lines import json_objects, kept_fields, stem
+from softcosine.evaluate.datasets.lines import json_objects, kept_fields, named, stem
 from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.evaluate.documents import Documents
 
@@ -34,15 +34,15 @@ def read_questions(path: Path, *, encoding: str = "utf-8") -> RankingSet:
     qrels: dict[str, dict[str, int]] = {}
     splits: dict[str, str] = {}
     for number, row in json_objects(path, _NEEDED, encoding=encoding):
-        query, document = str(row["orgq_id"]), str(row["relq_id"])
         try:
+            query, document = (named(row, name) for name in _NEEDED)
             asked.add(query, row)
             known.add(document, row)
             judged = qrels.setdefault(query, {})
             if document in judged:
                 raise ValueError(f"the candidate {document!r} of {query!r} comes twice.")
             judged[document] = _relevant(row)
-            part = str(row.get("split", ""))
+            part = named(row, "split", usual="")
             if splits.setdefault(query, part) != part:
                 raise ValueError(f"{query!r} is in {splits[query]!r} and in {part!r}.")
         except ValueError as error:

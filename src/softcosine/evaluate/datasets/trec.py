@@ -7,6 +7,7 @@ read line by line and by tags, as the track's own tools do.
 from __future__ import annotations
 
 import html
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -101,6 +102,8 @@ def read_trec_run(path: Path, *, encoding: str = "utf-8") -> dict[str, list[str]
             raise MalformedFileError(
                 path, f"rank {row[3]!r} or score {row[4]!r} is no number.", line=number
             ) from None
+        if math.isnan(score):
+            raise MalformedFileError(path, "the score is NaN, which has no order.", line=number)
         if (query, document) in seen:
             raise MalformedFileError(
                 path, f"document {document!r} comes twice for query {query!r}.", line=number
