@@ -294,6 +294,32 @@ def test_figures_are_kept_and_a_run_that_was_killed_goes_on(tmp_path, monkeypatc
     assert len(counted) > 0  # figures of other data do not count
 
 
+def test_two_runs_that_write_to_one_file_take_nothing_from_each_other(tmp_path):
+    kept, settings = tmp_path / "kept", Settings()
+    ours = KeptFigures(kept, "ours")
+    theirs = KeptFigures(kept, "theirs")  # begins the file anew
+    ours.put(settings, np.zeros(3))
+    assert KeptFigures(kept, "theirs").get(settings) is None
+    theirs.put(settings, np.ones(3))
+    ours.put(settings.changed(exponent=2.0), np.zeros(3))
+    again = KeptFigures(kept, "theirs")
+    assert len(again) == 1
+    assert again.get(settings).tolist() == [1.0, 1.0, 1.0]
+    assert sorted(tmp_path.iterdir()) == [kept]
+
+
+def test_an_interruption_while_the_test_is_scored_loses_no_choice(monkeypatch):
+    from softcosine.evaluate.tuning import tuning
+
+    def interrupted(*given):
+        raise KeyboardInterrupt
+
+    whole = small(judged_set())
+    monkeypatch.setattr(tuning, "_tested", interrupted)
+    found = small(judged_set(), score_test=True)
+    assert found == replace(whole, complete=False)
+
+
 def test_a_file_that_holds_something_else_is_left_alone(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("mine\n")

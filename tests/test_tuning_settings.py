@@ -76,6 +76,12 @@ def test_a_file_of_settings_is_written_whole_and_not_over_another(tmp_path):
     ("content", "message"),
     [
         ("{", "it is no JSON"),
+        pytest.param('{"a":' * 200_000, "it is no JSON", id="deep"),
+        pytest.param(
+            '{"format": "softcosine-settings", "version": 1, "exponent": 1' + "0" * 400 + "}",
+            "of a wrong kind",
+            id="large",
+        ),
         ("[]", "it holds no settings"),
         ('{"exponent": 2}', "it holds no settings"),
         ('{"format": "softcosine-settings", "version": 9}', "version 9"),

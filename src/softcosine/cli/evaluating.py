@@ -12,7 +12,8 @@ import typer
 from softcosine.cli.evaluation_tables import show_differences, show_evaluation, show_overall
 from softcosine.cli.options import Encoding
 from softcosine.cli.pictures import Plot, check_plot
-from softcosine.errors import AlreadyExistsError, InvalidInputError
+from softcosine.cli.tables import check_file
+from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from softcosine.evaluate.datasets import DataSet
@@ -146,12 +147,13 @@ def evaluate(
     from softcosine.evaluate.evaluation import evaluate as evaluated
     from softcosine.evaluate.overall import check_together
     from softcosine.evaluate.systems.table import from_spec, split_specs
+    from softcosine.storage import write_text
 
     if list_systems or settings_of is not None:
         _tell_systems(settings_of)
         return
     check_plot(plot, overwrite=overwrite)
-    _check_markdown(markdown, overwrite=overwrite)
+    check_file(markdown, overwrite=overwrite)
     systems = [spec for spec in split_specs(compare) if spec]
     for spec in systems:  # what is wrong is told before anything is read
         from_spec(spec)
@@ -182,7 +184,7 @@ def evaluate(
     differing = _differences(made[0], names[-1], n_differences)
     if markdown is not None:
         more = f"\n{differing.to_markdown()}" if differing else ""
-        _write(markdown, made[0].to_markdown() + more)
+        write_text(markdown, made[0].to_markdown() + more)
     if plot is not None:
         made[0].chart().save(plot)
     if as_json:
@@ -197,11 +199,12 @@ def evaluate(
 def _conclude_several(made: Sequence[Evaluation], markdown: Path | None, *, as_json: bool) -> None:
     from softcosine.cli.showing import console, print_json
     from softcosine.evaluate.overall import overall
+    from softcosine.storage import write_text
 
     together = overall(made)
     if markdown is not None:
         tables = [f"## {one.dataset.name}\n\n{one.to_markdown()}" for one in made]
-        _write(markdown, "\n".join([together.to_markdown(), *tables]))
+        write_text(markdown, "\n".join([together.to_markdown(), *tables]))
     if as_json:
         print_json(together.to_dict())
         return
@@ -291,27 +294,6 @@ def _differences(made: Evaluation, last: str, n: int) -> Differences | None:
     if not others:
         raise InvalidInputError("--differences needs a second system to compare with.")
     return differences(made, last if last in others else others[-1], n=n)
-
-
-def _check_markdown(path: Path | None, *, overwrite: bool) -> None:
-    if path is None:
-        return
-    if path.is_dir() or (path.exists() and not overwrite):
-        raise AlreadyExistsError(f"{path} exists already; say --overwrite, or take another name.")
-    if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(f"the folder {path.parent} does not exist; create it first.")
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a text, whole or not at all."""
-    import uuid
-
-    new = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.tmp")
-    try:
-        new.write_text(text, encoding="utf-8")
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)
 
 
 def _tell_systems(one: str | None) -> None:

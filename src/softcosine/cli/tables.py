@@ -12,9 +12,29 @@ from typing import IO, Any
 
 from softcosine.errors import AlreadyExistsError, InvalidInputError
 
-__all__ = ["TableWriter", "check_table"]
+__all__ = ["TableWriter", "check_file", "check_table"]
 
 _Write = Callable[[dict[str, Any]], None]
+
+
+def check_file(path: Path | None, *, overwrite: bool) -> None:
+    """Find out what keeps a file from being written before anything is done.
+
+    Raises
+    ------
+    AlreadyExistsError
+        If the file is there, and is not to be overwritten, or is a folder.
+    FileNotFoundError
+        If its folder is not there.
+    """
+    if path is None:
+        return
+    if path.is_dir():
+        raise AlreadyExistsError(f"{path} is a folder; choose the name of a file.")
+    if path.exists() and not overwrite:
+        raise AlreadyExistsError(f"{path} exists already; say --overwrite, or take another name.")
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(f"the folder {path.parent} does not exist; create it first.")
 
 
 def check_table(path: Path, *, overwrite: bool) -> None:
@@ -33,10 +53,7 @@ def check_table(path: Path, *, overwrite: bool) -> None:
         raise InvalidInputError(
             f"{path}: the name does not tell the format; let it end in {', '.join(_FORMATS)}."
         )
-    if path.is_dir() or (path.exists() and not overwrite):
-        raise AlreadyExistsError(f"{path} exists already; say --overwrite, or take another name.")
-    if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(f"the folder {path.parent} does not exist; create it first.")
+    check_file(path, overwrite=overwrite)
 
 
 class TableWriter:

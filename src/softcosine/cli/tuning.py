@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softcosine.cli.options import Encoding, Stemmer, Threads
-from softcosine.errors import AlreadyExistsError, InvalidInputError
+from softcosine.cli.tables import check_file
+from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from softcosine.evaluate.datasets.ranking import RankingSet
@@ -160,10 +162,11 @@ def tune(
     from softcosine.cli.tuned import commands_for, kept_figures, show_tuned
     from softcosine.evaluate.tuning.tuning import SOURCES
     from softcosine.evaluate.tuning.tuning import tune as tuned_by
-    from softcosine.storage import check_target
+    from softcosine.storage import check_target, write_text
 
+    _check_places({"-o": output, "--index": index, "--report": report, "--checkpoint": checkpoint})
     for path in (output, report):
-        _check_file(path, overwrite=overwrite)
+        check_file(path, overwrite=overwrite)
     if index is not None:
         check_target(index, "index", overwrite=overwrite)
     place = _Place(dataset, tuple(documents or ()), tuple(queries or ()), tuple(qrels or ()))
@@ -186,7 +189,7 @@ def tune(
             made.save(index, overwrite=overwrite)
     commands = commands_for(tuned, found, place.options, output, index)
     if report is not None:
-        report.write_text(tuned.report(commands), encoding="utf-8")
+        write_text(report, tuned.report(commands))
     if as_json:
         print_json({**tuned.to_dict(), "commands": commands})
     else:
@@ -259,16 +262,15 @@ def _loaded(
     return found
 
 
-def _check_file(path: Path | None, *, overwrite: bool) -> None:
-    """Find out what keeps a file from being written before anything is done."""
-    if path is None:
-        return
-    if path.exists() and not overwrite:
-        raise AlreadyExistsError(f"{path} exists already; say --overwrite, or choose another name.")
-    if path.is_dir():
-        raise AlreadyExistsError(f"{path} is a folder; choose the name of a file.")
-    if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(f"the folder {path.parent} does not exist; create it first.")
+def _check_places(places: Mapping[str, Path | None]) -> None:
+    """Raise InvalidInputError where one file is to hold two things."""
+    seen: dict[Path, str] = {}
+    for name, path in places.items():
+        if path is None:
+            continue
+        other = seen.setdefault(path.absolute(), name)
+        if other != name:
+            raise InvalidInputError(f"{other} and {name} are both {path}; name two places.")
 
 
 def _space(given: list[str] | None) -> dict[str, list[Any]] | None:

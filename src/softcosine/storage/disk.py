@@ -6,12 +6,13 @@ import contextlib
 import errno
 import hashlib
 import os
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 from softcosine.errors import InvalidInputError, SoftCosineError
 
-__all__ = ["checked_path", "naming_a_full_disk", "sha256", "sync"]
+__all__ = ["checked_path", "naming_a_full_disk", "sha256", "sync", "write_text"]
 
 
 def checked_path(path: object) -> Path:
@@ -42,6 +43,16 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file in UTF-8, whole or not at all: beside it first, under a name of its own."""
+    new = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.tmp")
+    try:
+        new.write_text(text, encoding="utf-8")
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from softcosine.errors import AlreadyExistsError
 from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.evaluate.tuning.settings import Settings
+from softcosine.storage import write_text
 from softcosine.version import __version__
 
 __all__ = ["KeptFigures", "fingerprint"]
@@ -24,6 +25,9 @@ _FORMAT = "softcosine-tuning"
 
 class KeptFigures:
     """The figures that were measured, by settings; a line of JSON each, behind a first one.
+
+    Every line says what it is about, so that two runs which write to one file at once take nothing
+    from each other that is not theirs.
 
     Parameters
     ----------
@@ -56,7 +60,11 @@ class KeptFigures:
         """Keep the figures of some settings; the line is whole before the next is measured."""
         self._figures[settings.key()] = figures
         if self._path is not None:
-            line = {"settings": settings.to_dict(), "figures": figures.tolist()}
+            line = {
+                "data": self._head["data"],
+                "settings": settings.to_dict(),
+                "figures": figures.tolist(),
+            }
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
 
@@ -80,17 +88,16 @@ class KeptFigures:
         for line in lines[1:]:
             found = _parsed(line)
             with contextlib.suppress(KeyError, TypeError, ValueError):
-                if found is not None and line.endswith("\n"):
+                about = found is not None and found.get("data") == self._head["data"]
+                if found is not None and about and line.endswith("\n"):
                     settings = Settings.from_dict(found["settings"])
                     self._figures[settings.key()] = np.array(found["figures"], np.float64)
                     whole.append(line)
-        if len(whole) + 1 < len(lines):  # the last was cut off
+        if len(whole) + 1 < len(lines):  # the last was cut off, or another run was here
             self._begin(path, whole)
 
     def _begin(self, path: Path, lines: Iterable[str]) -> None:
-        new = path.with_name(f"{path.name}.new")
-        new.write_text(json.dumps(self._head) + "\n" + "".join(lines), encoding="utf-8")
-        new.replace(path)
+        write_text(path, json.dumps(self._head) + "\n" + "".join(lines))
 
 
 def fingerprint(dataset: RankingSet, *others: Any) -> str:

@@ -17,6 +17,7 @@ from softcosine.matrix.rules import Rules
 from softcosine.sources.kinds import OF_COSINES, told
 from softcosine.sources.named import JOINS
 from softcosine.sources.settings import is_number
+from softcosine.storage import write_text
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting
 
@@ -174,7 +175,7 @@ class Settings:
             values["fields"] = tuple(values["fields"].items())
         try:
             return cls(**values)
-        except TypeError as error:
+        except (TypeError, OverflowError) as error:  # such as a number beyond any float
             raise InvalidInputError(f"a setting is of a wrong kind: {error}.") from error
 
     def spec(self) -> str:
@@ -222,9 +223,7 @@ class Settings:
                 f"{target} exists already; choose another name, or ask for overwriting."
             )
         content = {"format": _FORMAT, "version": _VERSION, **self.to_dict()}
-        beside = target.with_name(f".{target.name}.new")
-        beside.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-        beside.replace(target)
+        write_text(target, json.dumps(content, indent=2) + "\n")
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -241,7 +240,7 @@ class Settings:
             raise FileNotFoundError(f"there is no file {source}; 'tune' writes one by -o.")
         try:
             content = json.loads(source.read_text(encoding="utf-8"))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise MalformedFileError(source, f"it is no JSON: {error}.") from error
         if not isinstance(content, dict) or content.pop("format", None) != _FORMAT:
             raise MalformedFileError(

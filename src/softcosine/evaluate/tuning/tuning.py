@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.datasets.ranking import RankingSet
-from softcosine.evaluate.measures import default_measures, measured
-from softcosine.evaluate.runs import Run
+from softcosine.evaluate.measures import check_measures, default_measures
 from softcosine.evaluate.significance import paired_bootstrap
 from softcosine.evaluate.tuning.figures import Figures
 from softcosine.evaluate.tuning.kept import KeptFigures, fingerprint
@@ -138,10 +137,11 @@ def tune(
         test.documents, background=test.background, queries=test.queries.texts, sources=known,
         threads=threads, report=progress,
     )  # fmt: skip
-    return replace(
-        found,
-        test=_tested(found, Figures(test, name, last, kept=KeptFigures(None, "")), random_state),
-    )
+    unseen = Figures(test, name, last, kept=KeptFigures(None, ""))
+    try:
+        return replace(found, test=_tested(found, unseen, random_state))
+    except KeyboardInterrupt:  # what was chosen does not depend on it
+        return replace(found, complete=False)
 
 
 @dataclass
@@ -246,8 +246,8 @@ def _measure(dataset: RankingSet, given: str | None) -> str:
     """Return the measure's name, if there is such a measure of rankings."""
     if given is None:
         return default_measures(dataset)[0]
-    measured(dataset, Run({}), [given])
-    return given
+    (name,) = check_measures(dataset, [given])
+    return name
 
 
 def _facts(sources: Sources) -> list[Any]:
