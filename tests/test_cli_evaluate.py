@@ -143,6 +143,17 @@ def test_trec_files_and_runs_are_compared(run, tmp_path):
     assert "a name and a file" in run("evaluate", tmp_path, "--run", "x", code=2)
 
 
+def test_a_run_may_name_documents_that_are_not_there(run, folder, tmp_path):
+    path = tmp_path / "run.txt"
+    path.write_text("q1 Q0 elsewhere 1 3.0 me\nq1 Q0 bike 2 2.0 me\nq2 Q0 tea 1 2.0 me\n")
+    told = run(
+        "evaluate", folder, "--compare", "cosine", "--run", f"mine={path}", "--baseline", "mine",
+        "--differences", 3,
+    )  # fmt: skip
+    assert "cosine against mine" in told
+    assert "elsewhere" not in told
+
+
 def test_several_sets_are_followed_by_their_means(run, folder, tmp_path):
     other = shutil.copytree(folder, tmp_path / "other")
     (other / "qrels.tsv").write_text("q1\tcar\t1\nq2\tcake\t1\n", encoding="utf-8")

@@ -275,7 +275,8 @@ def test_labels_are_compared_over_the_tested_documents():
     assert "labels: 18 documents, 6 tested" in made.to_markdown()
     assert "**0.0000**" in made.to_markdown()
     choice = made.choices["better"][0]
-    told = f"chosen in training for better: {choice.k} neighbours vote, by {choice.vote}"
+    assert choice.k == 1
+    told = f"chosen in training for better: 1 neighbour votes, by {choice.vote}"
     assert told in made.to_markdown()
     assert set(made.to_dict()["neighbors"]["better"][0]) == {"k", "vote"}
     win = differences(made, "better").wins[0]

@@ -236,6 +236,10 @@ def test_values_that_cannot_be_paired_are_refused(a, b, message):
 def test_what_else_is_out_of_range_is_refused():
     with pytest.raises(InvalidInputError, match="n_resamples is 0"):
         paired_bootstrap([1.0], [2.0], n_resamples=0)
+    with pytest.raises(InvalidInputError, match="n_resamples is -1"):
+        bootstrap([Mean(np.zeros(2))], n_resamples=-1)
+    with pytest.raises(InvalidInputError, match="n_resamples is -1"):
+        paired_bootstrap_of_collections([[1.0]], [[2.0]], n_resamples=-1)
     with pytest.raises(InvalidInputError, match="confidence is 95"):
         paired_bootstrap([1.0], [2.0], confidence=95)
     with pytest.raises(InvalidInputError, match="0 and 1 collections"):

@@ -38,8 +38,9 @@ def show_evaluation(made: Evaluation) -> None:
         table.add_row(printable(name), *values, seconds_shown(made, name))
     print_table(table)
     _show_intervals(made)
-    for note in [*notes_of(made), *(["* is the best of a measure"] if mark else [])]:
-        out.print(f"{printable(note)}.", style="dim")
+    marked = any(cell.best for own in found.values() for cell in own.values())
+    for note in [*notes_of(made), *(["* is the best of a measure"] if mark and marked else [])]:
+        out.print(f"{printable(note).removesuffix('.')}.", style="dim")
 
 
 def _show_intervals(made: Evaluation) -> None:

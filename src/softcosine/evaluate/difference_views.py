@@ -7,7 +7,7 @@ pairs, the two texts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
@@ -104,7 +104,7 @@ def _(dataset: RankingSet, evaluation: Evaluation, names: tuple[str, str], measu
         id = queries.ids[unit]
         gains = dataset.qrels[id]
         query = queries.taken([unit])
-        for document in _moved(runs, id, gains, won):
+        for document in _moved(runs, id, gains, numbers, won):
             ranks = [run.rank(id, document) for run in runs]
             yield Shown(
                 document,
@@ -187,10 +187,14 @@ def _(dataset: PairSet, evaluation: Evaluation, names: tuple[str, str], measure:
     return View(ids, dataset.left.__getitem__, (far[0], far[1]), "distance of ranks", True, shown)
 
 
-def _moved(runs: list[Run], query: str, gains: Any, won: bool) -> list[str]:
-    """Return the documents that best tell two rankings apart."""
+def _moved(runs: list[Run], query: str, gains: Any, there: Container[str], won: bool) -> list[str]:
+    """Return the documents that best tell two rankings apart.
+
+    A run made elsewhere may name documents that are not `there`; they have no text to show.
+    """
     closeness = [
-        {id: 1.0 / place for place, id in enumerate(run.rankings.get(query, ()), 1)} for run in runs
+        {id: 1.0 / place for place, id in enumerate(run.rankings.get(query, ()), 1) if id in there}
+        for run in runs
     ]
     better, worse = closeness if won else closeness[::-1]
     rise = {id: better.get(id, 0.0) - worse.get(id, 0.0) for id in {**better, **worse}}

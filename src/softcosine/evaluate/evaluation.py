@@ -365,8 +365,9 @@ def _checked_names(
             raise InvalidInputError(f"the system {name!r} is named twice; leave one out.")
     if runs and not isinstance(dataset, RankingSet):
         raise InvalidInputError(f"{dataset.name} has nothing to rank, so runs cannot be measured.")
+    known = set(dataset.queries.ids) if isinstance(dataset, RankingSet) else set()
     for name, run in runs.items():
-        unknown = [query for query in run.rankings if query not in set(dataset.queries.ids)]  # type: ignore[union-attr]
+        unknown = [query for query in run.rankings if query not in known]
         if len(unknown) == len(run.rankings):
             raise InvalidInputError(
                 f"the run {name!r} answers none of the queries of {dataset.name}; it has "

@@ -84,7 +84,8 @@ def notes_of(evaluation: Evaluation) -> list[str]:
         counts = sorted({choice.k for choice in choices})
         votes = " or ".join(sorted({choice.vote for choice in choices}))
         few = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-        notes.append(f"chosen in training for {name}: {few} neighbours vote, by {votes}")
+        voters = "neighbour votes" if counts == [1] else "neighbours vote"
+        notes.append(f"chosen in training for {name}: {few} {voters}, by {votes}")
     notes.extend(f"{name}: {told}" for name, told in evaluation.told.items())
     return [*notes, *evaluation.dataset.notes]
 

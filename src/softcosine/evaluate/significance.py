@@ -135,6 +135,7 @@ def paired_bootstrap_of_collections(
     """
     if len(a) != len(b) or not len(a):
         raise InvalidInputError(f"{len(a)} and {len(b)} collections were given; pair them.")
+    check_settings(n_resamples, confidence)
     observed, differences = 0.0, np.zeros(n_resamples)
     for position, (one, other) in enumerate(zip(a, b, strict=True)):
         left, right = _paired(one, other)
@@ -174,13 +175,14 @@ def bootstrap(
     Raises
     ------
     InvalidInputError
-        If they are of samples of different sizes.
+        If they are of samples of different sizes, or `n_resamples` is less than 1.
     """
     sizes = {statistic.n_units for statistic in statistics}
     if len(sizes) != 1 or sizes == {0}:
         raise InvalidInputError(
             f"statistics of {sorted(sizes)} units were given; needed are those of one sample."
         )
+    check_settings(n_resamples)
     result = np.empty((len(statistics), n_resamples))
     start = 0
     for counts in resampled_counts(sizes.pop(), n_resamples, random_state):
