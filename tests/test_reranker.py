@@ -84,6 +84,8 @@ def test_alignments_refuse_what_they_cannot_read():
         paired_alignment([[1, 0]], [[1, 0]] * 2, S)
     with pytest.raises(InvalidInputError, match="a text has a weight of -1"):
         paired_alignment([[-1, 0]], [[1, 0]], S)
+    with pytest.raises(InvalidInputError, match=r"1e\+308; scale it down"):
+        paired_alignment([[1e308, 1e308]], [[1, 0]], S)
     with pytest.raises(VocabularyMismatchError):
         paired_alignment([[1]], [[1]], S)
 
@@ -193,6 +195,41 @@ def test_it_is_the_linear_model_of_scikit_learn_over_standardised_features():
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-9)
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
     assert not hasattr(PairReranker(model="svm"), "predict_proba")
+
+
+def test_a_constant_feature_does_not_speak_where_rounding_makes_it_vary():
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    X[:, 2] = 0.7  # of 30 of them the standard deviation is 2e-16
+    reranker = PairReranker().fit(X, X[:, 0] > 0)
+    assert reranker.scale_[2] == 1.0
+    assert abs(reranker.decision_function([[0.0, 0.0, 0.8]])[0]) < 10.0
+
+
+def test_equal_pairs_get_equal_scores_alone_and_among_others():
+    X = np.random.default_rng(0).normal(size=(31, 23))
+    reranker = PairReranker().fit(X, X[:, 0] > 0)
+    (alone,) = reranker.decision_function(X[:1]).tolist()
+    assert set(reranker.decision_function(np.repeat(X[:1], 31, axis=0)).tolist()) == {alone}
+
+
+def test_grid_search_on_several_processes_and_pickles():
+    import pickle
+
+    from sklearn.model_selection import GridSearchCV
+
+    pairs, labels = PAIRS * 4, LABELS * 4
+    search = GridSearchCV(
+        PairReranker(PairFeatures({"words": PairMeasure()})), {"C": [0.1, 1.0]}, cv=2, n_jobs=2
+    ).fit(pairs, labels)
+    again = pickle.loads(pickle.dumps(search.best_estimator_))
+    np.testing.assert_array_equal(again.decision_function(PAIRS), search.decision_function(PAIRS))
+
+
+@pytest.mark.parametrize("rank", [None, "first", float("nan"), float("inf"), True])
+def test_numbers_of_pairs_are_finite(rank):
+    features = PairFeatures({"words": PairMeasure()}, numbers=["rank"])
+    with pytest.raises(InvalidInputError, match="number 'rank' of pair 0 is"):
+        features.fit([("a", "b", {"rank": rank})])
 
 
 def test_c_is_chosen_without_parting_groups():

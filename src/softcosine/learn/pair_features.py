@@ -14,6 +14,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.learn.estimator import NotFittedError
 from softcosine.learn.pair_measures import PairMeasure, TextPair, side_text
 from softcosine.learn.scikit import BaseEstimator, TransformerMixin
+from softcosine.matrix.reading import is_number
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.text.corpus import AnalyzedTexts, analyze
 from softcosine.text.vocabulary import Vocabulary
@@ -120,7 +121,7 @@ class PairFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         InvalidInputError
-            If a pair is no pair, or lacks a field or a number.
+            If a pair is no pair, or lacks a field or a finite number.
         """
         self.__dict__.pop("fitted_", None)  # if this fails, it is not fitted
         checked = _checked(pairs, self.numbers)
@@ -229,6 +230,10 @@ def _checked(pairs: Sequence[TextPair], numbers: Sequence[str]) -> list[Any]:
             if name not in known:
                 raise InvalidInputError(
                     f"pair {place} has no number {name!r}; give (left, right, {{{name!r}: ...}})."
+                )
+            if not (is_number(known[name]) and np.isfinite(known[name])):
+                raise InvalidInputError(
+                    f"number {name!r} of pair {place} is {known[name]!r}; needed is a finite one."
                 )
     return checked
 

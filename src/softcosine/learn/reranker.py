@@ -146,8 +146,7 @@ class PairReranker(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         values, labels = self._labelled(X, y)
         self.classes_, wanted = _two_classes(labels)
         self.C_, self.precisions_ = self._chosen(values, wanted, groups)
-        self.mean_, self.scale_ = values.mean(axis=0), values.std(axis=0)
-        self.scale_ = np.where(self.scale_ > 0, self.scale_, 1.0)
+        self.mean_, self.scale_ = _mean_and_scale(values)
         model = _MODELS[self.model](self.C_).fit((values - self.mean_) / self.scale_, wanted)
         self.intercept_ = float(model.intercept_[0])
         self.coef_ = np.asarray(model.coef_[0], np.float64)
@@ -156,7 +155,9 @@ class PairReranker(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the score of each pair, shape (n_pairs,); above 0 it belongs together."""
         values = self._values(X)
-        return np.asarray((values - self.mean_) / self.scale_ @ self.coef_ + self.intercept_)
+        scaled = (values - self.mean_) / self.scale_
+        # Not by BLAS, by which equal pairs need not get equal scores.
+        return np.asarray(np.einsum("ij,j->i", scaled, self.coef_) + self.intercept_)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each pair."""
@@ -286,8 +287,8 @@ class PairReranker(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise InvalidInputError(
                     "without the groups of one fold only one class is left; give C, or more groups."
                 )
-            mean, scale = values[train].mean(axis=0), values[train].std(axis=0)
-            scaled = (values - mean) / np.where(scale > 0, scale, 1.0)
+            mean, scale = _mean_and_scale(values[train])
+            scaled = (values - mean) / scale
             for C, found in scores.items():
                 model = _MODELS[self.model](C).fit(scaled[train], wanted[train])
                 found[test] = model.decision_function(scaled[test])
@@ -299,6 +300,16 @@ class PairReranker(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _require_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
             raise NotFittedError("this PairReranker is not fitted yet; call fit(X, y) first.")
+
+
+def _mean_and_scale(
+    values: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return mean and standard deviation of every feature; 1 in place of that of a constant one."""
+    mean, scale = values.mean(axis=0), values.std(axis=0)
+    # Of a constant one rounding can leave something.
+    constant = scale <= 1e-12 * np.abs(values).max(axis=0, initial=0.0)
+    return mean, np.where(constant, 1.0, scale)
 
 
 def _two_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:

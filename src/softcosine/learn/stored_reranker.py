@@ -41,7 +41,7 @@ def write_reranker(reranker: PairReranker, path: str | Path, *, overwrite: bool)
     classes = reranker.classes_.tolist()
     settings = {
         "model": reranker.model,
-        "C": reranker.C,
+        "C": None if reranker.C is None else float(reranker.C),
         "C_": reranker.C_,
         "folds": int(reranker.folds),
         "random_state": int(reranker.random_state),
@@ -89,7 +89,7 @@ def read_reranker(kind: type[Any], path: str | Path) -> Any:
         lengths = {len(part) for part in (reranker.coef_, reranker.mean_, reranker.scale_)}
         if lengths != {len(settings["names"])}:
             raise InvalidInputError(f"arrays of lengths {sorted(lengths)}")
-    except (KeyError, TypeError, InvalidInputError) as error:
+    except (KeyError, TypeError, ValueError, InvalidInputError) as error:
         raise CorruptIndexError(f"{path} holds no complete reranker: {error!r}.") from error
     return reranker
 

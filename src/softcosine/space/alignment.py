@@ -13,6 +13,8 @@ from softcosine.space.norms import checked_matrix
 
 __all__ = ["paired_alignment"]
 
+_MOST = 1e100  # sums of no larger weights stay finite
+
 
 def paired_alignment(
     X: ArrayLike | csr_array, Y: ArrayLike | csr_array, S: TermSimilarityMatrix
@@ -40,7 +42,7 @@ def paired_alignment(
     Raises
     ------
     InvalidInputError
-        If a weight is negative or not finite, S is asymmetric, or X and Y differ in length.
+        If a weight is negative or above 1e100, S is asymmetric, or X and Y differ in length.
     VocabularyMismatchError
         If X, Y and S count different numbers of terms.
 
@@ -65,6 +67,10 @@ def _mean_best(X: csr_array, Y: csr_array, S: TermSimilarityMatrix) -> NDArray[n
     if X.nnz and X.data.min() < 0:
         raise InvalidInputError(
             f"a text has a weight of {X.data.min():g}; an alignment needs weights of 0 or more."
+        )
+    if X.data.max(initial=0.0) > _MOST:
+        raise InvalidInputError(
+            f"a text has a weight of {X.data.max():g}; scale it down to {_MOST:g}."
         )
     filled = csr_array(Y != 0)  # stored zeros are no terms
     filled.sort_indices()
