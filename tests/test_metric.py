@@ -141,6 +141,13 @@ def test_a_pair_that_misleads_loses_its_similarity():
     assert metric.objective_ > metric.objective_before_
 
 
+def test_without_similar_terms_there_are_no_pairs_to_learn():
+    metric = SoftMetric(learn="pairs").fit([[1, 0], [0, 1], [1, 1]], [0, 1, 1])
+    assert (metric.n_iter_, metric.converged_) == (0, True)
+    assert metric.objective_ == metric.objective_before_
+    assert metric.S_.to_scipy().nnz == 2
+
+
 def test_the_stronger_the_pull_the_less_is_learned():
     weak, strong = (SoftMetric(strength=s).fit(SPORT, TOPICS) for s in (0.01, 1e6))
     assert np.abs(strong.term_weights_ - 1).max() < 1e-4 < np.abs(weak.term_weights_ - 1).max()

@@ -235,7 +235,10 @@ class SoftMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
             distance, away = parameters.pull(free)
             return pull * distance - reached, pull * away - gradient
 
-        self.objective_before_ = value(parameters.start)[0]
+        self.objective_before_ = self.objective_ = value(parameters.start)[0]
+        self.n_iter_, self.converged_ = 0, True
+        if not len(parameters.start):  # no two terms are similar, and only pairs are learned
+            return parameters.start
         found = minimize(
             loss, parameters.start, jac=True, method="L-BFGS-B",
             bounds=None if parameters.bounds is None else Bounds(*parameters.bounds),
