@@ -241,6 +241,14 @@ def test_triples_count_by_what_an_exchange_would_change():
         Preferences(*np.zeros((3, 1), int), np.array([-1.0]))
 
 
+def test_triples_are_row_numbers_of_any_size():
+    small = [np.array(numbers, np.int8) for numbers in ([100], [1], [0])]
+    preferences = Preferences(*small)
+    assert preferences.queries.dtype == preferences.better.dtype == np.int64
+    with pytest.raises(InvalidInputError, match="better is of float64; needed are row numbers"):
+        Preferences(np.array([0]), np.array([0.5]), np.array([1]))
+
+
 def test_of_too_many_triples_some_are_drawn_by_the_seed():
     judgements, candidates = [dict.fromkeys(range(10), 1.0)], [np.arange(40)]
     few = [

@@ -155,6 +155,12 @@ def test_many_pairs_are_counted_block_by_block(monkeypatch):
     np.testing.assert_array_equal(soft_set_similarity(X, None, S), whole)
 
 
+def test_a_power_too_large_for_numbers_is_refused():
+    S = similarity_matrix(np.array([[1.0, 2.0], [2.0, 1.0]]))
+    with pytest.raises(InvalidInputError, match="S has 2, which cannot be raised"):
+        soft_cardinality([[1, 0]], S, exponent=1e5)
+
+
 def test_what_cannot_be_counted_is_refused():
     S = similarity_matrix(HALF)
     with pytest.raises(InvalidInputError, match=r"X has -1 in row 1; weights of elements"):

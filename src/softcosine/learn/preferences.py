@@ -105,6 +105,13 @@ class Preferences:
         return cls(queries, better, worse, importance if top_heavy else None)
 
     def __post_init__(self) -> None:
+        for name in ("queries", "better", "worse"):
+            numbers = np.asarray(getattr(self, name))
+            if numbers.size and not np.issubdtype(numbers.dtype, np.integer):
+                raise InvalidInputError(f"{name} is of {numbers.dtype}; needed are row numbers.")
+            object.__setattr__(self, name, numbers.astype(np.int64))
+        if self.importance is not None:
+            object.__setattr__(self, "importance", np.asarray(self.importance, np.float64))
         given: list[NDArray[Any]] = [self.queries, self.better, self.worse]
         if self.importance is not None:
             given.append(self.importance)

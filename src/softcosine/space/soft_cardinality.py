@@ -286,7 +286,13 @@ class _Counting:
         if not is_number(exponent) or not 0.0 < exponent < np.inf:
             raise InvalidInputError(f"exponent is {exponent!r}; needed is a number above 0.")
         indptr, indices, data = S.arrays
-        powers = data.astype(np.float64) ** float(exponent)
+        with np.errstate(over="ignore"):
+            powers = data.astype(np.float64) ** float(exponent)
+        if not np.isfinite(powers).all():
+            raise InvalidInputError(
+                f"S has {data.max():g}, which cannot be raised to the exponent {exponent!r}; take "
+                "a smaller one."
+            )
         return cls((indptr, indices, powers), checked_weights(term_weights, len(S)), multiset)
 
     def sets(self, X: Any, name: str) -> _Sets:
