@@ -170,6 +170,11 @@ def test_shares_say_how_much_each_relation_counts():
         ({("a", "b"): [[-1]]}, {}, r"relations\[\('a', 'b'\)\]\[0, 0\] is -1; SNOS needs"),
         ({("a", "b"): [[1]]}, {"lam": "paper"}, "lam is 'paper'; needed is one of spectral, norm"),
         ({("a", "b"): [[1]]}, {"lam": {("a", "b"): 0.5}}, r"lam\[\('b', 'a'\)\] is None"),
+        ({("a", "b"): [[1]]}, {"lam": ["norm"]}, r"lam is \['norm'\]; needed is one of"),
+        ({("a", "b"): [[1]]}, {"shares": {("a", "b"): "1"}}, r"shares\[\('a', 'b'\)\] is '1'"),
+        ({("a", "b"): [[1]]}, {"max_neighbors": 0}, "max_neighbors is 0; needed is a whole"),
+        ({("a", "b"): [[1]]}, {"max_iterations": 0}, "max_iterations is 0; needed is a whole"),
+        ({("a", "b"): [[1]]}, {"tolerance": "1"}, "tolerance is '1'; needed is 0 or more"),
         ({("a", "b"): [[1]]}, {"shares": {}}, r"shares\[\('a', 'b'\)\] is None"),
         (
             {("a", "b"): [[1, 1], [1, 1]]},

@@ -21,7 +21,8 @@ from softcosine.learn.snos.graph import (
 )
 from softcosine.learn.snos.kinds import Influence, Kind
 from softcosine.learn.snos.sparse import SparseLearner
-from softcosine.learn.snos.trace import Trace, learned
+from softcosine.learn.snos.trace import Trace, check_rounds, learned
+from softcosine.matrix.reading import is_number
 
 __all__ = ["SnosKinds", "snos_many"]
 
@@ -93,7 +94,7 @@ def snos_many(
     ------
     InvalidInputError
         If relations disagree on how many there are of a kind, a weight is negative, a λ is
-        missing or not above 0, or the iteration diverges.
+        missing or not above 0, another setting is out of range, or the iteration diverges.
 
     Examples
     --------
@@ -102,6 +103,7 @@ def snos_many(
     array([[1.  , 0.36],
            [0.36, 1.  ]])
     """
+    check_rounds(max_neighbors, max_iterations, tolerance)
     read = {
         pair: normalized(read_graph(B, f"relations[{pair}]"), normalize)
         for pair, B in _checked(relations).items()
@@ -172,7 +174,7 @@ def _lambdas(
     directions = [pair for a, b in relations for pair in ((a, b), (b, a))]
     if isinstance(lam, Mapping):
         return {pair: _positive(lam, pair, "lam") for pair in directions}
-    if lam not in _RULES:
+    if not isinstance(lam, str) or lam not in _RULES:
         raise InvalidInputError(
             f"lam is {lam!r}; needed is one of {', '.join(_RULES)}, or a mapping of each "
             "direction to a number."
@@ -212,8 +214,8 @@ _RULES = {"spectral": _spectral, "norm": _norm}
 
 
 def _positive(values: Mapping[Pair, float], pair: Pair, name: str) -> float:
-    value = values.get(pair)
-    if value is None or not 0.0 < value < np.inf:
+    value: Any = values.get(pair)
+    if not (is_number(value) and 0.0 < value < np.inf):
         raise InvalidInputError(
             f"{name}[{pair}] is {value!r}; needed is a number above 0 for every relation"
             f"{' in both directions' if name == 'lam' else ''}."

@@ -20,8 +20,7 @@ from softcosine.learn.snos.result import SnosResult
 from softcosine.learn.snos.scaling import SEARCH, Lambdas, lambdas_of, searched
 from softcosine.learn.snos.sparse import SparseLearner
 from softcosine.learn.snos.start import checked_start
-from softcosine.learn.snos.trace import Trace, learned
-from softcosine.matrix.reading import is_number
+from softcosine.learn.snos.trace import Trace, check_rounds, learned
 
 __all__ = ["METHODS", "snos"]
 
@@ -158,7 +157,7 @@ def snos(
            [0.25, 0.66, 1.  ]])
     """
     matrix = read_graph(B)
-    _check(max_neighbors, max_iterations, tolerance)
+    check_rounds(max_neighbors, max_iterations, tolerance)
     scaled = normalized(matrix, normalize)
     chosen, limit = _method(method, scaled, max_neighbors)
     start = checked_start(initial, scaled)
@@ -214,13 +213,3 @@ def _method(method: str, B: csr_array, max_neighbors: int | None) -> tuple[str, 
     if max_neighbors is not None or n_objects > _FACTORED:
         return "sparse", _USUAL_NEIGHBORS if max_neighbors is None else max_neighbors
     return ("dense" if max(n_features, n_objects) <= _DENSE else "factored"), None
-
-
-def _check(max_neighbors: object, max_iterations: object, tolerance: object) -> None:
-    for name, value in (("max_neighbors", max_neighbors), ("max_iterations", max_iterations)):
-        if name == "max_neighbors" and value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise InvalidInputError(f"{name} is {value!r}; needed is a whole number above 0.")
-    if not (is_number(tolerance) and 0.0 <= float(tolerance) < np.inf):  # type: ignore[arg-type]
-        raise InvalidInputError(f"tolerance is {tolerance!r}; needed is 0 or more.")

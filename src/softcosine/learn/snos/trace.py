@@ -8,7 +8,10 @@ from typing import Protocol
 
 import numpy as np
 
-__all__ = ["Change", "Learner", "Round", "Trace", "learned"]
+from softcosine.errors import InvalidInputError
+from softcosine.matrix.reading import is_number
+
+__all__ = ["Change", "Learner", "Round", "Trace", "check_rounds", "learned"]
 
 # Changes that grow by less, or are less than this beside the entries, are rounding.
 _ROUNDING = 1e-9
@@ -126,6 +129,17 @@ def learned(
         ):
             return Trace(tuple(rounds), converged=False, diverged=_growth(rounds[-1]))
     return Trace(tuple(rounds), converged=False)
+
+
+def check_rounds(max_neighbors: object, max_iterations: object, tolerance: object) -> None:
+    """Raise InvalidInputError if a setting of the rounds is out of range."""
+    for name, value in (("max_neighbors", max_neighbors), ("max_iterations", max_iterations)):
+        if name == "max_neighbors" and value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise InvalidInputError(f"{name} is {value!r}; needed is a whole number above 0.")
+    if not (is_number(tolerance) and 0.0 <= float(tolerance) < np.inf):  # type: ignore[arg-type]
+        raise InvalidInputError(f"tolerance is {tolerance!r}; needed is 0 or more.")
 
 
 def _growth(last: Round) -> str:
