@@ -249,7 +249,7 @@ _METHOD = """\
   seeded splits the first three, of LDA the first. Word mover's distance labels 60 test
   documents by 2,000 training ones (k = 9; at most 30 candidates of the relaxed distance), and
   the row of cosine beside it the same documents: too few to rank the two. MiniLM is run on
-  Twitter and R8 only: encoding the other sets alone would take the half hour.
+  Twitter only: encoding the other sets alone would take the half hour.
 """.splitlines()
 _HOW = """\
 ## How to run it
