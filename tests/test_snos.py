@@ -435,6 +435,12 @@ def test_bad_settings_say_what_was_needed(settings, message):
         snos(BINARY, **settings)
 
 
+@pytest.mark.parametrize("size", [1e160, 1e-170])
+def test_weights_whose_squares_are_no_numbers_are_refused(size):
+    with pytest.raises(InvalidInputError, match=r"largest weight of B is 1e.*; scale the weights"):
+        snos([[size, 0], [size, size]])
+
+
 def test_bad_weights_say_what_was_needed():
     with pytest.raises(InvalidInputError, match=r"B\[1, 0\] is -1; SNOS needs weights of 0"):
         snos([[1, 0], [-1, 2]])

@@ -23,6 +23,8 @@ __all__ = [
 
 Sums = NDArray[np.float64]
 
+_MOST = 1e100  # squares of no larger weights, and of no smaller than its inverse, are numbers
+
 # Where one side is no larger, the singular values come from the small square matrix.
 _SMALL = 64
 
@@ -33,7 +35,8 @@ def read_graph(B: Any, name: str = "B") -> csr_array:
     Raises
     ------
     InvalidInputError
-        If it is no matrix, or a weight is negative or not finite.
+        If it is no matrix, a weight is negative or not finite, or all are below 1e-100 or one is
+        above 1e100.
     """
     matrix = read_matrix(B, name)
     if matrix.nnz and matrix.data.min() < 0:
@@ -46,6 +49,12 @@ def read_graph(B: Any, name: str = "B") -> csr_array:
     if np.any(matrix.data == 0):
         matrix = matrix.copy()
         matrix.eliminate_zeros()
+    largest = matrix.data.max(initial=0.0)
+    if matrix.nnz and not 1.0 / _MOST <= largest <= _MOST:
+        raise InvalidInputError(
+            f"the largest weight of {name} is {largest:g}, whose square is no number; scale the "
+            f"weights, so that it is between {1.0 / _MOST:g} and {_MOST:g}."
+        )
     return matrix
 
 
