@@ -195,6 +195,17 @@ def test_the_test_part_is_scored_unless_another_is_asked_for(run, tmp_path):
     assert "no part 'x'; it has train, dev, test2016" in run(*arguments, "--split", "x", code=2)
 
 
+def test_of_several_test_parts_all_are_scored(run, tmp_path):
+    path = tmp_path / "questions.jsonl"
+    write(path, [
+        {"split": split, "orgq_id": split, "relq_id": f"{split} r", "org_subject": "tyre",
+         "rel_subject": "tyre", "relevant": True}
+        for split in ("train", "test2016", "Test2017")
+    ])  # fmt: skip
+    told = json.loads(run("evaluate", path, "--compare", "cosine", "--json"))
+    assert (told["dataset"], told["n_units"]) == ("questions (test2016, Test2017)", 2)
+
+
 def test_labels_and_pairs_have_their_own_measures(run, tmp_path):
     labeled = write(
         tmp_path / "labels.jsonl",

@@ -48,7 +48,8 @@ def evaluate(
         typer.Option(metavar="SYSTEM", help="What to compare with [cosine, else the first]."),
     ] = None,
     split: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The part to score [test, where there is].")
+        str | None,
+        typer.Option(metavar="NAME", help="The part to score [test..., where there is]."),
     ] = None,
     documents: Annotated[
         list[Path] | None,
@@ -255,13 +256,13 @@ def _all_loaded(
 
 
 def _tested(found: DataSet, split: str | None) -> DataSet:
-    """Take the test part of queries where nothing else was asked for and there is one."""
+    """Take the test parts of queries where nothing else was asked for and there are others."""
     from softcosine.evaluate.datasets import RankingSet
 
     if split is None and isinstance(found, RankingSet):
-        tests = [name for name in found.split_names if name.startswith("test")]
-        if len(tests) == 1 and len(found.split_names) > 1:
-            return found.part(tests[0])
+        tests = found.test_names
+        if 0 < len(tests) < len(found.split_names):
+            return found.part(*tests)
     return found
 
 

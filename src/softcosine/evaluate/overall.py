@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.datasets.loading import DataSet
 from softcosine.evaluate.evaluation import Evaluation
 from softcosine.evaluate.measures import check_measures
-from softcosine.evaluate.significance import Interval, bootstrap, interval_of
+from softcosine.evaluate.significance import Interval, bootstrap, interval_of, relative_gains
 
 __all__ = ["Overall", "check_together", "overall"]
 
@@ -134,8 +133,8 @@ def overall(evaluations: Sequence[Evaluation]) -> Overall:
         )
         if (ours[1] > 0.0).all():
             gains.setdefault(name, {})[measure] = interval_of(
-                float(_relative(*ours).mean()),
-                _relative(*theirs).mean(axis=0),
+                float(relative_gains(*ours).mean()),
+                relative_gains(*theirs).mean(axis=0),
                 confidence=first.confidence,
             )
     means = dict(zip(keys, values.mean(axis=0).tolist(), strict=True))
@@ -146,11 +145,6 @@ def overall(evaluations: Sequence[Evaluation]) -> Overall:
         intervals,
         gains,
     )
-
-
-def _relative(values: NDArray[np.float64], base: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return gains over the baseline; 0 where a resample leaves nothing to compare with."""
-    return np.divide(values, base, out=np.ones_like(values), where=base != 0.0) - 1.0
 
 
 def _told(intervals: Mapping[str, Mapping[str, Interval]]) -> dict[str, dict[str, Any]]:

@@ -32,6 +32,7 @@ __all__ = [
     "paired_bootstrap",
     "paired_bootstrap_of_collections",
     "randomization_test",
+    "relative_gains",
     "resampled_counts",
 ]
 
@@ -276,10 +277,12 @@ def holm(p: Sequence[float]) -> list[float]:
 def _gain(
     left: NDArray[np.float64], right: NDArray[np.float64], relative: bool
 ) -> NDArray[np.float64]:
-    if not relative:
-        return left - right
-    # A resample may hold only units of value 0: then there is no gain to speak of.
-    return np.divide(left, right, out=np.ones_like(left), where=right != 0.0) - 1.0
+    return relative_gains(left, right) if relative else left - right
+
+
+def relative_gains(values: NDArray[np.float64], base: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ``values / base - 1``; 0 for a resample whose base holds only units of value 0."""
+    return np.divide(values, base, out=np.ones_like(values), where=base != 0.0) - 1.0
 
 
 def _chunks(n_units: int, n_resamples: int) -> Iterator[int]:

@@ -14,6 +14,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 __all__ = [
     "AreaUnderCurve",
@@ -117,15 +118,17 @@ class MacroF1:
         return np.asarray(f1.mean(axis=(1, 2)))
 
     @cached_property
-    def _counted(self) -> Values:
+    def _counted(self) -> csr_array:
         """What a unit adds: for every split, to the hits of every class, and to both totals."""
-        added = np.zeros((self.n_units, len(self.splits), 2, self.n_classes))
+        rows, columns = [], []
         for split, (units, labels, predicted) in enumerate(self.splits):
-            hit = labels == predicted
-            added[units[hit], split, 0, labels[hit]] = 1.0
-            for which in (labels, predicted):
-                added[units, split, 1, which] += 1.0
-        return added.reshape(self.n_units, -1)
+            hit, first = labels == predicted, 2 * split * self.n_classes
+            total = first + self.n_classes
+            rows += [units[hit], units, units]
+            columns += [first + labels[hit], total + labels, total + predicted]
+        places = np.concatenate(rows), np.concatenate(columns)
+        shape = (self.n_units, 2 * len(self.splits) * self.n_classes)
+        return csr_array((np.ones(len(places[0])), places), shape)  # adds what falls together
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,11 @@ class RankingSet:
         """Of the parts, in their order; empty where there are none."""
         return tuple(dict.fromkeys((self.splits or {}).values()))
 
+    @property
+    def test_names(self) -> tuple[str, ...]:
+        """Of the parts that are for testing: those whose names begin with ``test``."""
+        return tuple(name for name in self.split_names if name.lower().startswith("test"))
+
     def candidate_numbers(self, queries: Documents) -> list[NDArray[np.int64]]:
         """Return the numbers of each query's candidates, ascending: equal scores keep that order.
 

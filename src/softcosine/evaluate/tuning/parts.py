@@ -96,7 +96,7 @@ def parted(
                 "share of the queries."
             )
     if test_split is None and test_share is None:
-        splits = tuple(name for name in names if name.lower().startswith("test"))
+        splits = dataset.test_names
     if splits:
         of = dataset.splits or {}
         test = tuple(id for id in ids if of.get(id) in splits)
