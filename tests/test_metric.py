@@ -124,6 +124,22 @@ def test_sparse_and_full_matrices_learn_the_same_where_the_pattern_is_full():
     assert eigenvalues.min() > -1e-6
 
 
+@pytest.mark.parametrize("kind", sorted(_PARAMETERS))
+@pytest.mark.parametrize("leave_one_out", [False, True])
+@pytest.mark.parametrize("definite", [False, True])
+def test_the_objective_is_that_of_the_matrix_that_is_returned(kind, leave_one_out, definite):
+    random = np.random.default_rng(0)
+    X = random.choice([0.0, 0.0, 1.0, 2.0], size=(10, 4))
+    y = np.arange(10) % 3
+    S = similarity_matrix(0.6 * np.eye(4) + 0.4)
+    settings = {"leave_one_out": leave_one_out, "definite": definite}
+    metric = SoftMetric(S, learn=kind, objective="closeness", **settings).fit(X, y)
+    weights = metric.term_weights_
+    M = weights[:, None] * metric.S_.to_scipy().toarray().astype(float) * weights
+    cosines = cosines_by_definition(X, y, M, leave_one_out)
+    assert metric.objective_ == pytest.approx(cosines[np.arange(10), y].mean(), abs=1e-9)
+
+
 # --- what it is for -------------------------------------------------------------------------------
 
 
@@ -144,7 +160,7 @@ def test_a_pair_that_misleads_loses_its_similarity():
 def test_without_similar_terms_there_are_no_pairs_to_learn():
     metric = SoftMetric(learn="pairs").fit([[1, 0], [0, 1], [1, 1]], [0, 1, 1])
     assert (metric.n_iter_, metric.converged_) == (0, True)
-    assert metric.objective_ == metric.objective_before_
+    assert metric.objective_ == pytest.approx(metric.objective_before_)
     assert metric.S_.to_scipy().nnz == 2
 
 

@@ -13,7 +13,12 @@ from scipy.sparse import csr_array, issparse
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.learn.centroid_cosines import OBJECTIVES, CentroidCosines
 from softcosine.learn.estimator import NotFittedError, Vectors
-from softcosine.learn.metric_parameters import FullMatrix, MetricParameters, SparseMatrix
+from softcosine.learn.metric_parameters import (
+    FullMatrix,
+    MetricParameters,
+    SparseMatrix,
+    seen_through,
+)
 from softcosine.learn.pair_pattern import PairPattern
 from softcosine.learn.pair_weights import check_positive, coordinates
 from softcosine.learn.scikit import (
@@ -78,7 +83,8 @@ class SoftMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
     term_weights_ : ndarray of shape (n_terms,), float64
     classes_ : ndarray of shape (n_classes,)
     objective_before_, objective_ : float
-        Of the given matrix and of the learned one, without the pull; the higher the better.
+        Of the given matrix, and of the learned one as it stands in `S_` and `term_weights_`;
+        without the pull; the higher the better.
     n_iter_ : int
     converged_ : bool
 
@@ -166,9 +172,11 @@ class SoftMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
             )
         parameters = _PARAMETERS[self.learn](S, documents, centroids)
         cosines = CentroidCosines(numbers, sizes, bool(self.leave_one_out))
-        best = self._maximize(parameters, cosines)
-        learned, weights = parameters.matrix(best)
+        learned, weights = parameters.matrix(self._maximize(parameters, cosines))
         self.S_ = learned.shrunk() if self.definite and learned is not self.S else learned
+        reached = cosines.values(seen_through(self.S_, weights, documents, centroids))
+        score = OBJECTIVES[self.objective]
+        self.objective_ = score(reached, numbers, float(self.temperature))[0]
         self.term_weights_ = weights
         return self
 
@@ -235,7 +243,7 @@ class SoftMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
             distance, away = parameters.pull(free)
             return pull * distance - reached, pull * away - gradient
 
-        self.objective_before_ = self.objective_ = value(parameters.start)[0]
+        self.objective_before_ = value(parameters.start)[0]
         self.n_iter_, self.converged_ = 0, True
         if not len(parameters.start):  # no two terms are similar, and only pairs are learned
             return parameters.start
@@ -247,7 +255,6 @@ class SoftMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         best = found.x
         if parameters.bounds is not None:  # they hold but for rounding
             best = np.clip(best, *parameters.bounds)
-        self.objective_ = value(best)[0]
         self.n_iter_, self.converged_ = int(found.nit), found.status != 1
         return np.asarray(best)
 

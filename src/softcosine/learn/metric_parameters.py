@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine.learn.centroid_cosines import Products
+from softcosine.learn.estimator import row_blocks
 from softcosine.learn.pair_pattern import PairPattern, own_products
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
-__all__ = ["FullMatrix", "MetricParameters", "SparseMatrix"]
+__all__ = ["FullMatrix", "MetricParameters", "SparseMatrix", "seen_through"]
 
 _Floats = NDArray[np.float64]
 
@@ -46,6 +47,21 @@ class MetricParameters(Protocol):
     def matrix(self, parameters: _Floats) -> tuple[TermSimilarityMatrix, _Floats]:
         """Return S of unit diagonal and term weights W, with M = W S W."""
         ...
+
+
+def seen_through(
+    S: TermSimilarityMatrix, weights: _Floats, X: csr_array, centroids: _Floats
+) -> Products:
+    """Return x'Mc, x'Mx and c'Mc of documents and centroids, with M = W S W."""
+    matrix = S.to_scipy().astype(np.float64)
+    documents = csr_array(X * weights)
+    image = np.asarray(matrix @ (centroids * weights).T)
+    squares = [(csr_array(part @ matrix) * part).sum(axis=1) for part in row_blocks(documents)]
+    return Products(
+        np.asarray(documents @ image),
+        np.concatenate([np.empty(0), *squares]),
+        np.einsum("ki,ik->k", centroids * weights, image),
+    )
 
 
 class SparseMatrix:
