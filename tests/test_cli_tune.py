@@ -181,7 +181,7 @@ def test_ctrl_c_gives_the_best_so_far(run, folder, monkeypatch):
         (["pairs.tsv"], "without queries", 2),
         ([], "name the data set, a folder or file", 2),
         (["toy", "--qrels", "toy/qrels.tsv"], "name the data set, a folder or file", 2),
-        (["--qrels", "toy/qrels.tsv"], "--documents, --queries and --qrels, all three", 2),
+        (["--qrels", "toy/qrels.tsv"], "--documents, --queries and --qrels are needed together", 2),
     ],
 )
 def test_what_cannot_be_tuned_is_said_in_a_line(run, folder, arguments, message, code):

@@ -10,6 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from softcosine.cli.evaluation_tables import show_differences, show_evaluation, show_overall
+from softcosine.cli.judged import (
+    Grades,
+    JudgedDocuments,
+    JudgedQrels,
+    JudgedQueries,
+    TopicFields,
+    check_named,
+    names_in,
+    read_parts,
+)
 from softcosine.cli.options import Encoding
 from softcosine.cli.pictures import Plot, check_plot
 from softcosine.cli.tables import check_file
@@ -51,18 +61,9 @@ def evaluate(
         str | None,
         typer.Option(metavar="NAME", help="The part to score [test..., where there is]."),
     ] = None,
-    documents: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="In place of DATASET: documents; repeatable."),
-    ] = None,
-    queries: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="In place of DATASET: queries or TREC topics."),
-    ] = None,
-    qrels: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="In place of DATASET: judgements."),
-    ] = None,
+    documents: JudgedDocuments = None,
+    queries: JudgedQueries = None,
+    qrels: JudgedQrels = None,
     run: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=FILE", help="Compare a TREC run too; repeatable."),
@@ -75,13 +76,8 @@ def evaluate(
         str | None,
         typer.Option(help="retrieval, questions, classification, pairs or words [by its files]."),
     ] = None,
-    grades: Annotated[
-        str | None,
-        typer.Option(help="What judgements hold: gains, or cleverdon (Cranfield) [by its name]."),
-    ] = None,
-    topic_fields: Annotated[
-        str, typer.Option(metavar="NAMES", help="Of TREC topics: title, description, narrative.")
-    ] = "title",
+    grades: Grades = None,
+    topic_fields: TopicFields = "title",
     depth: Annotated[
         int, typer.Option(min=1, metavar="N", help="Documents ranked for a query.")
     ] = 1000,
@@ -159,9 +155,9 @@ def evaluate(
     for spec in systems:  # what is wrong is told before anything is read
         from_spec(spec)
     runs = dict(_run(given, encoding) for given in run or ())
-    options = _Options(split, kind, grades, _names(topic_fields), encoding)
+    options = _Options(split, kind, grades, topic_fields, encoding)
     found = _all_loaded(datasets or (), (documents or (), queries or (), qrels or ()), options)
-    wanted = _names(measures) if measures else None
+    wanted = names_in(measures) if measures else None
     if len(found) > 1:
         if plot is not None or n_differences or runs:
             raise InvalidInputError("--plot, --differences and --run take one data set at a time.")
@@ -222,7 +218,7 @@ class _Options:
     split: str | None
     kind: str | None
     grades: str | None
-    topic_fields: Sequence[str]
+    topic_fields: str
     encoding: str
 
 
@@ -230,28 +226,21 @@ def _all_loaded(
     paths: Sequence[Path], parts: Sequence[Sequence[Path]], options: _Options
 ) -> list[DataSet]:
     """Read the data sets, or the one whose three parts were named."""
-    from softcosine.evaluate.datasets import load, read_collection
+    from softcosine.evaluate.datasets import load
 
-    if bool(paths) == any(parts):
-        raise InvalidInputError(
-            "name the data set, a folder or file, or --documents, --queries and --qrels in its "
-            "place; softcosine evaluate --help says what can be read."
-        )
+    check_named(bool(paths), parts)
     if paths:
         found = [
             load(
                 path, kind=options.kind, split=options.split, grades=options.grades,
-                topic_fields=options.topic_fields, encoding=options.encoding,
+                topic_fields=names_in(options.topic_fields), encoding=options.encoding,
             )
             for path in paths
         ]  # fmt: skip
         return [_tested(one, options.split) for one in found]
-    if not all(parts):
-        raise InvalidInputError("--documents, --queries and --qrels are needed together.")
-    whole = read_collection(
-        parts[0], parts[1], parts[2], name=parts[0][0].absolute().parent.name,
-        grades=options.grades, topic_fields=options.topic_fields, encoding=options.encoding,
-    )  # fmt: skip
+    whole = read_parts(
+        parts, grades=options.grades, topic_fields=options.topic_fields, encoding=options.encoding
+    )
     return [_tested(whole if options.split is None else whole.part(options.split), options.split)]
 
 
@@ -264,10 +253,6 @@ def _tested(found: DataSet, split: str | None) -> DataSet:
         if 0 < len(tests) < len(found.split_names):
             return found.part(*tests)
     return found
-
-
-def _names(given: str) -> list[str]:
-    return [name.strip() for name in given.split(",") if name.strip()]
 
 
 def _run(given: str, encoding: str) -> tuple[str, Run]:

@@ -10,6 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from softcosine.cli.judged import (
+    Grades,
+    JudgedDocuments,
+    JudgedQrels,
+    JudgedQueries,
+    TopicFields,
+    check_named,
+    names_in,
+    read_parts,
+)
 from softcosine.cli.options import Encoding, Stemmer, Threads
 from softcosine.cli.tables import check_file
 from softcosine.errors import InvalidInputError
@@ -93,30 +103,16 @@ def tune(
     test: Annotated[
         bool, typer.Option("--test", help="Score that part at the end: once, when you are done.")
     ] = False,
-    documents: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="In place of DATASET: documents; repeatable."),
-    ] = None,
-    queries: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="In place of DATASET: queries or TREC topics."),
-    ] = None,
-    qrels: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="In place of DATASET: judgements."),
-    ] = None,
-    topic_fields: Annotated[
-        str, typer.Option(metavar="NAMES", help="Of TREC topics: title, description, narrative.")
-    ] = "title",
+    documents: JudgedDocuments = None,
+    queries: JudgedQueries = None,
+    qrels: JudgedQrels = None,
+    topic_fields: TopicFields = "title",
     stemmer: Stemmer = None,
     seed: Annotated[
         int, typer.Option(min=0, metavar="N", help="Of folds, the test's share and the bootstrap.")
     ] = 0,
     kind: Annotated[str | None, typer.Option(help="retrieval or questions [by its files].")] = None,
-    grades: Annotated[
-        str | None,
-        typer.Option(help="What judgements hold: gains, or cleverdon (Cranfield) [by its name]."),
-    ] = None,
+    grades: Grades = None,
     encoding: Encoding = "utf-8",
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a report there as Markdown.")
@@ -236,22 +232,14 @@ def _loaded(
     InvalidInputError
         If it is of another kind, or not named as a whole.
     """
-    from softcosine.evaluate.datasets import RankingSet, load, read_collection
+    from softcosine.evaluate.datasets import RankingSet, load
 
     parts = (place.documents, place.queries, place.qrels)
-    topic_fields = [name.strip() for name in fields.split(",")]
-    if (place.dataset is None) == (not any(parts)) or (any(parts) and not all(parts)):
-        raise InvalidInputError(
-            "name the data set, a folder or file, or in its place --documents, --queries and "
-            "--qrels, all three."
-        )
+    check_named(place.dataset is not None, parts)
     if place.dataset is None:
-        return read_collection(
-            *parts, name=place.documents[0].absolute().parent.name, grades=grades,
-            topic_fields=topic_fields, encoding=encoding,
-        )  # fmt: skip
+        return read_parts(parts, grades=grades, topic_fields=fields, encoding=encoding)
     found = load(
-        place.dataset, kind=kind, grades=grades, topic_fields=topic_fields, encoding=encoding
+        place.dataset, kind=kind, grades=grades, topic_fields=names_in(fields), encoding=encoding
     )
     if not isinstance(found, RankingSet):
         raise InvalidInputError(

@@ -72,6 +72,8 @@ def read_collection(
             raise InvalidInputError(
                 f"a topic has no field {field!r}; it has {', '.join(TOPIC_FIELDS)}."
             )
+    if not topic_fields:
+        raise InvalidInputError(f"name what of a topic is asked: {', '.join(TOPIC_FIELDS)}.")
     chosen = grades_of(name) if grades is None else grades
     if chosen not in GRADES:
         raise InvalidInputError(f"there are no grades {chosen!r}; choose {' or '.join(GRADES)}.")
