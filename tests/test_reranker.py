@@ -323,6 +323,17 @@ def test_damaged_and_foreign_models_are_refused(tmp_path):
         PairReranker.load(tmp_path / "model")
 
 
+def test_an_altered_number_is_found(tmp_path):
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    PairReranker().fit(X, X[:, 0] > 0).save(tmp_path / "model")
+    file = tmp_path / "model" / "coef.npy"
+    written = bytearray(file.read_bytes())
+    written[-1] ^= 1
+    file.write_bytes(bytes(written))
+    with pytest.raises(CorruptIndexError, match="coef"):
+        PairReranker.load(tmp_path / "model")
+
+
 def test_what_cannot_be_learned_from_is_refused():
     X, y, groups = noisy()
     with pytest.raises(InvalidInputError, match="y has one class only"):

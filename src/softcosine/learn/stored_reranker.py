@@ -69,6 +69,7 @@ def write_reranker(reranker: PairReranker, path: str | Path, *, overwrite: bool)
 def read_reranker(kind: type[Any], path: str | Path) -> Any:
     """Make a reranker of what `write_reranker` wrote."""
     folder = open_folder(path, _KIND)
+    folder.verify()  # a few numbers
     settings = folder.settings
     try:
         reranker = kind(
@@ -89,7 +90,7 @@ def read_reranker(kind: type[Any], path: str | Path) -> Any:
         lengths = {len(part) for part in (reranker.coef_, reranker.mean_, reranker.scale_)}
         if lengths != {len(settings["names"])}:
             raise InvalidInputError(f"arrays of lengths {sorted(lengths)}")
-    except (KeyError, TypeError, ValueError, InvalidInputError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise CorruptIndexError(f"{path} holds no complete reranker: {error!r}.") from error
     return reranker
 
