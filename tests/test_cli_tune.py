@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -134,6 +135,20 @@ def test_settings_that_were_not_written_are_written_from_what_is_kept(run, folde
     assert "writes the settings" not in run("tune", "toy", "-o", "tuned.json", *FAST)
     assert not measured
     assert Settings.load("tuned.json")
+
+
+def test_a_home_that_cannot_be_written_to_keeps_nothing(run, folder, monkeypatch):
+    Path("home").mkdir()
+    monkeypatch.setattr("softcosine.cli.tuned.os.access", lambda *given: False)
+    assert "settings tried" in run("tune", "toy", *FAST)
+    assert not list(Path("home").iterdir())
+
+
+def test_without_the_package_that_measures_nothing_is_begun(run, folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ir_measures", None)
+    monkeypatch.setattr("softcosine.evaluate.tuning.tuning.Workbench", None)
+    error = run("tune", "toy", *FAST, code=1)
+    assert "pip install 'softcosine[evaluate]'" in error
 
 
 def test_ctrl_c_gives_the_best_so_far(run, folder, monkeypatch):

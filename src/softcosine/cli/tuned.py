@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shlex
 import shutil
 from collections.abc import Sequence
@@ -22,14 +23,15 @@ _SHOWN_VALUES = 5
 def kept_figures(dataset: Path, output: Path | None) -> Path | None:
     """Return the file that keeps figures: beside the output, or among the user's data.
 
-    A new one beside the output begins with what was kept among the user's data.
+    A new one beside the output begins with what was kept among the user's data. None where nothing
+    can be kept there.
     """
     from softcosine.storage.home import kept_file
 
     name = hashlib.blake2b(str(dataset.resolve()).encode(), digest_size=8).hexdigest()
     own = kept_file(f"tuning-{name}.jsonl")
     if output is None:
-        return own
+        return own if own is not None and os.access(own.parent, os.W_OK) else None
     beside = output.with_name(f".{output.name}.figures")
     if own is not None and own.is_file() and not beside.exists():
         shutil.copyfile(own, beside)

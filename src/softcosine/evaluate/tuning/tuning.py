@@ -243,10 +243,9 @@ def _known(sources: Sequence[str] | Sources) -> Sources:
 
 
 def _measure(dataset: RankingSet, given: str | None) -> str:
-    """Return the measure's name, if there is such a measure of rankings."""
-    if given is None:
-        return default_measures(dataset)[0]
-    (name,) = check_measures(dataset, [given])
+    """Return the measure's name, if there is such a measure of rankings and what it needs."""
+    asked = default_measures(dataset)[0] if given is None else given
+    (name,) = check_measures(dataset, [asked])
     return name
 
 
