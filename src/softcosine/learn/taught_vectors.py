@@ -97,7 +97,7 @@ class TaughtVectors:
             Of each text. A row of zeros says nothing: that text is left out, but its terms are
             known where `term_encodings` has them.
         term_encodings : array-like of shape (n_terms, dimensions), optional
-            T above, of the terms in their order.
+            T above, of the terms in their order; a row of zeros tells nothing.
         weighting : Weighting
         term_weights : array-like of shape (n_terms,), optional
             Factors beside it, from 0 on.
