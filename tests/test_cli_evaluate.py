@@ -246,6 +246,7 @@ def test_further_texts_are_learned_from(run, folder, tmp_path):
         (("FOLDER", "--qrels", "x"), "name the data set"),
         (("FOLDER", "--plot", "a.docx"), "a.docx"),
         (("FOLDER", "--kind", "novel"), "there is no kind 'novel'"),
+        (("FOLDER", "--compare", "cosine", "--differences", 1), "needs a second system"),
         (("FOLDER", "--topic-fields", ","), "name what of a topic is asked: title, description"),
         (("FOLDER", "--topic-fields", "text"), "a topic has no field 'text'"),
     ],

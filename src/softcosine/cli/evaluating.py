@@ -155,6 +155,9 @@ def evaluate(
     for spec in systems:  # what is wrong is told before anything is read
         from_spec(spec)
     runs = dict(_run(given, encoding) for given in run or ())
+    names = [*systems, *runs]
+    if n_differences and len(names) == 1:
+        raise InvalidInputError("--differences needs a second system to compare with.")
     options = _Options(split, kind, grades, topic_fields, encoding)
     found = _all_loaded(datasets or (), (documents or (), queries or (), qrels or ()), options)
     wanted = names_in(measures) if measures else None
@@ -165,7 +168,6 @@ def evaluate(
     if background:
         texts = _background(background, encoding)
         found = [replace(one, background=(*one.background, *texts)) for one in found]
-    names = [*systems, *runs]
     with Reporter() as report:
         made = [
             evaluated(
@@ -277,8 +279,6 @@ def _differences(made: Evaluation, last: str, n: int) -> Differences | None:
     if not n:
         return None
     others = [name for name in made.figures if name != made.baseline]
-    if not others:
-        raise InvalidInputError("--differences needs a second system to compare with.")
     return differences(made, last if last in others else others[-1], n=n)
 
 
