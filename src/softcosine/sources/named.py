@@ -12,7 +12,14 @@ from softcosine.sources.kinds import KINDS, LEARNED, OF_COSINES, PROPOSED, Sourc
 if TYPE_CHECKING:
     from softcosine.sources.source import TermSimilaritySource
 
-__all__ = ["JOINS", "SourceSettings", "check_sources", "joined_source", "learn_from_texts"]
+__all__ = [
+    "JOINS",
+    "SourceSettings",
+    "check_sources",
+    "join_by",
+    "joined_source",
+    "learn_from_texts",
+]
 
 # Where each join stands; what is not asked for is not loaded.
 JOINS = {
@@ -97,7 +104,7 @@ def joined_source(
             note = f"There is no calibration for {', '.join(left)}: taken as they are."
     if len(sources) == 1:
         return sources[0], note
-    return _join_by(join)(*sources), note
+    return join_by(join)(*sources), note
 
 
 def learn_from_texts(names: Sequence[str]) -> bool:
@@ -105,7 +112,8 @@ def learn_from_texts(names: Sequence[str]) -> bool:
     return any(told(name)[0] in LEARNED for name in names)
 
 
-def _join_by(name: str) -> Callable[..., TermSimilaritySource]:
+def join_by(name: str) -> Callable[..., TermSimilaritySource]:
+    """Return the function that joins sources, by one of the names in `JOINS`."""
     module, function = JOINS[name]
     join: Callable[..., TermSimilaritySource] = getattr(import_module(module), function)
     return join

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,8 @@ from softcosine.evaluate.tuning.settings import Settings
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.constraints.guard import guarded
 from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
-from softcosine.sources.joins.combine import first, mean, strongest
-from softcosine.sources.joins.noisy_or import noisy_or
 from softcosine.sources.kinds import KINDS, LEARNED, OF_COSINES, SourceSettings, told
+from softcosine.sources.named import join_by
 from softcosine.sources.source import (
     SourceState,
     TermSimilaritySource,
@@ -42,12 +41,6 @@ __all__ = [
     "similarity_matrix",
 ]
 
-_JOINS: dict[str, Callable[..., TermSimilaritySource]] = {
-    "first": first,
-    "strongest": strongest,
-    "mean": mean,
-    "noisy-or": noisy_or,
-}
 _KEPT_NUMBERS = 1 << 24  # entries of S, and of lists of neighbours, that are held at a time
 
 
@@ -194,7 +187,7 @@ class Similarities:
             resettled(self.leaf(name), exponent=settings.exponent, threshold=settings.threshold)
             for name in settings.sources
         ]
-        return guarded(leaves[0] if len(leaves) == 1 else _JOINS[settings.join](*leaves))
+        return guarded(leaves[0] if len(leaves) == 1 else join_by(settings.join)(*leaves))
 
 
 @dataclass(frozen=True, slots=True)
