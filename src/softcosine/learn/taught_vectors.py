@@ -17,6 +17,7 @@ from softcosine.sources.corpus.distilled_vectors import (
     unit,
     weighted_rows,
 )
+from softcosine.sources.corpus.names import names_of
 from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 from softcosine.space.term_weights import checked_weights
 from softcosine.text.corpus import AnalyzedTexts
@@ -161,9 +162,6 @@ class TaughtVectors:
 
     def similarity(self, *, threshold: float = 0.2, exponent: float = 1.0) -> EmbeddingSimilarity:
         """Return the source of similarities; it knows terms, and under stemming their forms."""
-        forms = self.vocabulary.forms or [()] * len(self.vocabulary)
-        names = [*(form for own in forms for form in own), *self.vocabulary.terms]
-        rows = np.repeat(np.arange(len(forms)), [len(own) for own in forms])
-        rows = np.append(rows, np.arange(len(self.vocabulary)))
+        names, rows = names_of(self.vocabulary)
         vectors = unit(self.vectors)[rows].astype(np.float32)
         return EmbeddingSimilarity(names, vectors, threshold=threshold, exponent=exponent)

@@ -15,11 +15,11 @@ from softcosine.learn.snos.scaling import Lambdas
 from softcosine.learn.snos.snos import snos
 from softcosine.sources.corpus.company import Nearness
 from softcosine.sources.corpus.learned import LearnedPairs, best_pairs, check_scale
+from softcosine.sources.corpus.names import names_of
 from softcosine.text.corpus import AnalyzedTexts, analyze
 
 if TYPE_CHECKING:
     from softcosine.text.analyzer import Analyzer
-    from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["SnosSimilarity"]
 
@@ -113,7 +113,7 @@ class SnosSimilarity(LearnedPairs):
         counts = corpus.counts()
         frequencies = np.bincount(counts.indices, minlength=counts.shape[1])
         kept = nearness.frequent(frequencies, corpus.vocabulary)
-        names, rows = _names(corpus.vocabulary, kept)
+        names, rows = names_of(corpus.vocabulary, kept)
         B = csr_array(counts[:, kept], dtype=np.float64)
         return cls._learned_from(
             B, names, rows, threshold=threshold, exponent=exponent, max_neighbors=max_neighbors,
@@ -210,16 +210,6 @@ class SnosSimilarity(LearnedPairs):
             "exponent": float(exponent),
         }
         return cls._of(names, rows, S, learned)
-
-
-def _names(vocabulary: Vocabulary, terms: NDArray[np.int64]) -> tuple[list[str], NDArray[np.int32]]:
-    """Everything that a term is called, and the number of its row; forms before stems."""
-    forms = vocabulary.forms
-    called = [() if forms is None else forms[term] for term in terms.tolist()]
-    names = [form for names in called for form in names]
-    rows = np.repeat(np.arange(len(terms)), [len(names) for names in called])
-    names += [vocabulary.terms[term] for term in terms.tolist()]
-    return names, np.concatenate((rows, np.arange(len(terms)))).astype(np.int32)
 
 
 def _damped(clicks: Iterable[tuple[str, str, float]]) -> Iterator[tuple[str, str, float]]:

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.cooccurrence import context_sizes, fill_contexts, lay_out, sort_positions
+from softcosine.sources.corpus.names import names_of
 from softcosine.sources.corpus.pair_counts import CountedRows, PairCounts, row_blocks
 from softcosine.sources.settings import is_whole
 from softcosine.sources.threads import for_each_chunk
@@ -144,7 +145,7 @@ def company(corpus: AnalyzedTexts | TextStream, nearness: Nearness) -> Iterator[
             kept = nearness.frequent(frequencies, vocabulary)
             frequencies = frequencies[kept]
             pairs.restrict(kept)
-        yield Company(*_names(vocabulary, kept), frequencies, n_docs, pairs)
+        yield Company(*names_of(vocabulary, kept), frequencies, n_docs, pairs)
 
 
 def _slices(analyzed: AnalyzedTexts, memory: int) -> Iterator[AnalyzedTexts]:
@@ -231,20 +232,3 @@ def _count(
     blocks = (counted(*rows) for rows in row_blocks(row_starts, pairs.block_entries))
     pairs.add(blocks, totals, int(row_starts[-1]))
     return frequencies
-
-
-def _names(vocabulary: Vocabulary, terms: NDArray[np.int64]) -> tuple[list[str], NDArray[np.int32]]:
-    """Everything that a term is called, and the number of its row.
-
-    A string that is one term's surface form and another's stem means the term that it is a form
-    of: forms are what texts and queries are made of.
-    """
-    names: list[str] = []
-    rows: list[int] = []
-    if vocabulary.forms is not None:
-        for row, term in enumerate(terms.tolist()):
-            names += vocabulary.forms[term]
-            rows += [row] * len(vocabulary.forms[term])
-    names += [vocabulary.terms[term] for term in terms.tolist()]
-    rows += range(len(terms))
-    return names, np.array(rows, np.int32)

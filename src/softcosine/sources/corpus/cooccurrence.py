@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,8 @@ from softcosine.sources.corpus.company import Nearness, company
 from softcosine.sources.corpus.factors import leading_factors
 from softcosine.sources.corpus.information import check_information, information
 from softcosine.sources.corpus.learned import check_scale
-from softcosine.sources.neighbors import Neighbors
+from softcosine.sources.corpus.learned_vectors import LearnedVectors
 from softcosine.sources.settings import is_whole
-from softcosine.sources.source import SourceState
 from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 from softcosine.sources.vectors.word_vectors import WordVectors
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["CooccurrenceSimilarity"]
 
 
-class CooccurrenceSimilarity:
+class CooccurrenceSimilarity(LearnedVectors):
     r"""Similarity learned from which terms stand near which in a corpus.
 
     Every term is described by its positive pointwise mutual information with the terms within
@@ -51,10 +50,9 @@ class CooccurrenceSimilarity:
     Build it by `fit`.
     """
 
-    __slots__ = ("_space",)
+    __slots__ = ()
 
-    def __init__(self, space: EmbeddingSimilarity) -> None:
-        self._space = space
+    kind: ClassVar[str] = "cooccurrence"
 
     @classmethod
     def fit(
@@ -134,55 +132,6 @@ class CooccurrenceSimilarity:
     def usual_neighbors(self) -> int:
         """How many neighbours a term should have in S: more than so few cost rankings."""
         return 10
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """Terms and surface forms that are known."""
-        return self._space.words
-
-    @property
-    def threshold(self) -> float:
-        """Least cosine that counts."""
-        return self._space.threshold
-
-    @property
-    def exponent(self) -> float:
-        """Power that cosines are raised to."""
-        return self._space.exponent
-
-    def __len__(self) -> int:
-        """Return the number of terms and surface forms that are known."""
-        return len(self._space)
-
-    def __repr__(self) -> str:
-        return (
-            f"CooccurrenceSimilarity({len(self)} words x {self._space.dimensions}, "
-            f"threshold={self.threshold:g}, exponent={self.exponent:g})"
-        )
-
-    def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether the corpus told enough of each term, shape (n_terms,)."""
-        return self._space.knows(terms)
-
-    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
-        """Similarity of the pairs ``(left[i], right[i])``; 1 for equal strings, 0 for unknown."""
-        return self._space.similarities(left, right)
-
-    def neighbors(
-        self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
-    ) -> Neighbors:
-        """Return the most similar strings of `among` of every term, exactly."""
-        return self._space.neighbors(terms, among, max_neighbors=max_neighbors)
-
-    def state(self) -> SourceState:
-        """Everything that is needed to build an equal source."""
-        inner = self._space.state()
-        return SourceState("cooccurrence", inner.settings, inner.arrays)
-
-    @classmethod
-    def from_state(cls, state: SourceState) -> CooccurrenceSimilarity:
-        """Source that `state` was taken from."""
-        return cls(EmbeddingSimilarity.from_state(state))
 
 
 def _compact(vectors: NDArray[np.float32]) -> NDArray[np.float16]:

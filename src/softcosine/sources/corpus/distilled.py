@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from softcosine.sources.corpus.distilled_vectors import Encoder, distilled_vectors, encoded, unit
 from softcosine.sources.corpus.learned import check_scale
-from softcosine.sources.neighbors import Neighbors
-from softcosine.sources.source import SourceState
+from softcosine.sources.corpus.learned_vectors import LearnedVectors
+from softcosine.sources.corpus.names import names_of
 from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 from softcosine.sources.vectors.encoded_vectors import Encode
 from softcosine.sources.vectors.vector_table import VectorTable
@@ -20,13 +20,10 @@ from softcosine.sources.vectors.word_vectors import WordVectors
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
 
-if TYPE_CHECKING:
-    from softcosine.text.vocabulary import Vocabulary
-
 __all__ = ["DistilledSimilarity"]
 
 
-class DistilledSimilarity:
+class DistilledSimilarity(LearnedVectors):
     r"""What a neural encoder knows of a corpus, distilled into similarities of its terms.
 
     Every document is encoded once. Let X hold the documents' tf-idf rows of unit length, and D
@@ -56,10 +53,9 @@ class DistilledSimilarity:
     array([0.98, 0.  ], dtype=float32)
     """
 
-    __slots__ = ("_space",)
+    __slots__ = ()
 
-    def __init__(self, space: EmbeddingSimilarity) -> None:
-        self._space = space
+    kind: ClassVar[str] = "distilled"
 
     @classmethod
     def fit(
@@ -104,8 +100,8 @@ class DistilledSimilarity:
         """
         check_scale(threshold=threshold, exponent=exponent)
         vectors = distilled_vectors(corpus, encodings, penalty=penalty, progress=progress)
-        names, rows = _names(corpus.vocabulary)
-        table = WordVectors(names, _compact(vectors), rows=rows)
+        names, rows = names_of(corpus.vocabulary)
+        table = WordVectors(names, unit(vectors).astype(np.float16), rows=rows)
         return cls(EmbeddingSimilarity.of_table(table, threshold=threshold, exponent=exponent))
 
     @classmethod
@@ -152,68 +148,6 @@ class DistilledSimilarity:
         )
 
     @property
-    def words(self) -> tuple[str, ...]:
-        """Terms and surface forms that are known."""
-        return self._space.words
-
-    @property
     def table(self) -> VectorTable:
         """The terms' vectors, of unit length."""
         return self._space.table
-
-    @property
-    def threshold(self) -> float:
-        """Least cosine that counts."""
-        return self._space.threshold
-
-    @property
-    def exponent(self) -> float:
-        """Power that cosines are raised to."""
-        return self._space.exponent
-
-    def __len__(self) -> int:
-        """Return the number of terms and surface forms that are known."""
-        return len(self._space)
-
-    def __repr__(self) -> str:
-        return (
-            f"DistilledSimilarity({len(self)} words x {self._space.dimensions}, "
-            f"threshold={self.threshold:g}, exponent={self.exponent:g})"
-        )
-
-    def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether each term stands in an encoded document, shape (n_terms,)."""
-        return self._space.knows(terms)
-
-    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
-        """Similarity of the pairs ``(left[i], right[i])``; 1 for equal strings, 0 for unknown."""
-        return self._space.similarities(left, right)
-
-    def neighbors(
-        self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
-    ) -> Neighbors:
-        """Return the most similar strings of `among` of every term, exactly."""
-        return self._space.neighbors(terms, among, max_neighbors=max_neighbors)
-
-    def state(self) -> SourceState:
-        """Everything that is needed to build an equal source; not the encoder."""
-        inner = self._space.state()
-        return SourceState("distilled", inner.settings, inner.arrays)
-
-    @classmethod
-    def from_state(cls, state: SourceState) -> DistilledSimilarity:
-        """Source that `state` was taken from."""
-        return cls(EmbeddingSimilarity.from_state(state))
-
-
-def _names(vocabulary: Vocabulary) -> tuple[list[str], NDArray[np.int32]]:
-    """Everything that terms are called, their forms first, and the number of each one's term."""
-    forms = vocabulary.forms or [()] * len(vocabulary)
-    names = [form for own in forms for form in own]
-    rows = np.repeat(np.arange(len(vocabulary)), [len(own) for own in forms])
-    return [*names, *vocabulary.terms], np.append(rows, np.arange(len(vocabulary))).astype(np.int32)
-
-
-def _compact(vectors: NDArray[np.float64]) -> NDArray[np.float16]:
-    """Vectors of unit length as float16: half the size, and cosines within 0.001."""
-    return unit(vectors).astype(np.float16)

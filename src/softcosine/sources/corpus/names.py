@@ -1,0 +1,39 @@
+"""What the terms of a corpus are called by those who ask a source for them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.text.vocabulary import Vocabulary
+
+__all__ = ["names_of"]
+
+
+def names_of(
+    vocabulary: Vocabulary, terms: NDArray[np.integer] | None = None
+) -> tuple[list[str], NDArray[np.int32]]:
+    """Return everything that terms are called, and the number of each one's row.
+
+    A string that is one term's surface form and another's stem means the term that it is a form
+    of, so it comes first as such: forms are what texts and queries are made of.
+
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+    terms : ndarray of shape (n_rows,), integer, optional
+        The term of every row; by default all terms, in their order.
+
+    Returns
+    -------
+    names : list of str
+        All forms, then the terms themselves.
+    rows : ndarray of shape (n_names,), int32
+    """
+    numbers = range(len(vocabulary)) if terms is None else terms.tolist()
+    forms = vocabulary.forms
+    called = [() if forms is None else forms[term] for term in numbers]
+    names = [form for own in called for form in own]
+    names += [vocabulary.terms[term] for term in numbers]
+    rows = np.arange(len(called), dtype=np.int32)
+    return names, np.concatenate((np.repeat(rows, [len(own) for own in called]), rows))
