@@ -7,7 +7,6 @@ import logging
 import re
 import threading
 import unicodedata
-import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from softcosine.errors import InvalidInputError, MissingDependencyError
-from softcosine.storage import checked_path
+from softcosine.storage import checked_path, written_beside
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -90,12 +89,8 @@ class Picture(ABC):
         """
         path = checked_picture_path(path)
         content = self._rendered(path.suffix.lower())
-        new = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.tmp")
-        try:
+        with written_beside(path) as new:
             new.write_bytes(content)
-            new.replace(path)
-        finally:
-            new.unlink(missing_ok=True)
 
     def _repr_png_(self) -> bytes | None:
         try:

@@ -7,7 +7,13 @@ place (exchanged with what it replaces, on Linux), so that a reader meets the ol
 one and nothing between.
 """
 
-from softcosine.storage.disk import checked_path, naming_a_full_disk, sync, write_text
+from softcosine.storage.disk import (
+    checked_path,
+    naming_a_full_disk,
+    sync,
+    write_text,
+    written_beside,
+)
 from softcosine.storage.folder import Folder, fill_folder, open_folder, write_folder
 from softcosine.storage.manifest import (
     FORMAT_VERSION,
@@ -34,4 +40,5 @@ __all__ = [
     "write_folder",
     "write_manifest",
     "write_text",
+    "written_beside",
 ]

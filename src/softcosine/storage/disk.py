@@ -12,7 +12,7 @@ from pathlib import Path
 
 from softcosine.errors import InvalidInputError, SoftCosineError
 
-__all__ = ["checked_path", "naming_a_full_disk", "sha256", "sync", "write_text"]
+__all__ = ["checked_path", "naming_a_full_disk", "sha256", "sync", "write_text", "written_beside"]
 
 
 def checked_path(path: object) -> Path:
@@ -45,14 +45,21 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a file in UTF-8, whole or not at all: beside it first, under a name of its own."""
+@contextlib.contextmanager
+def written_beside(path: Path) -> Iterator[Path]:
+    """Give a name beside a file to write to, which then replaces it: whole, or not at all."""
     new = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.tmp")
     try:
-        new.write_text(text, encoding="utf-8")
+        yield new
         new.replace(path)
     finally:
         new.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file in UTF-8, whole or not at all."""
+    with written_beside(path) as new:
+        new.write_text(text, encoding="utf-8")
 
 
 @contextlib.contextmanager

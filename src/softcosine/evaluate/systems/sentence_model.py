@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from softcosine.errors import InvalidInputError, MissingDependencyError
 from softcosine.sources.vectors.encoded_vectors import Encode, EncodedVectors
 from softcosine.sources.vectors.vector_cache import VectorCache
+from softcosine.storage import write_text
 
 __all__ = ["MINILM", "SentenceModel", "loaded"]
 
@@ -116,12 +117,8 @@ class _Record:
         """Add to what is known; a record that cannot be written is no failure."""
         before, spent = self.of(name)
         known = {**self._read(), name: {"texts": before + n_texts, "seconds": spent + seconds}}
-        work = self._path.with_name(f"{self._path.name}.{os.getpid()}")
-        try:
-            work.write_text(json.dumps(known), "utf-8")
-            work.replace(self._path)
-        except OSError:
-            work.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            write_text(self._path, json.dumps(known))
 
     def _read(self) -> dict[str, Any]:
         try:
