@@ -12,9 +12,7 @@ What was measured is kept in a file as it comes, so that an interrupted run goes
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -35,13 +33,12 @@ from classification_recipes import (
     predicted,
 )
 from classification_rivals import latent_rows, learned_rows, other_rows
-from retrieval_sets import REPOSITORY, data_folder, write
 from softcosine.evaluate.datasets import load
 from softcosine.evaluate.datasets.classification import ClassificationSet
 from softcosine.evaluate.documents import Documents
 from softcosine.learn.votes import VotingGrid
+from study import Clock, Report, argument_parser, read_arguments, write
 
-Report = Callable[[str], object]
 Row = dict[str, Any]
 Maker = Callable[
     [ClassificationSet, Analyzed, Report, Mapping[str, Any]], Iterator[tuple[str, int, Row]]
@@ -172,33 +169,28 @@ def study(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the study."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", help="folder of the evaluation data")
-    parser.add_argument("--out", default=str(REPOSITORY / "docs" / "results"))
+    parser = argument_parser(__doc__)
     parser.add_argument("--sets", default="|".join(SETS), help="names, joined by |")
     parser.add_argument("--rows", default=",".join(ROWS))
     parser.add_argument("--kept", help="file in which measurements are kept")
     parser.add_argument("--json", action="store_true", help="print the numbers, write no page")
-    given = parser.parse_args(arguments)
+    given = read_arguments(parser, arguments)
     names, rows = given.sets.split("|"), given.rows.split(",")
     for what, asked, known in (("set", names, SETS), ("row", rows, ROWS)):
         for one in asked:
             if one not in known:
                 raise SystemExit(f"there is no {what} {one!r}; choose of {', '.join(known)}.")
 
-    def report(what: str) -> None:
-        print(f"[{time.strftime('%H:%M:%S')}] {what}", file=sys.stderr, flush=True)
-
-    started = time.perf_counter(), time.process_time()
+    report, used = Clock(), time.process_time()
     kept = Kept(Path(given.kept) if given.kept else None)
-    found = study(data_folder(given.data), names, rows, kept, report)
+    found = study(given.data, names, rows, kept, report)
     told = summary(found)
-    told["seconds of this run"] = round(time.perf_counter() - started[0], 1)
-    told["processor seconds of this run"] = round(time.process_time() - started[1], 1)
+    told["seconds of this run"] = round(report.seconds, 1)
+    told["processor seconds of this run"] = round(time.process_time() - used, 1)
     if given.json:
         print(json.dumps(told, indent=1, ensure_ascii=False))
     else:
-        write("classification", Path(given.out), page(told), told)
+        write("classification", given.out, page(told), told)
     return 0
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classification_attempts import ATTEMPTS
-from retrieval_sets import markdown
 from softcosine.evaluate.datasets.classification import seeded_splits
 from softcosine.evaluate.significance import Interval, paired_bootstrap
+from study import markdown
 
 __all__ = ["TARGETS", "interval", "page", "summary"]
 

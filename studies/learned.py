@@ -10,18 +10,15 @@ Everything that is chosen is chosen on training data.
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from learned_classes import SETS, classes_part
 from learned_pairs import questions_part, sentences_part
 from learned_rankings import COLLECTIONS, rankings_part
-from retrieval_sets import REPOSITORY, data_folder, markdown, write
+from study import Clock, argument_parser, markdown, read_arguments, write
 
 Rows = list[dict[str, Any]]
 
@@ -76,21 +73,13 @@ ATTEMPTS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--data", help="folder of the evaluation data")
-    parser.add_argument("--out", default=REPOSITORY / "docs" / "results", type=Path)
+    parser = argument_parser(__doc__)
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
     parser.add_argument("--parts", default=",".join(TITLES))
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--collections", default=",".join(COLLECTIONS))
-    given = parser.parse_args(arguments)
-    folder = data_folder(given.data)
-
-    def report(text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
-
+    given = read_arguments(parser, arguments)
+    folder, report = given.data, Clock()
     makers: dict[str, Callable[[], Rows]] = {
         "classes": lambda: classes_part(folder, given.sets.split(","), report),
         "rankings": lambda: rankings_part(folder, given.collections.split(","), report),

@@ -13,11 +13,8 @@ takes minutes. Without it (``pip install 'softcosine[minilm]'``) only the other 
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -44,18 +41,13 @@ from retrieval_page import (
 from retrieval_rivals import Bm25, RelevanceModel, summed
 from retrieval_sets import (
     COLLECTIONS,
-    REPOSITORY,
     Collection,
-    Encode,
     Kept,
     best_without,
-    data_folder,
     figures_of,
     gain,
-    minilm,
     ndcg_of,
     read,
-    write,
 )
 from softcosine.evaluate.systems import from_spec
 from softcosine.learn.distilled_index import DistilledIndex, attained
@@ -64,9 +56,9 @@ from softcosine.sources.constraints.guard import Guarded
 from softcosine.sources.corpus.distilled import DistilledSimilarity
 from softcosine.sources.corpus.distilled_vectors import distilled_vectors
 from softcosine.sources.source import TermSimilaritySource
+from study import Clock, Encode, Report, argument_parser, minilm, read_arguments, write
 
 Values = NDArray[np.float64]
-Report = Callable[[str], object]
 
 SHARES = (0.2, 0.3, 0.5, 0.7, 1.0)
 ALONE = float("inf")
@@ -309,23 +301,18 @@ def told(found: Mapping[str, Any]) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None, *, encode: Encode | None = None) -> dict[str, Any]:
     """Run the study, write its results, and return them."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--data", help="folder of the evaluation data")
-    parser.add_argument("--out", type=Path, default=REPOSITORY / "docs" / "results")
+    parser = argument_parser(__doc__)
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
     parser.add_argument("--collections", default=",".join(COLLECTIONS))
     parser.add_argument("--without-encoder", action="store_true")
     parser.add_argument("--keep", type=Path, help="folder of figures that are not measured again")
     parser.add_argument("--note", action="append", default=[], help="a sentence for the report")
-    asked = parser.parse_args(arguments)
-    started = time.perf_counter()
-
-    def report(what: str) -> None:
-        print(f"{time.perf_counter() - started:7.0f} s  {what}", file=sys.stderr, flush=True)
+    asked = read_arguments(parser, arguments)
+    report = Clock()
 
     if encode is None and not asked.without_encoder:
         encode = minilm(report)
-    folder = data_folder(asked.data)
+    folder = asked.data
     collections = [read(folder, name, encode) for name in asked.collections.split(",")]
     kept = Kept(asked.keep)
     stemmed = told(study(collections, "english", kept, report))
@@ -337,7 +324,7 @@ def main(arguments: Sequence[str] | None = None, *, encode: Encode | None = None
         "notes": asked.note,
     }
     # What was kept took no time now.
-    minutes = (time.perf_counter() - started) / 60
+    minutes = report.seconds / 60
     took = "" if asked.keep else f" in {minutes:.0f} minutes"
     lines = page(stemmed, unstemmed, [*asked.note, f"Made{took} by `python studies/retrieval.py`."])
     write("retrieval", asked.out, lines, results)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from retrieval_attempts import ATTEMPTS, HINDRANCES
-from retrieval_sets import markdown
+from study import markdown
 
 __all__ = [
     "BASELINES",

@@ -1,14 +1,10 @@
-"""What the studies of retrieval share: the five collections, figures, choices left out, reports."""
+"""What the studies of retrieval share: the five collections, figures, choices left out."""
 
 from __future__ import annotations
 
-import json
-import os
 import pickle
-import platform
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
@@ -21,35 +17,25 @@ from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.measures import measured
 from softcosine.evaluate.runs import run_of
 from softcosine.evaluate.significance import Interval, paired_bootstrap_of_collections
-from softcosine.evaluate.systems.sentence_model import MINILM, SentenceModel, loaded
 from softcosine.evaluate.systems.system import FittedSystem, Ranked
-from softcosine.storage.home import kept_file
+from study import Encode
 
 __all__ = [
     "COLLECTIONS",
-    "REPOSITORY",
     "Collection",
     "Kept",
     "best_without",
-    "data_folder",
     "figures_of",
     "gain",
-    "markdown",
-    "minilm",
     "ndcg_of",
     "read",
-    "versions",
-    "write",
 ]
 
 COLLECTIONS = ("cranfield", "cacm", "npl", "lisa", "adi")
-REPOSITORY = Path(__file__).resolve().parent.parent
 DEPTH = 10
 _MEASURE = "ndcg@10"
-_PACKAGES = ("softcosine", "numpy", "scipy", "bm25s", "scikit-learn", "torch", "ir-measures")
 
 Values = NDArray[np.float64]
-Encode = Callable[[Sequence[str]], Values]
 Setting = TypeVar("Setting", bound=Hashable)
 
 
@@ -94,31 +80,6 @@ class Kept:
         self._folder.mkdir(parents=True, exist_ok=True)
         file.write_bytes(pickle.dumps(made))
         return made
-
-
-def data_folder(given: str | None) -> Path:
-    """Return the evaluation data: as given, ``$SOFTCOSINE_DATA``, or beside the clone."""
-    usual = os.environ.get("SOFTCOSINE_DATA", REPOSITORY.parent / "shared" / "data")
-    folder = Path(given or usual)
-    if not folder.is_dir():
-        raise SystemExit(f"there is no evaluation data in {folder}; name it by --data.")
-    return folder
-
-
-def minilm(report: Callable[[str], object]) -> Encode:
-    """Return what encodes texts by all-MiniLM-L6-v2, each once: kept among the user's data."""
-
-    def progress(done: int, total: int) -> None:
-        if done % 1024 < 256 or done == total:
-            report(f"encoded {done:,} of {total:,} texts")
-
-    model = SentenceModel(
-        MINILM,
-        lambda: loaded(None, download=False, device="cpu"),
-        cache=kept_file("encoded.sqlite"),
-        progress=progress,
-    )
-    return model.vectors
 
 
 def read(folder: Path, name: str, encode: Encode | None) -> Collection:
@@ -196,28 +157,3 @@ def gain(
     return paired_bootstrap_of_collections(
         [ours[name] for name in names], [theirs[name] for name in names], relative=relative
     )
-
-
-def markdown(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
-    """Return the lines of a table."""
-    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
-    return [*lines, *("| " + " | ".join(map(str, row)) + " |" for row in rows)]
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of Python and of what was used."""
-    found = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
-
-
-def write(name: str, folder: Path, page: Sequence[str], told: Mapping[str, Any]) -> None:
-    """Write ``NAME.md`` and ``NAME.json``."""
-    folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({**told, "versions": versions()}, indent=1, ensure_ascii=False)
-    (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
-    (folder / f"{name}.md").write_text("\n".join(page) + "\n", encoding="utf-8")

@@ -12,11 +12,8 @@ what it gave is kept among the user's data, so that a second run takes minutes. 
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -27,15 +24,14 @@ from numpy.typing import NDArray
 import softcosine as sc
 from question_attempts import ATTEMPTS, HINDRANCES, OUTCOME
 from question_pairs import KNOWN, Encode, Questions, Space, taught_by
-from retrieval_sets import REPOSITORY, data_folder, markdown, minilm, write
 from softcosine.evaluate.significance import paired_bootstrap
 from softcosine.evaluate.systems import from_spec
 from softcosine.learn.grouped_precision import folds_of
 from softcosine.learn.reranker import PairReranker
+from study import Clock, Report, argument_parser, markdown, minilm, read_arguments, write
 
 Values = NDArray[np.float64]
 Features = dict[tuple[str, str, str], Values]
-Report = Callable[[str], object]
 
 TEST = "test2016"
 CHOSEN = "train and dev"
@@ -291,29 +287,23 @@ RECIPE = (
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the study."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--data", help="folder with semeval/ and vectors/")
-    parser.add_argument("--out", help="where the report goes, by default docs/results")
+    parser = argument_parser(__doc__)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.add_argument("--without-encoder", action="store_true")
     parser.add_argument("--parts", default="", help="only these parts, for a quick look")
-    given = parser.parse_args(arguments)
-    folder = data_folder(given.data)
-    started = time.perf_counter()
-
-    def report(line: str) -> None:
-        print(f"{time.perf_counter() - started:6.0f} s  {line}", file=sys.stderr, flush=True)
+    given = read_arguments(parser, arguments)
+    folder = given.data
+    report = Clock()
 
     questions = Questions.read(folder / "semeval", only=[p for p in given.parts.split(",") if p])
     encode = None if given.without_encoder else minilm(report)
     vectors = folder / "vectors" / "potion_base_4m_int8.npz"
     figures = told(questions, all_scores(questions, vectors, encode, report))
-    seconds = time.perf_counter() - started
+    seconds = report.seconds
     lines = page(figures, seconds)
     attempts = [{"what": what, "map, train and dev": value} for what, value in ATTEMPTS]
-    out = Path(given.out) if given.out else REPOSITORY / "docs" / "results"
     full = {**figures, "attempts": attempts, "hindrances": HINDRANCES, "seconds": round(seconds)}
-    write("semeval", out, lines, full)
+    write("semeval", given.out, lines, full)
     print(json.dumps(full, indent=1) if given.json else "\n".join(lines))
 
 

@@ -12,11 +12,8 @@ the other systems are run.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
-import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +25,6 @@ from numpy.typing import NDArray
 
 import softcosine as sc
 from question_pairs import Encode, Space
-from retrieval_sets import REPOSITORY, data_folder, markdown, minilm, write
 from sentence_attempts import ATTEMPTS, HINDRANCES, OUTCOME
 from softcosine.evaluate.datasets import load
 from softcosine.evaluate.datasets.pairs import PairSet
@@ -37,9 +33,9 @@ from softcosine.evaluate.significance import bootstrap, interval_of
 from softcosine.evaluate.systems import from_spec
 from softcosine.learn.taught_vectors import TaughtVectors
 from softcosine.space.alignment import paired_alignment
+from study import Clock, Report, argument_parser, markdown, minilm, read_arguments, write
 
 Values = NDArray[np.float64]
-Report = Callable[[str], object]
 
 COSINE = "cosine"
 UNTUNED = "soft cosine, untuned"
@@ -260,18 +256,13 @@ RECIPE = (
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the study."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--data", help="folder with sentences/ and vectors/")
-    parser.add_argument("--out", help="where the report goes, by default docs/results")
+    parser = argument_parser(__doc__)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.add_argument("--without-encoder", action="store_true")
     parser.add_argument("--without-test", action="store_true", help="leave the test parts alone")
-    given = parser.parse_args(arguments)
-    folder = data_folder(given.data)
-    started = time.perf_counter()
-
-    def report(line: str) -> None:
-        print(f"{time.perf_counter() - started:6.0f} s  {line}", file=sys.stderr, flush=True)
+    given = read_arguments(parser, arguments)
+    folder = given.data
+    report = Clock()
 
     encode = None if given.without_encoder else minilm(report)
     known = language(folder, encode, report)
@@ -283,15 +274,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
             vectors = folder / "vectors" / "potion_base_4m_int8.npz"
             scores = scores_of(dataset, known, vectors, encode)
             figures[f"{name}, {part}"] = told(dataset, scores, measures)
-    seconds = time.perf_counter() - started
+    seconds = report.seconds
     if given.without_test:
         print(json.dumps(figures, indent=1))
         return
     attempts = [{"what": what, "train": train, "dev": dev} for what, train, dev in ATTEMPTS]
     lines = page(figures, seconds)
-    out = Path(given.out) if given.out else REPOSITORY / "docs" / "results"
     full = {**figures, "attempts": attempts, "hindrances": HINDRANCES, "seconds": round(seconds)}
-    write("sentences", out, lines, full)
+    write("sentences", given.out, lines, full)
     print(json.dumps(full, indent=1) if given.json else "\n".join(lines))
 
 

@@ -10,10 +10,7 @@ word similarity too. Nothing is chosen here: every line is a setting by itself.
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,17 +22,11 @@ from scipy.stats import spearmanr
 import softcosine as sc
 from retrieval_sets import (
     COLLECTIONS,
-    REPOSITORY,
     Collection,
-    Encode,
     Kept,
-    data_folder,
     figures_of,
     gain,
-    markdown,
-    minilm,
     read,
-    write,
 )
 from softcosine.evaluate.datasets import load
 from softcosine.evaluate.datasets.pairs import WordPairSet
@@ -43,6 +34,7 @@ from softcosine.evaluate.systems.soft import Soft
 from softcosine.sources.corpus.distilled import DistilledSimilarity
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.corpus import AnalyzedTexts
+from study import Clock, Encode, argument_parser, markdown, minilm, read_arguments, write
 
 Values = NDArray[np.float64]
 Maker = Callable[[AnalyzedTexts, Collection], TermSimilaritySource]
@@ -273,9 +265,7 @@ NOTES = (
 
 def main(arguments: Sequence[str] | None = None, *, encode: Encode | None = None) -> dict[str, Any]:
     """Run the study, write its results, and return them."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--data", help="folder of the evaluation data")
-    parser.add_argument("--out", type=Path, default=REPOSITORY / "docs" / "results")
+    parser = argument_parser(__doc__)
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
     parser.add_argument("--collections", default=",".join(COLLECTIONS))
     parser.add_argument("--without-encoder", action="store_true")
@@ -283,15 +273,12 @@ def main(arguments: Sequence[str] | None = None, *, encode: Encode | None = None
         "--without-terms", action="store_true", help="the encoder is asked for documents alone"
     )
     parser.add_argument("--keep", type=Path, help="folder of figures that are not measured again")
-    asked = parser.parse_args(arguments)
-    started = time.perf_counter()
-
-    def report(what: str) -> None:
-        print(f"{time.perf_counter() - started:7.0f} s  {what}", file=sys.stderr, flush=True)
+    asked = read_arguments(parser, arguments)
+    report = Clock()
 
     if encode is None and not asked.without_encoder:
         encode = minilm(report)
-    data = data_folder(asked.data)
+    data = asked.data
     kept = Kept(asked.keep)
     terms = not asked.without_terms
     made = makers(fixed_sources(data), encode=encode, terms=terms)
@@ -338,7 +325,7 @@ def main(arguments: Sequence[str] | None = None, *, encode: Encode | None = None
         "notes": list(NOTES),
     }
     # What was kept took no time now.
-    minutes = (time.perf_counter() - started) / 60
+    minutes = report.seconds / 60
     took = "" if asked.keep else f" in {minutes:.0f} minutes"
     lines = page(results, took)
     write("similarities", asked.out, lines, results)

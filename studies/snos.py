@@ -13,11 +13,9 @@ run. About 20 minutes on two processors.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import platform
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
@@ -30,29 +28,23 @@ from snos_cues import PARTNERS, RELEVANT, similar_cues, similar_queries
 from snos_newsgroups import error_by_share
 from snos_scale import million_edges
 from snos_titles import nine_titles
+from softcosine.storage import write_text
+from study import Clock, argument_parser, read_arguments
 
-REPOSITORY = Path(__file__).resolve().parent.parent
 SYSTEMS = ("cosine", "LSI", "SNOS")
 
 Results = dict[str, Any]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    given = os.environ.get("SOFTCOSINE_DATA") or REPOSITORY.parent / "shared" / "data"
-    parser.add_argument("--data", type=Path, default=Path(given))
-    parser.add_argument("--out", type=Path, default=REPOSITORY / "docs" / "results")
+    parser = argument_parser(__doc__)
     parser.add_argument("--only", default=",".join(_parts(Path(), print)))
-    asked = parser.parse_args(arguments)
-    parts = _parts(asked.data, lambda text: print(text, file=sys.stderr, flush=True))
+    asked = read_arguments(parser, arguments)
+    parts = _parts(asked.data, Clock())
     chosen = asked.only.split(",")
     unknown = set(chosen) - set(parts)
-    if unknown or not asked.data.is_dir():
-        parser.error(
-            f"no part is called {sorted(unknown)[0]}; there are {', '.join(parts)}."
-            if unknown
-            else f"there is no evaluation data in {asked.data}; give --data FOLDER."
-        )
+    if unknown:
+        parser.error(f"no part is called {sorted(unknown)[0]}; there are {', '.join(parts)}.")
     path = asked.out / "snos.json"
     results: Results = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     seconds = results.get("seconds", {})
@@ -63,10 +55,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     results["seconds"] = seconds
     results["setting"] = _setting()
     asked.out.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_text(path, json.dumps(results, indent=1, ensure_ascii=False) + "\n")
     drawn = "newsgroups" in results and _draw(results["newsgroups"], asked.out / "snos.png")
     page = "\n".join(_page(results, drawn=drawn)) + "\n"
-    (asked.out / "snos.md").write_text(page, encoding="utf-8")
+    write_text(asked.out / "snos.md", page)
     print(page)
 
 

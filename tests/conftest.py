@@ -16,9 +16,12 @@ NUMBA_DISABLE_JIT
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -97,3 +100,16 @@ def run(console: None, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]
         return captured.err if code else captured.out
 
     return call
+
+
+@pytest.fixture
+def study(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
+    """Import a script of ``studies`` by its name; what it imports is found there."""
+    for package in ("ir_measures", "bm25s", "sklearn"):
+        pytest.importorskip(package)
+    folder = ROOT / "studies"
+    monkeypatch.syspath_prepend(str(folder))
+    names = {path.stem for path in folder.glob("*.py")}
+    yield import_module
+    for name in names & sys.modules.keys():
+        del sys.modules[name]

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import importlib
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,19 +12,8 @@ from conftest import JIT
 
 pytest.importorskip("ir_measures")
 
-FOLDER = Path(__file__).resolve().parent.parent / "studies"
 GROUPS = ("comp.graphics", "comp.windows.x")
 WORDS = ("king", "queen", "car", "truck", "tea", "coffee")
-
-
-@pytest.fixture
-def study(monkeypatch):
-    """Import a script of the folder by its name; what it imports is found there."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    names = {path.stem for path in FOLDER.glob("*.py")}
-    yield importlib.import_module
-    for name in names & sys.modules.keys():
-        del sys.modules[name]
 
 
 @pytest.fixture

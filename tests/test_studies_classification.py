@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 import gzip
-import importlib
 import json
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-FOLDER = Path(__file__).resolve().parent.parent / "studies"
 TOPICS = {"travel": ["tyre", "wheel", "bicycle", "brake"], "sea": ["moon", "tide", "wave", "boat"]}
-
-
-@pytest.fixture
-def study(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
-    """Import a script of the folder by its name; what it imports is found there."""
-    pytest.importorskip("ir_measures")
-    pytest.importorskip("sklearn")
-    monkeypatch.syspath_prepend(str(FOLDER))
-    names = {path.stem for path in FOLDER.glob("*.py")}
-    yield importlib.import_module
-    for name in names & sys.modules.keys():
-        del sys.modules[name]
 
 
 @pytest.fixture

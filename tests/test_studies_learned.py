@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import importlib
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,20 +13,10 @@ from conftest import JIT
 pytest.importorskip("sklearn")
 pytest.importorskip("ir_measures")
 
-FOLDER = Path(__file__).resolve().parent.parent / "studies"
 TOPICS = {
     "bikes": ["bike", "bicycle", "wheel", "brake", "tyre", "chain", "saddle", "pedal"],
     "drinks": ["tea", "coffee", "kettle", "cup", "sugar", "milk", "water", "spoon"],
 }
-
-
-@pytest.fixture
-def study(monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    names = {path.stem for path in FOLDER.glob("*.py")}
-    yield importlib.import_module
-    for name in names & sys.modules.keys():
-        del sys.modules[name]
 
 
 @pytest.fixture

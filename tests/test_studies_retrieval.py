@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import importlib
 import json
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +13,6 @@ import pytest
 from numpy.typing import NDArray
 
 import softcosine as sc
-
-FOLDER = Path(__file__).resolve().parent.parent / "studies"
-
-
-@pytest.fixture
-def study(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
-    """Import a script of the folder by its name; what it imports is found there."""
-    pytest.importorskip("ir_measures")
-    pytest.importorskip("bm25s")
-    pytest.importorskip("sklearn")
-    monkeypatch.syspath_prepend(str(FOLDER))
-    names = {path.stem for path in FOLDER.glob("*.py")}
-    yield importlib.import_module
-    for name in names & sys.modules.keys():
-        del sys.modules[name]
 
 
 def encode(texts: Sequence[str]) -> NDArray[np.float64]:

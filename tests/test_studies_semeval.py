@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import importlib
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,26 +12,21 @@ import pytest
 pytest.importorskip("sklearn")
 pytest.importorskip("ir_measures")
 
-FOLDER = Path(__file__).resolve().parent.parent / "studies"
 THINGS = ("visa", "permit", "school", "doctor", "car", "flat")
 
 
 @pytest.fixture
-def study(monkeypatch):
-    """Import a script of the folder by its name; what it imports is found there."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    names = {path.stem for path in FOLDER.glob("*.py")}
+def study(study, monkeypatch):
+    """The same, with an encoder and baselines that are quick."""
 
     def load(name):
-        module = importlib.import_module(name)
+        module = study(name)
         monkeypatch.setattr(module, "minilm", lambda report: encode)
         baselines = {"cosine": "cosine", "soft cosine, untuned": "soft_cosine"}
         monkeypatch.setattr(module, "BASELINES", baselines)
         return module
 
-    yield load
-    for name in names & sys.modules.keys():
-        del sys.modules[name]
+    return load
 
 
 def encode(texts):
