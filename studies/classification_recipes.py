@@ -17,13 +17,12 @@ from sklearn.preprocessing import normalize
 import softcosine as sc
 from softcosine.evaluate.datasets.classification import Split
 from softcosine.learn.votes import (
+    CANDIDATES,
     Neighborhood,
     Voting,
     VotingGrid,
     best_voting,
-    class_votes,
-    hub_levels,
-    lowered,
+    voted,
 )
 
 __all__ = [
@@ -34,7 +33,6 @@ __all__ = [
 
 Numbers = NDArray[np.int64]
 
-CANDIDATES = 150
 MAX_NEIGHBORS = 100
 _POTION = "vectors/potion_base_4m_int8.npz"
 
@@ -183,12 +181,10 @@ def predicted(
     known = labels[split.train]
     neighbors, documents = _fitted(words, setting, split.train, weights)
     around = _around(neighbors)
-    found = neighbors.search(documents[split.test], k=CANDIDATES)
-    levels, results = hub_levels(around), []
+    matches = neighbors.search(documents[split.test], k=CANDIDATES)
+    found, results = Neighborhood.of(matches.ids, matches.scores), []
     for grid in grids:
-        voting, error = best_voting(around, known, n_classes, grid)
-        near = lowered(Neighborhood(found.ids, found.scores), levels, voting.hubness)
-        votes = class_votes(near, known, n_classes, voting)
+        votes, voting, error = voted(around, found, known, n_classes, grid)
         results.append(Predicted(votes.argmax(axis=1), voting, error))
     return results
 
@@ -208,7 +204,7 @@ def predicted_with_latent(
     known, train = labels[split.train], split.train
     neighbors, documents = _fitted(words, setting, train, None)
     around, found = _around(neighbors), neighbors.search(documents[split.test], k=CANDIDATES)
-    near = Neighborhood(found.ids, found.scores)
+    near = Neighborhood.of(found.ids, found.scores)
     weighed = weighed_documents(words, setting, train)
     rows = csr_array(normalize(csr_matrix(weighed)))
     n_dimensions = min(max(k for k, _ in LATENT_GRID), rows.shape[1] - 1)
@@ -218,14 +214,11 @@ def predicted_with_latent(
     for k, share in LATENT_GRID:
         latent = normalize(coordinates[:, :k])
         own = _summed(around, latent[train], latent[train], share)
-        voting, error = best_voting(own, known, n_classes, VotingGrid())
-        if best is not None and error >= best[0].error:
-            continue
         asked = _summed(near, latent[split.test], latent[train], share)
-        lowest = lowered(asked, hub_levels(own), voting.hubness)
-        votes = class_votes(lowest, known, n_classes, voting)
-        told = f"{k} dimensions × {share:g}"
-        best = Predicted(votes.argmax(axis=1), voting, error), told
+        votes, voting, error = voted(own, asked, known, n_classes, VotingGrid())
+        if best is None or error < best[0].error:
+            told = f"{k} dimensions × {share:g}"
+            best = Predicted(votes.argmax(axis=1), voting, error), told
     assert best is not None
     return best
 
@@ -246,10 +239,8 @@ def weighed_documents(words: Words, setting: Setting, train: Numbers) -> csr_arr
 def _summed(
     found: Neighborhood, left: NDArray[np.float64], right: NDArray[np.float64], share: float
 ) -> Neighborhood:
-    scores = (found.scores + share * np.einsum("ij,ikj->ik", left, right[found.ids])) / (
-        1.0 + share
-    )
-    return lowered(Neighborhood(found.ids, scores), np.zeros(len(right)), 1.0)
+    latent = np.einsum("ij,ikj->ik", left, right[found.ids])
+    return Neighborhood.of(found.ids, (found.scores + share * latent) / (1.0 + share))
 
 
 def chosen_setting(
@@ -292,4 +283,4 @@ def _fitted(
 def _around(neighbors: sc.SoftNeighbors) -> Neighborhood:
     n = min(CANDIDATES, neighbors.n_samples_fit_ - 1)
     distances, ids = neighbors.kneighbors(n_neighbors=n)
-    return Neighborhood(np.asarray(ids, np.int64), 1.0 - np.asarray(distances))
+    return Neighborhood.of(np.asarray(ids, np.int64), 1.0 - np.asarray(distances))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
@@ -27,7 +27,7 @@ from classification_recipes import (
     weighed_documents,
 )
 from softcosine.evaluate.datasets.classification import ClassificationSet, Split
-from softcosine.evaluate.neighbors import K_GRID, VOTES, classified
+from softcosine.evaluate.neighbors import classified
 from softcosine.evaluate.systems import from_spec
 from softcosine.learn.metric import SoftMetric
 from softcosine.learn.votes import VotingGrid
@@ -70,7 +70,9 @@ _ENCODER = ("all-MiniLM-L6-v2", "encoder")
 _SHORT = ("twitter", "r8")  # sets that the encoder reads within minutes
 _MOST_FOR_TOPICS = 8000  # documents
 _MOVED = {"WMD, sample": "wmd:depth=30", "relaxed WMD, sample": "rwmd"}
-_MOVED_TEST, _MOVED_TRAIN = 60, 2000
+_MOVED_TEST, _MOVED_TRAIN = 200, 2000
+# To rank the training documents for each other, as the choice of a vote needs, is too dear by WMD.
+_NINE = VotingGrid((9,), (np.inf,), (0.0,), (0.0,))
 
 
 def learned_rows(
@@ -209,7 +211,7 @@ def other_rows(
     small = replace(dataset, splits=(_sampled(dataset.splits[0]),))
     for row, spec in {"cosine, sample": "cosine", **_MOVED}.items():
         if row not in kept:
-            yield from _classified(row, spec, small, report, k=(9,), votes=("similarity",))
+            yield from _classified(row, spec, small, report, _NINE)
 
 
 def _sampled(split: Split) -> Split:
@@ -225,9 +227,7 @@ def _classified(
     spec: str,
     dataset: ClassificationSet,
     report: Report,
-    *,
-    k: Sequence[int] = K_GRID,
-    votes: Sequence[str] = tuple(VOTES),
+    grid: VotingGrid | None = None,
 ) -> Iterator[tuple[str, int, Row]]:
     report(f"{dataset.name}: {row}")
     notes: list[str] = []
@@ -237,7 +237,7 @@ def _classified(
 
     kept: list[Any] = []
     started = time.process_time()
-    found = classified(dataset, from_spec(spec), k=k, votes=votes, fitted=fitted)
+    found = classified(dataset, from_spec(spec), grid=grid, fitted=fitted)
     seconds = (time.process_time() - started) / len(dataset.splits)
     for system in kept[:1]:
         note = getattr(system, "note", None)
@@ -251,7 +251,7 @@ def _classified(
             "wrong": [int(place) for place in missed],
             "n": len(split.test),
             "setting": spec,
-            "voting": [choice.k, choice.vote],
+            "voting": list(choice.to_dict().values()),
             "cpu seconds": round(seconds, 1),
             "note": "; ".join(notes),
         }  # fmt: skip

@@ -275,10 +275,12 @@ def test_labels_are_compared_over_the_tested_documents():
     assert "labels: 18 documents, 6 tested" in made.to_markdown()
     assert "**0.0000**" in made.to_markdown()
     choice = made.choices["better"][0]
-    assert choice.k == 1
-    told = f"chosen in training for better: 1 neighbour votes, by {choice.vote}"
+    assert choice.voting.n_neighbors == 1
+    told = "chosen in training for better: k 1, temperature none, hubness 0, balance 0"
     assert told in made.to_markdown()
-    assert set(made.to_dict()["neighbors"]["better"][0]) == {"k", "vote"}
+    assert made.to_dict()["neighbors"]["better"] == [
+        {"k": 1, "temperature": None, "hubness": 0.0, "balance": 0.0}
+    ]
     win = differences(made, "better").wins[0]
     assert win.change == 1.0
     assert win.shown[0].about.startswith("right is ")

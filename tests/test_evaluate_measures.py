@@ -23,6 +23,7 @@ from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.measures import default_measures, lower_is_better, measured
 from softcosine.evaluate.neighbors import Choice, Predictions
 from softcosine.evaluate.runs import Run
+from softcosine.learn.votes import Voting
 
 QUERIES, DOCUMENTS = "pqr", "abcdef"
 
@@ -143,7 +144,7 @@ def test_measures_of_labels_are_those_of_scikit_learn(found, seed):
     said = tuple(rng.integers(0, n_classes, len(split.test)) for split in splits)
     got = measured(
         dataset,
-        Predictions(said, (Choice(1, "count", 0.0),) * 3),
+        Predictions(said, (Choice(Voting(1, math.inf, 0.0, 0.0), 0.0),) * 3),
         ["error", "accuracy", "macro_f1"],
     )
     of_splits = list(zip(splits, said, strict=True))

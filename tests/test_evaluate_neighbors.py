@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import math
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softcosine.errors import InvalidInputError
 from softcosine.evaluate.datasets import ClassificationSet, seeded_splits
 from softcosine.evaluate.documents import Documents
-from softcosine.evaluate.neighbors import (
-    VOTES,
-    Choice,
-    choose_neighbors,
-    classified,
-    nearest_labels,
-)
-from softcosine.evaluate.systems.system import Ranked
+from softcosine.evaluate.neighbors import around_each_other, classified
+from softcosine.learn.votes import VotingGrid
 from toy_system import Overlap
 
 words = st.lists(st.sampled_from("abcdef"), min_size=0, max_size=4).map(" ".join)
 sets = st.lists(st.tuples(words, st.sampled_from("xyz")), min_size=6, max_size=14).filter(
     lambda rows: len({label for _, label in rows}) > 1
 )
+EQUAL = {"temperatures": (math.inf,), "hubnesses": (0.0,), "balances": (0.0,)}
 
 
 def labeled(rows, n_splits=1) -> ClassificationSet:
@@ -34,99 +27,109 @@ def labeled(rows, n_splits=1) -> ClassificationSet:
     return ClassificationSet("toy", Documents.of(texts), labels, splits)
 
 
-def voted(neighbors, labels, k, vote, usual):
+def voted(neighbors, labels, n_classes, k, temperature, balance):
     """The label of one document; its neighbours are (number, score), the nearest first."""
-    total, first = Counter(), {}
+    counts = np.bincount(labels, minlength=n_classes)
+    if not neighbors:
+        return int(counts.argmax())
+    votes = np.zeros(n_classes)
     for place, (number, score) in enumerate(neighbors[:k]):
-        weight = {"count": 1.0, "similarity": score, "square": score**2}[vote]
-        total[labels[number]] += weight
-        first.setdefault(labels[number], place)
-    if not total:
-        return usual
-    best = max(total.values())
-    return min((label for label in total if total[label] == best), key=first.__getitem__)
+        vote = math.exp((score - neighbors[0][1]) / temperature)
+        votes[labels[number]] += vote * (1.0 + 1e-6 * (place == 0))  # the nearest settles a tie
+    return int((votes * np.maximum(counts / counts.sum(), 1e-9) ** -balance).argmax())
 
 
 def neighbors_of(fitted, text, allowed):
     scores = [(number, fitted.score(text, other)) for number, other in enumerate(allowed)]
-    found = [
-        (number, score) for number, score in scores if score > 0 and allowed[number] is not None
-    ]
-    return sorted(found, key=lambda pair: (-pair[1], pair[0]))
+    return sorted(
+        [(number, score) for number, score in scores if score > 0],
+        key=lambda pair: (-pair[1], pair[0]),
+    )
 
 
-@given(sets, st.integers(1, 5), st.sampled_from(list(VOTES)))
-def test_the_label_is_that_of_a_count_of_votes(rows, k, vote):
+def others_of(fitted, texts, i):
+    return [(j, score) for j, score in neighbors_of(fitted, texts[i], texts) if j != i]
+
+
+@given(sets, st.integers(1, 5), st.sampled_from([math.inf, 0.3]), st.sampled_from([0.0, 0.5]))
+def test_the_label_is_that_of_the_votes_summed(rows, k, temperature, balance):
     dataset = labeled(rows)
     (split,) = dataset.splits
-    numbers = dataset.label_numbers
-    found = classified(dataset, Overlap(), k=[k], votes=[vote])
+    grid = VotingGrid((k,), (temperature,), (0.0,), (balance,))
+    found = classified(dataset, Overlap(), grid=grid)
     known = dataset.documents.taken(split.train)
-    fitted = Overlap().fit(known)
-    labels = numbers[split.train]
-    usual = int(np.bincount(labels, minlength=len(dataset.classes)).argmax())
+    fitted, labels = Overlap().fit(known), dataset.label_numbers[split.train]
     expected = [
-        voted(neighbors_of(fitted, dataset.documents.texts[n], known.texts), labels, k, vote, usual)
+        voted(
+            neighbors_of(fitted, dataset.documents.texts[n], known.texts),
+            labels, len(dataset.classes), k, found.choices[0].voting.temperature, balance,
+        )
         for n in split.test
-    ]
+    ]  # fmt: skip
     assert found.labels[0].tolist() == expected
-    assert found.choices[0].k == k
+    assert found.choices[0].voting.n_neighbors == k
 
 
-@given(sets, st.integers(2, 14), st.integers(0, 3))
-def test_the_choice_is_that_of_cross_validation_one_document_at_a_time(rows, n_folds, seed):
-    texts = [text for text, _ in rows]
+@given(sets)
+def test_the_choice_has_the_least_error_of_leaving_one_out(rows):
     dataset = labeled(rows)
-    documents, numbers = Documents.of(texts), dataset.label_numbers
-    fitted = Overlap().fit(documents)
-    grid, votes = (1, 2, 4), ("count", "similarity")
-    found = choose_neighbors(
-        fitted, documents, numbers, len(dataset.classes),
-        k=grid, votes=votes, n_folds=n_folds, random_state=seed,
-    )  # fmt: skip
-    n = len(texts)
-    folds = np.empty(n, int)
-    folds[np.random.default_rng(seed).permutation(n)] = np.arange(n) % min(n_folds, n)
-    usual = int(np.bincount(numbers).argmax())
+    (split,) = dataset.splits
+    grid = VotingGrid((1, 2, 4), **EQUAL)
+    (choice,) = classified(dataset, Overlap(), grid=grid).choices
+    known = dataset.documents.taken(split.train)
+    fitted, labels = Overlap().fit(known), dataset.label_numbers[split.train]
+    n, n_classes = len(known), len(dataset.classes)
     errors = {}
-    for k in grid:
-        for place, vote in enumerate(votes):
-            wrong = 0
-            for i, text in enumerate(texts):
-                others = [
-                    (j, score)
-                    for j, score in neighbors_of(fitted, text, texts)
-                    if folds[j] != folds[i]
-                ]
-                wrong += voted(others, numbers, k, vote, usual) != numbers[i]
-            errors[k, place] = wrong / n
-    k, place = min(errors, key=lambda key: (errors[key], key))
-    assert found == Choice(k, votes[place], errors[k, place])
+    for k in grid.sizes:
+        given_labels = [
+            voted(others_of(fitted, known.texts, i), labels, n_classes, k, math.inf, 0.0)
+            for i in range(n)
+        ]
+        errors[k] = np.mean(np.array(given_labels) != labels)
+    k = choice.voting.n_neighbors
+    assert errors[k] == choice.error == min(errors.values())
+    assert k == min(k for k in errors if errors[k] == choice.error)
+
+
+@given(sets)
+def test_training_documents_are_ranked_for_each_other_and_never_for_themselves(rows):
+    texts = [text for text, _ in rows]
+    fitted = Overlap().fit(Documents.of(texts))
+    found = around_each_other(fitted, Documents.of(texts), k=5)
+    for i in range(len(texts)):
+        expected = others_of(fitted, texts, i)[:5]
+        near = found.numbers[i] >= 0
+        assert list(zip(found.numbers[i][near], found.scores[i][near], strict=True)) == expected
 
 
 def test_a_document_never_votes_for_itself():
     # Alone, every document is like itself only; together, pairs of twins bear different labels.
     rows = [(word, label) for word in "abcdefgh" for label in "xy"]
-    dataset = labeled(rows)
     documents = Documents.of([text for text, _ in rows])
-    found = choose_neighbors(
-        Overlap().fit(documents), documents, dataset.label_numbers, 2,
-        k=[1], votes=["count"], n_folds=len(rows),
-    )  # fmt: skip
-    assert found.error == 1.0
+    found = around_each_other(Overlap().fit(documents), documents, k=1)
+    assert found.numbers[:, 0].tolist() == [n + 1 - 2 * (n % 2) for n in range(16)]
 
 
-def test_a_tie_goes_to_the_label_whose_first_voter_is_nearest():
-    found = Ranked(np.array([[2, 0, 1, 3]]), np.array([[0.5, 0.5, 0.5, 0.5]]))
-    labels = np.array([0, 0, 1, 1])
-    for k, label in ((1, 1), (2, 1), (3, 0), (4, 1)):
-        assert nearest_labels(found, labels, 2, Choice(k, "count", 0.0)).tolist() == [label]
+@given(sets)
+def test_the_unit_of_scores_beyond_those_of_cosines_does_not_matter(rows):
+    dataset = labeled([(text + " z", label) for text, label in rows])  # all share a word
+    few, many = (
+        classified(dataset, Overlap(weights=dict.fromkeys("abcdefz", weight)))
+        for weight in (2.0, 2048.0)
+    )
+    assert many.labels[0].tolist() == few.labels[0].tolist()
+    ratio = many.choices[0].voting.temperature / few.choices[0].voting.temperature
+    assert ratio == 1024.0 or math.isnan(ratio)  # equal votes: infinite both
 
 
 def test_a_document_like_no_other_gets_the_most_frequent_label():
-    found = Ranked(np.array([[-1, -1]]), np.zeros((1, 2)))
-    labels = np.array([0, 1, 1])
-    assert nearest_labels(found, labels, 2, Choice(2, "count", 0.0)).tolist() == [1]
+    rows = [("a", "x"), ("a", "x"), ("b", "y"), ("a", "x"), ("a", "x"), ("", "y"), ("", "y")] * 3
+    dataset = labeled(rows)
+    (split,) = dataset.splits
+    found = classified(dataset, Overlap())
+    usual = int(np.bincount(dataset.label_numbers[split.train]).argmax())
+    blank = [i for i, n in enumerate(split.test) if not rows[n][0]]
+    assert {int(found.labels[0][i]) for i in blank} == {usual}
 
 
 def test_systems_learn_from_the_training_documents_of_each_split_alone():
@@ -138,18 +141,3 @@ def test_systems_learn_from_the_training_documents_of_each_split_alone():
         assert documents.ids == dataset.documents.taken(split.train).ids
         assert background == ()
     assert len(found.choices) == 3
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"k": []}, r"k is \[\]"),
-        ({"k": [0]}, r"k is \[0\]"),
-        ({"votes": ["loud"]}, "no vote 'loud'; choose of count, similarity, square"),
-        ({"votes": []}, "no vote was given"),
-        ({"n_folds": 1}, "n_folds is 1"),
-    ],
-)
-def test_settings_out_of_range_are_refused(settings, message):
-    with pytest.raises(InvalidInputError, match=message):
-        classified(labeled([("a", "x"), ("b", "y")] * 3), Overlap(), **settings)

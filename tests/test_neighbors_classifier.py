@@ -121,6 +121,17 @@ def test_lowered_scores_are_sorted_anew():
     np.testing.assert_allclose(near.scores, [[0.7, 0.5, 0.4]])
 
 
+def test_what_has_nothing_in_common_is_no_neighbour_and_has_no_vote():
+    found = Neighborhood.of(
+        np.array([[0, 1, 2], [0, 1, 2]]), np.array([[0.0, 0.5, 0.2], [0.0] * 3])
+    )
+    assert found.ids.tolist() == [[1, 2, -1], [-1, -1, -1]]
+    labels, equal = np.array([0, 0, 1]), Voting(3, np.inf, 0.0, 0.0)
+    shares = class_votes(lowered(found, np.array([0.0, 1.0, 0.0]), 1.0), labels, 2, equal)
+    np.testing.assert_allclose(shares, [[0.5, 0.5], [2 / 3, 1 / 3]], atol=1e-5)
+    assert shares[0].argmax() == 1  # held back, the first is behind the second
+
+
 # --- the classifier -------------------------------------------------------------------------------
 
 
@@ -140,6 +151,13 @@ def test_a_hub_is_held_back():
     held = SoftNeighborsClassifier(S, hubness=1.0, **settings).fit(X, y)
     assert plain.predict(asked).tolist() == ["hub"]
     assert held.predict(asked).tolist() == ["a"]
+
+
+def test_a_document_without_neighbours_gets_the_most_frequent_class():
+    X, y = [[1, 0, 0], [0, 0, 1], [0, 0, 2]], ["a", "b", "b"]
+    classifier = SoftNeighborsClassifier(KILL, n_neighbors=1).fit(X, y)
+    assert classifier.predict([[0, 0, 0], [0, 1, 0]]).tolist() == ["b", "a"]
+    assert classifier.nearest([[0, 0, 0]]).ids.tolist() == [[-1]]
 
 
 def test_probabilities_are_shares():

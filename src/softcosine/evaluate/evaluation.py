@@ -144,8 +144,7 @@ class Evaluation:
             numbers["splits"] = splits
         if self.choices:
             numbers["neighbors"] = {
-                name: [{"k": choice.k, "vote": choice.vote} for choice in own]
-                for name, own in self.choices.items()
+                name: [choice.to_dict() for choice in own] for name, own in self.choices.items()
             }
         return numbers
 

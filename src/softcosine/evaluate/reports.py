@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -81,13 +82,20 @@ def notes_of(evaluation: Evaluation) -> list[str]:
     if first.per_split:
         notes.append("± is the standard deviation over splits")
     for name, choices in evaluation.choices.items():
-        counts = sorted({choice.k for choice in choices})
-        votes = " or ".join(sorted({choice.vote for choice in choices}))
-        few = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-        voters = "neighbour votes" if counts == [1] else "neighbours vote"
-        notes.append(f"chosen in training for {name}: {few} {voters}, by {votes}")
+        told = [choice.to_dict() for choice in choices]
+        notes.append(
+            f"chosen in training for {name}: "
+            + ", ".join(f"{what} {_spread([own[what] for own in told])}" for what in told[0])
+        )
     notes.extend(f"{name}: {told}" for name, told in evaluation.told.items())
     return [*notes, *evaluation.dataset.notes]
+
+
+def _spread(values: Sequence[float | None]) -> str:
+    """Return the least and the greatest of what was chosen; None stands for none."""
+    given = sorted({value for value in values if value is not None})
+    ends = dict.fromkeys(f"{value:.3g}" for value in given[:1] + given[-1:])
+    return " to ".join([*ends, *(["none"] if None in values else [])])
 
 
 def text_table(evaluation: Evaluation) -> str:

@@ -17,6 +17,7 @@ from softcosine.index.soft_neighbors import SoftNeighbors
 from softcosine.learn.estimator import NotFittedError, Vectors, row_blocks
 from softcosine.learn.similarity import SimilaritySettings, built_similarity
 from softcosine.learn.votes import (
+    CANDIDATES,
     Neighborhood,
     Voting,
     VotingGrid,
@@ -46,8 +47,9 @@ class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
        s(x, y) = \cos_S(x, y) - \text{hubness} \cdot r(y),
 
     where :math:`r(y)` is the mean soft cosine of y with its own ten nearest training documents, and
-    :math:`s_1` the best s. What is ``"auto"`` is chosen in `fit` by leaving out one training
-    document at a time, which costs one search for every training document.
+    :math:`s_1` the best s. What has a soft cosine of 0 with x is no neighbour; a document without
+    any gets the class that is most frequent in training. What is ``"auto"`` is chosen in `fit` by
+    leaving out one training document at a time, which costs one search for every training document.
 
     Parameters
     ----------
@@ -110,7 +112,7 @@ class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         hubness: float | str = AUTO,
         balance: float | str = AUTO,
         weighting: Weighting | None = None,
-        n_candidates: int = 150,
+        n_candidates: int = CANDIDATES,
         n_jobs: int | None = None,
         random_state: Any = 0,
     ) -> None:
@@ -182,6 +184,8 @@ class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     def nearest(self, X: Vectors) -> Neighborhood:
         """Return the training documents that vote on every document, hubs held back.
 
+        Where fewer than `n_neighbors` have anything in common with it, the rest are -1.
+
         Raises
         ------
         NotFittedError, InvalidInputError
@@ -193,7 +197,7 @@ class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         found = self.neighbors_.search(self._checked(X), k=self.n_candidates)
         near = lowered(
-            Neighborhood(found.ids, found.scores), self.hub_levels_, self.voting_.hubness
+            Neighborhood.of(found.ids, found.scores), self.hub_levels_, self.voting_.hubness
         )
         n = self.voting_.n_neighbors
         return Neighborhood(near.ids[:, :n], near.scores[:, :n])
@@ -236,7 +240,7 @@ class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         distances, ids = self.neighbors_.kneighbors(n_neighbors=width) if width else (
             np.empty((n, 0)), np.empty((n, 0), np.int64)
         )  # fmt: skip
-        return Neighborhood(np.asarray(ids, np.int64), 1.0 - np.asarray(distances))
+        return Neighborhood.of(np.asarray(ids, np.int64), 1.0 - np.asarray(distances))
 
     def _checked(self, X: Vectors) -> csr_array:
         documents = checked_matrix(X, self.n_features_in_, "X")

@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
     "AROUND",
+    "CANDIDATES",
     "Neighborhood",
     "Voting",
     "VotingGrid",
@@ -25,6 +27,7 @@ __all__ = [
     "hub_levels",
     "leave_one_out",
     "lowered",
+    "voted",
 ]
 
 _Floats = NDArray[np.float64]
@@ -36,6 +39,9 @@ _NEAREST = 1e-6
 # How many of a document's nearest say how much of a hub it is.
 AROUND = 10
 
+# How many nearest are found before hubs are held back.
+CANDIDATES = 150
+
 
 @dataclass(frozen=True, slots=True)
 class Neighborhood:
@@ -44,12 +50,19 @@ class Neighborhood:
     Attributes
     ----------
     ids : ndarray of shape (n_docs, n_candidates), int64
-        Numbers of training documents.
+        Numbers of training documents; -1, behind all others, where there is none.
     scores : ndarray of shape (n_docs, n_candidates), float64
+        0 where there is none.
     """
 
     ids: _Numbers
     scores: _Floats
+
+    @classmethod
+    def of(cls, ids: _Numbers, scores: _Floats) -> Self:
+        """Return what a search gave; a document of score 0 has nothing in common, and no vote."""
+        near = (ids >= 0) & (scores != 0.0)
+        return cls(*_sorted(np.where(near, ids, -1), np.where(near, scores, 0.0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,18 +132,49 @@ def best_voting(
     # Where training is small, a greater number of neighbours is all there are.
     sizes = {min(size, found.ids.shape[1]): size for size in reversed(grid.sizes)}
     errors: dict[Voting, float] = {}
+    usual = np.bincount(labels, minlength=n_classes).argmax()
     for hubness in grid.hubnesses:
         near = leave_one_out(found, hubness)
         for temperature in grid.temperatures:
             for size, votes in _counted(near, labels, n_classes, temperature):
                 if size not in sizes:
                     continue
+                heard = votes.any(axis=1)
                 for balance in grid.balances:
-                    wrong = (votes * _factors(labels, n_classes, balance)).argmax(axis=1) != labels
+                    best = (votes * _factors(labels, n_classes, balance)).argmax(axis=1)
+                    wrong = np.where(heard, best, usual) != labels
                     voting = Voting(sizes[size], temperature, hubness, balance)
                     errors[voting] = float(np.mean(wrong))
-    best = min((voting for voting in votings if voting in errors), key=lambda own: errors[own])
-    return best, errors[best]
+    chosen = min((voting for voting in votings if voting in errors), key=lambda own: errors[own])
+    return chosen, errors[chosen]
+
+
+def voted(
+    around: Neighborhood, found: Neighborhood, labels: _Numbers, n_classes: int, grid: VotingGrid
+) -> tuple[_Floats, Voting, float]:
+    """Let the neighbours of some documents vote, by the voting that is best in training.
+
+    Parameters
+    ----------
+    around : Neighborhood
+        Of the training documents among each other, none its own neighbour.
+    found : Neighborhood
+        Of the documents to label.
+    labels : ndarray of shape (n_train,), int64
+    n_classes : int
+    grid : VotingGrid
+
+    Returns
+    -------
+    votes : ndarray of shape (n_docs, n_classes), float64
+        As of `class_votes`.
+    voting : Voting
+    error : float
+        Both as of `best_voting`.
+    """
+    voting, error = best_voting(around, labels, n_classes, grid)
+    near = lowered(found, hub_levels(around), voting.hubness)
+    return class_votes(near, labels, n_classes, voting), voting, error
 
 
 def hub_levels(found: Neighborhood, n_around: int = AROUND) -> _Floats:
@@ -152,7 +196,7 @@ def lowered(found: Neighborhood, levels: _Floats, hubness: float) -> Neighborhoo
     """Take a share of every neighbour's level off its score; equal scores stand by number."""
     if hubness == 0.0:
         return found
-    return _sorted(found.ids, found.scores - hubness * levels[found.ids])
+    return _less(found, hubness * levels[found.ids])
 
 
 def leave_one_out(found: Neighborhood, hubness: float, n_around: int = AROUND) -> Neighborhood:
@@ -182,11 +226,13 @@ def leave_one_out(found: Neighborhood, hubness: float, n_around: int = AROUND) -
     rest = found.scores[:, : n_around + 1].sum(axis=1)[found.ids] - found.scores
     n_rest = max(min(n_around, width - 1), 1)
     levels = np.where(part, rest / n_rest, levels)
-    return _sorted(found.ids, found.scores - hubness * levels)
+    return _less(found, hubness * levels)
 
 
 def class_votes(found: Neighborhood, labels: _Numbers, n_classes: int, voting: Voting) -> _Floats:
     """Return the share of the votes that every class gets, shape (n_docs, n_classes).
+
+    Where no neighbour is, it is the class's share of training.
 
     Parameters
     ----------
@@ -219,15 +265,20 @@ def _counted(
     """Give the votes of the first one, two, three ... neighbours; the array is used again."""
     n, width = found.ids.shape
     votes, rows, of = np.zeros((n, n_classes)), np.arange(n), labels[found.ids]
-    behind = found.scores - found.scores[:, :1]
-    weights = np.ones_like(behind) if np.isinf(temperature) else np.exp(behind / temperature)
+    near = found.ids >= 0
+    behind = np.where(near, found.scores - found.scores[:, :1], 0.0)
+    weights = near * (1.0 if np.isinf(temperature) else np.exp(behind / temperature))
     for place in range(width):
         votes[rows, of[:, place]] += weights[:, place] * (1.0 + _NEAREST * (place == 0))
         yield place + 1, votes
 
 
-def _sorted(ids: _Numbers, scores: _Floats) -> Neighborhood:
-    order = np.lexsort((ids, -scores), axis=1)
-    return Neighborhood(
-        np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1)
-    )
+def _less(found: Neighborhood, levels: _Floats) -> Neighborhood:
+    scores = np.where(found.ids >= 0, found.scores - levels, 0.0)
+    return Neighborhood(*_sorted(found.ids, scores))
+
+
+def _sorted(ids: _Numbers, scores: _Floats) -> tuple[_Numbers, _Floats]:
+    """Order by decreasing score, of equal ones by number; what is none stands behind."""
+    order = np.lexsort((ids, -scores, ids < 0), axis=1)
+    return np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1)
