@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 import softcosine as sc
-from softcosine.errors import InvalidInputError, VocabularyMismatchError
+from softcosine.errors import (
+    AlreadyExistsError,
+    CorruptIndexError,
+    IndexFormatError,
+    InvalidInputError,
+    VocabularyMismatchError,
+)
 from softcosine.learn.distilled_index import DistilledIndex
 from softcosine.learn.distilled_space import DistilledSpace
 from softcosine.sources.corpus.distilled import DistilledSimilarity
@@ -248,6 +255,48 @@ def test_an_index_tells_what_it_is() -> None:
     assert index.space.dimensions == 5
     assert index.index.vocabulary.index("moon") >= 0
     assert index.search("moon", k=1)[0].id in "de"
+
+
+@pytest.mark.parametrize("verify", [False, True])
+def test_a_saved_index_answers_alike_without_an_encoder(tmp_path: Path, verify: bool) -> None:
+    source = sc.PairSimilarity([("tyre", "wheel", 0.5)])
+    index = DistilledIndex.from_texts(
+        TEXTS, encodings=encodings(), share=0.25, source=source, ids=list("abcdef")
+    )
+    index.save(tmp_path / "two")
+    opened = DistilledIndex.open(tmp_path / "two", verify=verify)
+    assert repr(opened) == repr(index)
+    for query in ("tyre repair", "moon sea tides", "wheels", ""):
+        assert opened.search(query) == index.search(query)
+        assert opened.explain(query, "a") == index.explain(query, "a")
+    with pytest.raises(AlreadyExistsError):
+        index.save(tmp_path / "two")
+    DistilledIndex.from_texts(TEXTS[:3], encodings=encodings()[:3]).save(
+        tmp_path / "two", overwrite=True
+    )
+    assert len(DistilledIndex.open(tmp_path / "two")) == 3
+    assert opened.search("moon")[0].id in "de"  # what is open stays as it was
+
+
+def test_what_is_no_saved_index_is_told(tmp_path: Path) -> None:
+    index = DistilledIndex.from_texts(TEXTS, encodings=encodings())
+    index.save(tmp_path / "two")
+    with pytest.raises(FileNotFoundError):
+        DistilledIndex.open(tmp_path / "none")
+    with pytest.raises(IndexFormatError, match="distilled-index"):
+        DistilledIndex.open(tmp_path / "two" / "words")
+    with sc.SoftIndex.open(tmp_path / "two" / "words").writer() as writer:
+        writer.add("g", "the moon again")
+    with pytest.raises(CorruptIndexError, match="make the index again from the texts"):
+        DistilledIndex.open(tmp_path / "two")
+
+
+def test_a_damaged_file_is_told(tmp_path: Path) -> None:
+    DistilledIndex.from_texts(TEXTS, encodings=encodings()).save(tmp_path / "two")
+    units = tmp_path / "two" / "units.npy"
+    units.write_bytes(units.read_bytes()[:-1] + b"x")
+    with pytest.raises(CorruptIndexError, match="units"):
+        DistilledIndex.open(tmp_path / "two", verify=True)
 
 
 def corpus() -> AnalyzedTexts:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
+from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from softcosine.errors import InvalidInputError
+from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.index.explanation import Explanation
 from softcosine.index.explanation import Part as ExplainedPart
 from softcosine.index.fields import FieldsSearcher
@@ -25,14 +27,18 @@ from softcosine.sources.corpus.distilled_vectors import Encoder, encoded
 from softcosine.sources.settings import is_number
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.sources.vectors.encoded_vectors import Encode
+from softcosine.storage import fill_folder, open_folder, replacing
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
 from softcosine.text.weighting import Weighting
 
-__all__ = ["DistilledHit", "DistilledIndex", "attained"]
+__all__ = ["DistilledHit", "DistilledIndex", "attained", "made_soft"]
 
 _SHARE = 0.5
 _WEIGHTING = Weighting(k1=1.2, b=0.75)
+
+# Beside the numbers of the space, in the folder of a saved index.
+_KIND, _WORDS = "distilled-index", "words"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,16 @@ class DistilledIndex:
         Fitted on the terms of the index.
     share : float
         a above, at least 0.
+    units : ndarray of shape (n_docs, dimensions), float32, optional
+        The documents' coordinates at length 1, where they are known; computed by default.
+
+    Raises
+    ------
+    InvalidInputError
+        If the share is out of range, the index has several fields or another ranking, or the units
+        are not those of its documents.
+    VocabularyMismatchError
+        If the space was fitted on other terms.
 
     Examples
     --------
@@ -85,21 +101,37 @@ class DistilledIndex:
     ['0', '1']
     """
 
-    def __init__(self, index: SoftIndex, space: DistilledSpace, *, share: float = _SHARE) -> None:
+    def __init__(
+        self,
+        index: SoftIndex,
+        space: DistilledSpace,
+        *,
+        share: float = _SHARE,
+        units: NDArray[np.float32] | None = None,
+    ) -> None:
         if not (is_number(share) and 0.0 <= share < np.inf):
             raise InvalidInputError(f"share is {share!r}; needed is a number of 0 or more.")
-        if len(index.fields) != 1 or index.searcher().ranking.name != "soft_bm25":
+        searcher = index.searcher()
+        if len(index.fields) != 1 or searcher.ranking.name != "soft_bm25":
             raise InvalidInputError(
                 "the index has several fields or another ranking; give one of a single field that "
                 "is ranked by soft_bm25."
             )
+        parts = searcher.searchers[0].parts
+        if units is None:
+            rows = [_units(part, space, len(index.vocabulary)) for part in parts]
+            units = np.concatenate(rows) if rows else np.zeros((0, space.dimensions), np.float32)
+        shape = sum(part.segment.n_docs for part in parts), space.dimensions
+        if units.shape != shape or len(index.vocabulary) != len(space.coordinates):
+            raise InvalidInputError(
+                f"units has the shape {units.shape} and the space {len(space.coordinates):,} "
+                f"terms; the index needs {shape} and {len(index.vocabulary):,}."
+            )
         self._index = index
         self._space = space
         self._share = float(share)
-        self._searcher = index.searcher()
-        n_terms = len(index.vocabulary)
-        rows = [_units(part, space, n_terms) for part in self._searcher.searchers[0].parts]
-        self._units = np.concatenate(rows) if rows else np.zeros((0, space.dimensions), np.float32)
+        self._searcher = searcher
+        self._units = units
 
     @classmethod
     def from_texts(
@@ -162,13 +194,53 @@ class DistilledIndex:
             given, ids=ids, analyzer=words, weighting=weighting, ranking="soft_bm25", plain=True
         )
         if source is not None:
-            source = guarded(source)
-            # Soft BM25 has no norm, so S may be as the source says, neither shrunk nor balanced.
-            S = TermSimilarityMatrix.from_source(
-                source, index.vocabulary, max_neighbors=100, order="frequent_first", warn=False
-            )
-            index = index.with_similarity(S, source=source)
+            index = made_soft(index, source)
         return cls(index, space, share=share)
+
+    def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the index to a folder, whole or not at all.
+
+        Parameters
+        ----------
+        path : path of the folder
+        overwrite : bool
+            Whether a distilled index at `path` may be replaced.
+
+        Raises
+        ------
+        AlreadyExistsError
+            If something is there, and `overwrite` is false or it is no distilled index.
+        """
+        with replacing(Path(path), _KIND, overwrite=overwrite) as work:
+            self._index.save(work / _WORDS)
+            arrays = {"coordinates": self._space.coordinates, "units": self._units}
+            fill_folder(work, _KIND, {"share": self._share}, arrays)
+
+    @classmethod
+    def open(cls, path: str | PathLike[str], *, verify: bool = False) -> Self:
+        """Open a saved index; its arrays are mapped, not read, and no encoder is needed.
+
+        Parameters
+        ----------
+        path : path of the folder
+        verify : bool
+            Whether to read every file and compare its checksum first.
+
+        Raises
+        ------
+        FileNotFoundError, IndexFormatError, CorruptIndexError
+        """
+        folder = open_folder(Path(path), _KIND)
+        if verify:
+            folder.verify()
+        index = SoftIndex.open(Path(path) / _WORDS, verify=verify)
+        space, units = DistilledSpace(folder.array("coordinates")), folder.array("units")
+        try:
+            return cls(index, space, share=folder.settings["share"], units=units)
+        except (KeyError, InvalidInputError) as error:
+            raise CorruptIndexError(
+                f"{path} does not fit together ({error}); make the index again from the texts."
+            ) from error
 
     @property
     def index(self) -> SoftIndex:
@@ -295,6 +367,19 @@ class DistilledIndex:
             for part in self._searcher.searchers[0].parts
         ]
         return np.concatenate(live) if live else np.zeros(0, np.bool_)
+
+
+def made_soft(index: SoftIndex, source: TermSimilaritySource) -> SoftIndex:
+    """Return an index of soft BM25 whose similarities are as a source gives them.
+
+    Antonyms and terms with digits are kept apart. Soft BM25 has no norm, so S is neither shrunk
+    nor balanced: the 100 most similar terms of each.
+    """
+    source = guarded(source)
+    S = TermSimilarityMatrix.from_source(
+        source, index.vocabulary, max_neighbors=100, order="frequent_first", warn=False
+    )
+    return index.with_similarity(S, source=source)
 
 
 def attained(

@@ -31,6 +31,10 @@ __all__ = [
 Progress = Callable[[str, int, "int | None"], None]
 
 
+def _silent(what: str, done: int, total: int | None) -> None:
+    """Report nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class SourceSettings:
     """What sources are made with.
@@ -55,7 +59,7 @@ class SourceSettings:
     exponent: float | None
     texts: AnalyzedTexts | None
     words: tuple[str, ...] | None
-    report: Progress
+    report: Progress = _silent
     engine: str | None = None
     approximated: list[tuple[str, ApproximateSimilarity]] = field(default_factory=list)
 

@@ -20,14 +20,12 @@ from softcosine.evaluate.systems.system import Ranked
 from softcosine.index.explanation import Explanation
 from softcosine.storage.home import kept_file
 
-__all__ = ["Encoder", "FittedEncoder"]
+__all__ = ["Encoder", "EncoderSettings", "FittedEncoder"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Encoder(Settings):
-    """Cosine of the vectors that a sentence encoder gives whole texts.
-
-    Texts longer than the model reads are cut off by it: all-MiniLM-L6-v2 reads 256 word pieces.
+class EncoderSettings(Settings):
+    """Settings of every system that a sentence encoder has a part in.
 
     Parameters
     ----------
@@ -49,7 +47,6 @@ class Encoder(Settings):
     label : str, optional
     """
 
-    called = "encoder"
     model: str | None = setting(None, optional(text("a model's name or folder")), "the encoder")
     cache: str | None = setting(
         "auto", optional(text("auto or a file")), "where vectors are kept by model and text"
@@ -60,20 +57,15 @@ class Encoder(Settings):
     progress: Callable[[int, int], None] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        Settings.__post_init__(self)
+        super().__post_init__()
         if self.encode is not None and not callable(self.encode):
             raise InvalidInputError(
                 f"encode of {self.called!r} is of type {type(self.encode).__name__}; needed is a "
                 "function that turns a list of texts into an array."
             )
 
-    def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedEncoder:
-        """Encode the documents; the background teaches it nothing."""
-        model = self._model()
-        rows = DenseRows(model.vectors(documents.texts))
-        return FittedEncoder(model, rows)
-
-    def _model(self) -> SentenceModel:
+    def sentence_model(self) -> SentenceModel:
+        """Return the model; it is loaded when the first text is encoded."""
         nameless = self.encode is not None and self.model is None
         cache = None if nameless or self.cache is None else self._cache_file(self.cache)
         given, model, download, device = self.encode, self.model, self.download, self.device
@@ -87,6 +79,22 @@ class Encoder(Settings):
     @staticmethod
     def _cache_file(cache: str) -> Path | None:
         return kept_file("encoded.sqlite") if cache == "auto" else Path(cache)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encoder(EncoderSettings):
+    """Cosine of the vectors that a sentence encoder gives whole texts.
+
+    Texts longer than the model reads are cut off by it: all-MiniLM-L6-v2 reads 256 word pieces.
+    Settings are those of `EncoderSettings`.
+    """
+
+    called = "encoder"
+
+    def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedEncoder:
+        """Encode the documents; the background teaches it nothing."""
+        model = self.sentence_model()
+        return FittedEncoder(model, DenseRows(model.vectors(documents.texts)))
 
 
 @dataclass(frozen=True, slots=True)

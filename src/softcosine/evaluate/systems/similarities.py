@@ -178,9 +178,7 @@ class SimilaritySettings(TextSettings):
         if self.sources is None:
             chosen = default_source(analyzed, **self._of_cosines())
             return chosen.source, chosen.note
-        settings = SourceSettings(
-            self.threshold, self.exponent, texts=analyzed, words=None, report=_silent
-        )
+        settings = SourceSettings(self.threshold, self.exponent, texts=analyzed, words=None)
         source, note = joined_source(self.sources, self.join, settings, on_one_scale=self.calibrate)
         told = f"Similarities come from {', '.join(self.sources)}."
         return source, f"{told} {note}".rstrip()
@@ -188,7 +186,3 @@ class SimilaritySettings(TextSettings):
     def _of_cosines(self) -> dict[str, Any]:
         given = {"threshold": self.threshold, "exponent": self.exponent}
         return {name: value for name, value in given.items() if value is not None}
-
-
-def _silent(what: str, done: int, total: int | None) -> None:
-    """Report nothing."""

@@ -46,6 +46,9 @@ SYSTEMS: dict[str, Entry] = {
     "bm25": Entry("bm25:BM25", "BM25 by bm25s", "evaluate"),
     "soft": Entry("soft:Soft", "what SoftIndex does by default, and every setting of it"),
     "soft_cosine": Entry("soft:SoftCosine", "the same, ranked by soft cosine"),
+    "distilled": Entry(
+        "distilled:Distilled", "BM25 and what an encoder of the documents taught terms", "minilm"
+    ),
     "expansion": Entry(
         "expansion:Expansion", "queries expanded by similar terms, without soft norms", "evaluate"
     ),

@@ -48,7 +48,7 @@ class VectorSettings(WordSettings):
 
     def source(self) -> TermSimilaritySource:
         """Return the source that has the vectors."""
-        settings = SourceSettings(None, None, texts=None, words=None, report=_silent)
+        settings = SourceSettings(None, None, texts=None, words=None)
         source, _ = joined_source([self.vectors], "strongest", settings)
         return source
 
@@ -136,7 +136,3 @@ def word_weights(
         return weights
 
     return sif
-
-
-def _silent(what: str, done: int, total: int | None) -> None:
-    """Report nothing."""

@@ -1,0 +1,168 @@
+"""Words and meaning together, as `DistilledIndex` ranks by them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.evaluate.documents import Documents
+from softcosine.evaluate.systems.analysis import TextSettings, analyzed_by
+from softcosine.evaluate.systems.encoder import EncoderSettings
+from softcosine.evaluate.systems.fitted import products
+from softcosine.evaluate.systems.fitted_soft import FittedSoft
+from softcosine.evaluate.systems.rows import best, ranked_lists
+from softcosine.evaluate.systems.sentence_model import SentenceModel
+from softcosine.evaluate.systems.settings import choice, number, optional, setting, several
+from softcosine.evaluate.systems.similarities import Similarities
+from softcosine.evaluate.systems.system import Ranked
+from softcosine.index.build import in_vocabulary
+from softcosine.index.explanation import Explanation
+from softcosine.index.soft_index import SoftIndex
+from softcosine.learn.distilled_index import DistilledIndex, made_soft
+from softcosine.learn.distilled_space import DistilledSpace
+from softcosine.sources.named import SourceSettings, check_sources, joined_source
+from softcosine.text.corpus import AnalyzedTexts, analyze
+from softcosine.text.weighting import Weighting
+
+__all__ = ["Distilled", "FittedDistilled"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distilled(EncoderSettings, TextSettings):
+    """What `DistilledIndex` does: BM25, and a space of terms that an encoder taught.
+
+    Documents and background are encoded, each once; no query is.
+
+    Parameters
+    ----------
+    share : float
+        What the meaning counts beside the words.
+    penalty, power : float
+        See `softcosine.learn.distilled_space.DistilledSpace`.
+    sources : tuple of str or None
+        Whose similarities make the words soft; None leaves them hard.
+    k1, b : float
+        Of BM25.
+    stop_words : {"english"} or None
+    **settings
+        See `EncoderSettings` and `TextSettings`.
+
+    Notes
+    -----
+    Texts and their partners are compared by the soft cosine of the words and that of the space,
+    which count as in the ranking.
+    """
+
+    called = "distilled"
+    share: float = setting(0.5, number(0.0), "what the meaning counts beside the words")
+    penalty: float = setting(1.0, number(1e-6), "how far a term is the mean of its documents")
+    power: float = setting(0.5, number(0.0, 1.0), "what the length of a term's vector counts")
+    sources: tuple[str, ...] | None = setting(
+        None, optional(several), "where similarities of words come from"
+    )
+    k1: float = setting(1.2, number(0.0), "how slowly frequency saturates")
+    b: float = setting(0.75, number(0.0, 1.0), "how far documents are judged by their length")
+    stop_words: str | None = setting(
+        "english", optional(choice("english")), "words that are left out"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.sources is not None:
+            check_sources(self.sources, "strongest")
+
+    def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedDistilled:
+        """Encode documents and background, learn from them, and index them."""
+        texts = [*documents.texts, *background]
+        analyzer, analyzed = analyzed_by(self, texts)
+        index = SoftIndex.from_texts(
+            texts, plain=True, analyzer=analyzer, weighting=Weighting(k1=self.k1, b=self.b),
+            ranking="soft_bm25", min_df=self.min_df, max_df=self.max_df,
+        )  # fmt: skip
+        model = self.sentence_model()
+        space = DistilledSpace.fit(
+            analyzed, model.vectors(texts), penalty=self.penalty, power=self.power
+        )
+        told = "Words are similar to themselves alone."
+        if self.sources is not None:
+            index, told = self._soft(index, analyzed)
+        whole = DistilledIndex(index, space, share=self.share)
+        similarities = Similarities(index.S, index.source, True, told)
+        words = FittedSoft(
+            index, documents, similarities, of_fields=False, expand=True, max_terms=None,
+            closed=self.leaves_terms_out,
+        )  # fmt: skip
+        return FittedDistilled(whole, words, documents, model)
+
+    def _soft(self, index: SoftIndex, analyzed: AnalyzedTexts) -> tuple[SoftIndex, str]:
+        assert self.sources is not None
+        settings = SourceSettings(None, None, texts=analyzed, words=None)
+        source, _ = joined_source(self.sources, "strongest", settings)
+        told = f"Similarities of words come from {', '.join(self.sources)}."
+        return made_soft(index, source), told
+
+
+@dataclass(frozen=True, slots=True)
+class FittedDistilled:
+    """Ranks by words and meaning.
+
+    Attributes
+    ----------
+    index : DistilledIndex
+        Of the documents, then of background texts.
+    words : FittedSoft
+        The same index, without the space.
+    documents : Documents
+    model : SentenceModel
+    """
+
+    index: DistilledIndex
+    words: FittedSoft
+    documents: Documents
+    model: SentenceModel
+
+    @property
+    def note(self) -> str:
+        """Where the similarities come from, and how many texts were encoded, how quickly."""
+        return f"{self.words.note} {self.model.note}"
+
+    def ranked(self, queries: Documents, *, k: int) -> Ranked:
+        """Return the `k` best documents for each query."""
+        numbers = np.arange(len(self.documents))
+        lists = (best(numbers, self._scores(text), k=k) for text in queries.texts)
+        return ranked_lists(lists, n_queries=len(queries), k=k)
+
+    def scored(
+        self, queries: Documents, candidates: Sequence[NDArray[np.int64]]
+    ) -> list[NDArray[np.float64]]:
+        """Score given documents, to the bit as they are ranked."""
+        pairs = zip(queries.texts, candidates, strict=True)
+        return [self._scores(text)[numbers] for text, numbers in pairs]
+
+    def paired(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
+        """Return how similar each text is to its partner, by words and by meaning."""
+        words = self.words.paired(left, right)
+        if not len(left):
+            return words
+        meaning = products(self._units(left), self._units(right))
+        share = self.index.share
+        return (words + share * meaning) / (1.0 + share)
+
+    def explained(self, query: Documents, number: int) -> Explanation:
+        """Say which words of a query and a document are alike, and what each pair adds."""
+        told = self.index.explain(query.texts[0], str(number))
+        return replace(told, id=self.documents.ids[number])
+
+    def _scores(self, text: str) -> NDArray[np.float64]:
+        words, meaning = self.index.scored(text)
+        return (words + self.index.share * meaning)[: len(self.documents)]
+
+    def _units(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        analyzed = analyze(list(texts), self.index.index.analyzer)
+        vocabulary = self.index.index.vocabulary
+        counts = in_vocabulary(analyzed.counts(), analyzed.vocabulary, vocabulary)
+        counts.sort_indices()
+        return self.index.space.units(counts)
