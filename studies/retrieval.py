@@ -325,7 +325,7 @@ def main(arguments: Sequence[str] | None = None, *, encode: Encode | None = None
     }
     # What was kept took no time now.
     minutes = report.seconds / 60
-    took = "" if asked.keep else f" in {minutes:.0f} minutes"
+    took = "" if asked.keep else f" in {minutes:.0f} minutes, encoding not counted,"
     lines = page(stemmed, unstemmed, [*asked.note, f"Made{took} by `python studies/retrieval.py`."])
     write("retrieval", asked.out, lines, results)
     print(json.dumps(results) if asked.json else "\n".join(lines))

@@ -244,7 +244,8 @@ NOTES = (
     "- **Vectors of an encoder are worth most**: the bundled table, which is the encoder",
     "  asked for single words, and what it thinks of the documents, distilled. Each",
     "  brings as much as the other, and joined more: one knows English, the other the",
-    "  domain.",
+    "  domain. Asked anew for each term of a collection, it says little more than the",
+    "  table.",
     "- **Thesauri as they are drown a query** in neighbours of similarity 1/2 or 0.8:",
     "  soft BM25 needs them scaled or balanced. Scaled to a tenth, paraphrases add a",
     "  little, WordNet nothing.",
@@ -326,7 +327,7 @@ def main(arguments: Sequence[str] | None = None, *, encode: Encode | None = None
     }
     # What was kept took no time now.
     minutes = report.seconds / 60
-    took = "" if asked.keep else f" in {minutes:.0f} minutes"
+    took = "" if asked.keep else f" in {minutes:.0f} minutes, encoding not counted,"
     lines = page(results, took)
     write("similarities", asked.out, lines, results)
     print(json.dumps(results) if asked.json else "\n".join(lines))

@@ -8,7 +8,7 @@ edges. Beside it stand cosine and latent semantic indexing.
     python studies/snos.py [--data FOLDER] [--out FOLDER] [--only PARTS]
 
 The parts are titles, newsgroups, cues, clicks, scale; what is not run anew is taken from the last
-run. About 20 minutes on two processors.
+run. About 6 minutes on two processors.
 """
 
 from __future__ import annotations
