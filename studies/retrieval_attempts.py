@@ -41,5 +41,7 @@ HINDRANCES = (
     "whose queries are long, it is the other way round, and the encoder alone is far below BM25.",
     "The form of the recipe (two spaces, a root of the length) and the defaults of "
     "`DistilledIndex` were found by looking at these five collections; what is chosen leaving one "
-    "out are its settings. A sixth collection would tell whether the form is as good elsewhere.",
+    "out are its settings. On the dev part of SemEval's questions, which had no part in it, those "
+    "defaults reach a MAP of .747 (cosine .708, BM25 .701; +.040 [-.005, +.083] over cosine): as "
+    "good elsewhere, as far as fifty questions tell.",
 )
