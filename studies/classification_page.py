@@ -259,6 +259,7 @@ def _how(told: Mapping[str, Any]) -> list[str]:
     return [
         "## How to run it",
         "",
-        f"Made{took} by `python studies/classification.py` (`--sets`, `--rows`, `--kept FILE` to go",
-        "on after an interruption, `--json`). The processor seconds of every row stand in the JSON.",
+        f"Made{took} by `python studies/classification.py`",
+        "(`--sets`, `--rows`, `--kept FILE` to go on after an interruption, `--json`). The",
+        "processor seconds of every row stand in the JSON.",
     ]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.learn.snos.graph import NORMALIZATIONS
-from softcosine.learn.snos.snos import snos
+from softcosine.sources.snos.graph import NORMALIZATIONS
+from softcosine.sources.snos.snos import snos
 
 __all__ = ["nine_titles"]
 

@@ -95,6 +95,24 @@ def test_a_matrix_of_several_sources_is_built(run, folder):
     assert sorted(path.name for path in folder.iterdir() if path.name.startswith(".")) == []
 
 
+def test_similar_queries_are_learned_from_a_file_of_clicks(run, folder):
+    (folder / "clicks.tsv").write_text("Low fares\tair\t2\ncheap flights\tair\t5\ntea\tpot\t1\n")
+    (folder / "queries.txt").write_text("cheap flights\nlow fares\ntea\n")
+    S = built(run, "clicks:clicks.tsv", "--words", "queries.txt", "--as-given")
+    assert S.neighbors("cheap flights") == [("low fares", pytest.approx(1.0))]
+    assert S.neighbors("tea") == []
+
+
+def test_words_are_similar_that_stand_in_similar_texts(run, folder):
+    texts = ["a flat tyre", "a flat wheel", "tyre repair", "wheel repair", "hot tea"] * 6
+    lines = (json.dumps({"id": str(i), "text": text}) for i, text in enumerate(texts))
+    (folder / "many.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    S = built(run, "snos", "--vocabulary", "many.jsonl", "--as-given")
+    near = [word for word, _ in S.neighbors("tyre")]
+    assert "wheel" in near  # they never stand together
+    assert "hot" not in near
+
+
 def test_without_sources_the_defaults_of_an_index_are_taken(run, folder):
     shown = run("similarity", "build", "--vocabulary", "docs.jsonl", "-o", "s.matrix")
     assert "bundled English vectors" in shown

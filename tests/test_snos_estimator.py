@@ -13,8 +13,8 @@ from scipy.sparse import csr_array, issparse
 import strategies as own
 from conftest import JIT
 from softcosine.errors import InvalidInputError, SoftCosineWarning
-from softcosine.learn.snos.many import snos_many
-from softcosine.learn.snos.snos import snos
+from softcosine.sources.snos.many import snos_many
+from softcosine.sources.snos.snos import snos
 
 pytest.importorskip("sklearn")
 
@@ -24,7 +24,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from softcosine.learn.snos.estimator import SNOS
+from softcosine.learn.snos import SNOS
 
 CLICKS = np.array([[3, 0, 0, 0], [1, 1, 0, 0], [0, 2, 1, 0], [0, 0, 0, 4]], dtype=np.float64)
 

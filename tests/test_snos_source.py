@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import strategies as own
-from softcosine.errors import InvalidInputError
-from softcosine.learn.snos.edges import read_edges
-from softcosine.learn.snos.snos import snos
-from softcosine.learn.snos.source import SnosSimilarity
+from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.snos.click_files import read_clicks
+from softcosine.sources.snos.edges import read_edges
+from softcosine.sources.snos.snos import snos
+from softcosine.sources.snos.source import SnosSimilarity
 from softcosine.sources.source import TermSimilaritySource, source_from_state, state_of
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
@@ -162,3 +165,63 @@ def test_bad_settings_say_what_was_needed(settings, message):
 def test_what_is_no_corpus_is_refused():
     with pytest.raises(InvalidInputError, match=r"of type list; call fit\(softcosine.analyze"):
         SnosSimilarity.fit(["a text"])
+
+
+# --- files of clicks ------------------------------------------------------------------------------
+
+HEADED = "id\tQuery\tlocale\tpage\tclicks\n7\tCheap  Flights!\tpt\tair\t5\n8\tlow fares\t\tair\t2\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("clicks.tsv", "cheap flights\tair\t5\nlow fares\tair\t2\n"),
+        ("clicks.csv", 'query,page,clicks\n"cheap, flights",air,5\nlow fares,air,2\n'),
+        ("clicks", HEADED),
+        ("clicks.tsv.gz", HEADED),
+    ],
+)
+def test_a_file_of_clicks_teaches_what_the_clicks_do(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
+    source = SnosSimilarity.load(path, threshold=0.05)
+    clicks = [("cheap flights", "air", 5.0), ("low fares", "air", 2.0)]
+    assert [page for _, page, _ in read_clicks(path)] == ["air", "air"]
+    expected = SnosSimilarity.from_clicks(clicks, threshold=0.05)
+    assert source.knows(["cheap flights", "low fares", "Cheap  Flights!"]).tolist() == [1, 1, 0]
+    found = source.similarities(["cheap flights"], ["low fares"])
+    assert found == expected.similarities(["cheap flights"], ["low fares"]) > 0
+
+
+def test_lines_without_a_number_are_single_clicks(tmp_path):
+    path = tmp_path / "clicks"
+    path.write_text("a\tx\n\na\tx\nb\tx\n", encoding="utf-8")
+    assert list(read_clicks(path)) == [("a", "x", 1.0), ("a", "x", 1.0), ("b", "x", 1.0)]
+
+
+def test_clicks_of_queries_that_become_equal_are_added(tmp_path):
+    path = tmp_path / "clicks"
+    path.write_text("Tea\tx\t1\ntea\tx\t2\ncoffee\tx\t1\ntea\ty\t9\n", encoding="utf-8")
+    expected = SnosSimilarity.from_clicks([("tea", "x", 3), ("coffee", "x", 1), ("tea", "y", 9)])
+    found = SnosSimilarity.load(path).similarities(["tea"], ["coffee"])
+    assert found == expected.similarities(["tea"], ["coffee"])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "it has no clicks"),
+        (b"alone\n", "line 1: .* is no query and page"),
+        (b"a\tb\t1\n\tb\t1\n", "line 2"),
+        (b"a\tb\t1\na\tb\tmany\n", "line 2: the number of clicks is 'many'"),
+        (b"a\tb\t-1\n", "the number of clicks is '-1'"),
+        (b"a\tb\tnan\n", "the number of clicks is 'nan'"),
+        (b"a\tb\t1\n\xff\tb\t1\n", "line 2: not UTF-8"),
+        (gzip.compress(b"a\tb\t1\n" * 999)[:-9], "cannot be read further"),
+    ],
+)
+def test_a_file_that_is_none_of_clicks_is_told(tmp_path, content, message):
+    path = tmp_path / "clicks"
+    path.write_bytes(content)
+    with pytest.raises(MalformedFileError, match=message):
+        SnosSimilarity.load(path)

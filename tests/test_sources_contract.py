@@ -12,7 +12,6 @@ import pytest
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.learn.snos.source import SnosSimilarity
 from softcosine.sources.constraints.antonyms import Antonyms
 from softcosine.sources.constraints.decisions import Decisions, decided
 from softcosine.sources.constraints.guard import Guarded, guarded
@@ -25,6 +24,7 @@ from softcosine.sources.joins.calibration import CalibratedSimilarity, Calibrati
 from softcosine.sources.joins.combine import first, mean, scaled, strongest
 from softcosine.sources.joins.noisy_or import noisy_or
 from softcosine.sources.pairs import PairSimilarity
+from softcosine.sources.snos.source import SnosSimilarity
 from softcosine.sources.source import (
     Neighbors,
     SourceState,

@@ -42,7 +42,7 @@ _HOMES = {
     "Preferences": "softcosine.learn.preferences",
     "RegressionSimilarity": "softcosine.sources.corpus.regression",
     "SecondOrderSimilarity": "softcosine.sources.corpus.second_order",
-    "SnosSimilarity": "softcosine.learn.snos.source",
+    "SnosSimilarity": "softcosine.sources.snos.source",
     "SoftIndex": "softcosine.index.soft_index",
     "SoftNeighbors": "softcosine.index.soft_neighbors",
     "SyntacticSimilarity": "softcosine.sources.syntax.syntactic",
@@ -76,7 +76,7 @@ _HOMES = {
     "pinned": "softcosine.sources.constraints.decisions",
     "read_decisions": "softcosine.sources.constraints.decisions",
     "scaled": "softcosine.sources.joins.combine",
-    "snos": "softcosine.learn.snos.snos",
+    "snos": "softcosine.sources.snos.snos",
     "soft_cardinality": "softcosine.space.soft_cardinality",
     "soft_cosine_similarity": "softcosine.space.measures",
     "soft_inner_product": "softcosine.space.measures",
@@ -93,7 +93,7 @@ _HOMES = {
 _ESTIMATORS = {
     "PairFeatures": "softcosine.learn.pair_features",
     "PairReranker": "softcosine.learn.reranker",
-    "SNOS": "softcosine.learn.snos.estimator",
+    "SNOS": "softcosine.learn.snos",
     "SoftCosineTransformer": "softcosine.learn.coordinates",
     "SoftLSA": "softcosine.learn.lsa",
     "SoftMetric": "softcosine.learn.metric",
@@ -136,9 +136,7 @@ if TYPE_CHECKING:
     from softcosine.learn.preferences import Preferences as Preferences
     from softcosine.learn.random_projection import SoftRandomProjection as SoftRandomProjection
     from softcosine.learn.reranker import PairReranker as PairReranker
-    from softcosine.learn.snos.estimator import SNOS as SNOS
-    from softcosine.learn.snos.snos import snos as snos
-    from softcosine.learn.snos.source import SnosSimilarity as SnosSimilarity
+    from softcosine.learn.snos import SNOS as SNOS
     from softcosine.learn.spectral import SoftSpectralTransformer as SoftSpectralTransformer
     from softcosine.learn.taught_vectors import TaughtVectors as TaughtVectors
     from softcosine.matrix.term_similarity_matrix import (
@@ -170,6 +168,8 @@ if TYPE_CHECKING:
     from softcosine.sources.joins.noisy_or import noisy_or as noisy_or
     from softcosine.sources.pairs import PairSimilarity as PairSimilarity
     from softcosine.sources.provenance import origins as origins
+    from softcosine.sources.snos.snos import snos as snos
+    from softcosine.sources.snos.source import SnosSimilarity as SnosSimilarity
     from softcosine.sources.source import Neighbors as Neighbors
     from softcosine.sources.source import TermSimilaritySource as TermSimilaritySource
     from softcosine.sources.spelling.character_ngrams import (

@@ -12,7 +12,7 @@ from softcosine.engines.capabilities import Capabilities
 from softcosine.engines.routes import Basis, Lsa, Route, Sparse
 from softcosine.errors import IndefiniteMatrixError, InvalidInputError
 from softcosine.index.ranked_vectors import RankedVectors
-from softcosine.sources.settings import is_whole
+from softcosine.inputs import is_whole
 
 __all__ = ["MAX_MEMORY", "N_DIMENSIONS", "Progress", "made_route", "silent"]
 

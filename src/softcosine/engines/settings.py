@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources.settings import is_whole
+from softcosine.inputs import is_whole
 
 __all__ = ["check_whole"]
 

@@ -19,7 +19,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.index.plan import NOTHING, Plan
 from softcosine.index.threads import n_threads
 from softcosine.index.values import QueryVector, Top
-from softcosine.sources.settings import is_whole
+from softcosine.inputs import is_whole
 
 __all__ = ["Asked", "State", "told"]
 

@@ -28,8 +28,8 @@ from softcosine.index.pair_results import NeighborGraph, PairBlock
 from softcosine.index.parts import Part
 from softcosine.index.threads import n_threads
 from softcosine.index.values import check_k
+from softcosine.inputs import is_number
 from softcosine.kernels.documents import push_pairs
-from softcosine.matrix.reading import is_number
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
 __all__ = ["Progress", "nearest_neighbors", "pair_documents", "pairs_among", "similar_pairs"]

@@ -15,7 +15,7 @@ from softcosine.index.rankings import PreparedRanking
 from softcosine.index.searcher import Allowed, Searcher
 from softcosine.index.threads import in_threads
 from softcosine.index.values import QueryVector, Top, check_k, check_min_score
-from softcosine.matrix.reading import is_number
+from softcosine.inputs import is_number
 
 __all__ = ["TEXT", "Field", "FieldsSearcher", "checked_fields"]
 

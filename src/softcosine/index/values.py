@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.plan import ALONE, Plan
-from softcosine.matrix.reading import is_number
+from softcosine.inputs import is_number
 
 __all__ = ["Expanded", "QueryVector", "Top", "check_k", "check_min_score", "merged"]
 

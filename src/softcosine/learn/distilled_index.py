@@ -20,11 +20,11 @@ from softcosine.index.parts import Part
 from softcosine.index.query import ParsedQuery, query_vector
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.values import check_k
+from softcosine.inputs import is_number
 from softcosine.learn.distilled_space import DistilledSpace
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.constraints.guard import guarded
 from softcosine.sources.corpus.distilled_vectors import Encoder, encoded
-from softcosine.sources.settings import is_number
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.sources.vectors.encoded_vectors import Encode
 from softcosine.storage import fill_folder, open_folder, replacing

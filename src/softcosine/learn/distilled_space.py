@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
+from softcosine.inputs import is_number
 from softcosine.sources.corpus.distilled_vectors import WEIGHTING, distilled_vectors, lengths
-from softcosine.sources.settings import is_number
 from softcosine.text.corpus import AnalyzedTexts
 
 __all__ = ["DistilledSpace"]

@@ -14,6 +14,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.soft_neighbors import SoftNeighbors
+from softcosine.inputs import is_number
 from softcosine.learn.estimator import NotFittedError, Vectors, row_blocks
 from softcosine.learn.similarity import SimilaritySettings, built_similarity
 from softcosine.learn.votes import (
@@ -26,7 +27,6 @@ from softcosine.learn.votes import (
     hub_levels,
     lowered,
 )
-from softcosine.matrix.reading import is_number
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.latent import check_whole
 from softcosine.space.norms import checked_matrix

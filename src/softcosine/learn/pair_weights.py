@@ -12,11 +12,11 @@ from scipy.optimize import Bounds, minimize
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
+from softcosine.inputs import is_number
 from softcosine.learn.pair_pattern import PairPattern
 from softcosine.learn.preference_loss import PreferenceLoss
 from softcosine.learn.preferences import Preferences
 from softcosine.matrix.difference import MatrixDifference
-from softcosine.matrix.reading import is_number
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.latent import check_whole
 from softcosine.space.norms import checked_matrix

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softcosine.errors import InvalidInputError
+from softcosine.inputs import is_number, is_whole
 from softcosine.sources.neighbors import Neighbors
-from softcosine.sources.settings import is_number, is_whole
 from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["Order", "Rules", "Strategy", "column_order", "is_count"]

@@ -15,12 +15,12 @@ from softcosine.index.answering import Answering
 from softcosine.index.filters import Where
 from softcosine.index.metadata_columns import MISSING, value_at
 from softcosine.index.snapshot import Snapshot
+from softcosine.inputs import is_whole
 from softcosine.matrix.drawing import Picture
 from softcosine.plots.compared import compared_searcher, live_numbers, snapshot_of
 from softcosine.plots.layout import kept_neighbors, laid_out
 from softcosine.plots.neighborhoods import Neighborhoods, neighborhoods
 from softcosine.plots.regions import Region, regions_of
-from softcosine.sources.settings import is_whole
 from softcosine.text.analyzer import shortened
 
 if TYPE_CHECKING:

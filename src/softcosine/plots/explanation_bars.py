@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from softcosine.errors import InvalidInputError
 from softcosine.index.explanation import Explanation, Part
 from softcosine.index.rankings import TITLES
+from softcosine.inputs import is_whole
 from softcosine.matrix.drawing import Picture, columns, label
-from softcosine.sources.settings import is_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from softcosine.inputs import is_number
 from softcosine.matrix.drawing import columns, label
-from softcosine.matrix.reading import is_number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -206,6 +206,27 @@ def _regression(argument: str, settings: SourceSettings) -> TermSimilaritySource
     )
 
 
+def _snos(argument: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.snos.source import SnosSimilarity
+
+    return SnosSimilarity.fit(
+        _learned_from("snos", settings),
+        progress=settings.progress("spreading similarities"),
+        **settings.of_cosines(),
+    )
+
+
+def _clicks(path: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.sources.snos.source import SnosSimilarity
+
+    return SnosSimilarity.load(
+        path,
+        reading=settings.progress(f"reading {Path(path).name}"),
+        progress=settings.progress("spreading similarities"),
+        **settings.of_cosines(),
+    )
+
+
 def _learned_from(name: str, settings: SourceSettings) -> Any:
     if settings.texts is None:
         raise InvalidInputError(
@@ -223,6 +244,7 @@ NAMES: dict[str, _Maker] = {
     "association": _association,
     "second-order": _second_order,
     "regression": _regression,
+    "snos": _snos,
     "edit-distance": _edit_distance,
     "character-ngrams": _character_ngrams,
     "phonetic": _phonetic,
@@ -233,12 +255,13 @@ PREFIXES: dict[str, _Maker] = {
     "wordnet": _wordnet,
     "model": _model,
     "encoder": _encoder,
+    "clicks": _clicks,
 }
 KINDS: dict[str, _Maker] = {**NAMES, **PREFIXES}
-LEARNED = ("texts", "association", "second-order", "regression")
-_OF_FILES = ("vectors", "synonyms", "wordnet")
+LEARNED = ("texts", "association", "second-order", "regression", "snos")
+_OF_FILES = ("vectors", "synonyms", "wordnet", "clicks")
 PROPOSED = ("english", "vectors", "model", "encoder")
-OF_COSINES = ("english", "texts", "vectors", "model", "encoder")
+OF_COSINES = ("english", "texts", "snos", "vectors", "model", "encoder", "clicks")
 
 _VECTOR_SUFFIXES = (".vec", ".bin", ".npz", ".npy", ".kv", ".model", ".safetensors", ".glove")
 _SYNONYM_SUFFIXES = (".csv", ".tsv", ".jsonl", ".syn", ".synonyms")

@@ -97,7 +97,7 @@ _LIBRARY_KINDS = {
     "association": "softcosine.sources.corpus.association:AssociationSimilarity",
     "second_order": "softcosine.sources.corpus.second_order:SecondOrderSimilarity",
     "regression": "softcosine.sources.corpus.regression:RegressionSimilarity",
-    "snos": "softcosine.learn.snos.source:SnosSimilarity",
+    "snos": "softcosine.sources.snos.source:SnosSimilarity",
     "distilled": "softcosine.sources.corpus.distilled:DistilledSimilarity",
     "edit_distance": "softcosine.sources.spelling.edit_distance:EditDistanceSimilarity",
     "character_ngrams": "softcosine.sources.spelling.character_ngrams:CharacterNgramSimilarity",

@@ -15,8 +15,8 @@ from scipy.linalg import lu, solve_triangular
 from scipy.sparse import csr_array
 
 from softcosine.errors import IndefiniteMatrixError, InvalidInputError
+from softcosine.inputs import is_whole
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
-from softcosine.sources.settings import is_whole
 
 __all__ = ["Blocks", "check_whole", "right_singular_vectors", "signed", "soft_singular_vectors"]
 

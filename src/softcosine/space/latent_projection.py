@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
-from softcosine.matrix.reading import is_number
+from softcosine.inputs import is_number
 from softcosine.space.latent import check_whole
 
 __all__ = ["sparse_projection"]

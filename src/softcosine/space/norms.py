@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import IndefiniteMatrixError, InvalidInputError, VocabularyMismatchError
-from softcosine.matrix.reading import read_matrix
+from softcosine.inputs import read_matrix
 
 __all__ = [
     "balanced",

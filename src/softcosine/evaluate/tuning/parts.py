@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.datasets.ranking import RankingSet
-from softcosine.sources.settings import is_number, is_whole
+from softcosine.inputs import is_number, is_whole
 
 __all__ = ["TEST_SHARE", "Parts", "folds_of", "parted"]
 

@@ -13,10 +13,10 @@ from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFi
 from softcosine.index.defaults import RANKING, WEIGHTING
 from softcosine.index.fields import checked_fields
 from softcosine.index.rankings import check_ranking
+from softcosine.inputs import is_number
 from softcosine.matrix.rules import Rules
 from softcosine.sources.kinds import OF_COSINES, told
 from softcosine.sources.named import JOINS
-from softcosine.sources.settings import is_number
 from softcosine.storage import write_text
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting

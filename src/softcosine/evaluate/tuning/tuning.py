@@ -24,7 +24,7 @@ from softcosine.evaluate.tuning.space import Space
 from softcosine.evaluate.tuning.spaces import space_for
 from softcosine.evaluate.tuning.tuned import FoldChoice, TestScore, Trial, Tuned
 from softcosine.evaluate.tuning.workbench import Workbench
-from softcosine.sources.settings import is_whole
+from softcosine.inputs import is_whole
 
 if TYPE_CHECKING:
     from softcosine.index.build import Progress

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.sources.settings import is_pair
+from softcosine.inputs import is_pair
 from softcosine.storage import checked_path
 
 __all__ = ["Antonyms"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources.settings import is_number, is_pair
+from softcosine.inputs import is_number, is_pair
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
+from softcosine.inputs import is_whole
 from softcosine.kernels.cooccurrence import context_sizes, fill_contexts, lay_out, sort_positions
 from softcosine.sources.corpus.names import names_of
 from softcosine.sources.corpus.pair_counts import CountedRows, PairCounts, row_blocks
-from softcosine.sources.settings import is_whole
 from softcosine.sources.threads import for_each_chunk
 from softcosine.text.corpus import AnalyzedTexts
 from softcosine.text.stream import TextStream

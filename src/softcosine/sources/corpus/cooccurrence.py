@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
+from softcosine.inputs import is_whole
 from softcosine.sources.corpus.company import Nearness, company
 from softcosine.sources.corpus.factors import leading_factors
 from softcosine.sources.corpus.information import check_information, information
 from softcosine.sources.corpus.learned import check_scale
 from softcosine.sources.corpus.learned_vectors import LearnedVectors
-from softcosine.sources.settings import is_whole
 from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 from softcosine.sources.vectors.word_vectors import WordVectors
 

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
+from softcosine.inputs import is_number, is_whole
 from softcosine.sources.corpus.ridge import ridge_regression
-from softcosine.sources.settings import is_number, is_whole
 from softcosine.sources.vectors.encoded_vectors import Encode
 from softcosine.sources.vectors.encoder import EncoderSimilarity
 from softcosine.text.corpus import AnalyzedTexts

@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
+from softcosine.inputs import is_number
 from softcosine.kernels.cooccurrence import positive_information
 from softcosine.sources.corpus.factors import SparseRows
 from softcosine.sources.corpus.learned import check_evidence
 from softcosine.sources.corpus.pair_counts import PairCounts
-from softcosine.sources.settings import is_number
 from softcosine.sources.threads import for_each_chunk
 
 __all__ = ["check_information", "information"]

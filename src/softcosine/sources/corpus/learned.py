@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
+from softcosine.inputs import is_number, is_whole
 from softcosine.sources.neighbors import Neighbors
 from softcosine.sources.pairs import PairSimilarity
-from softcosine.sources.settings import is_number, is_whole
 from softcosine.sources.source import SourceState
 
 __all__ = ["LearnedPairs", "best_pairs", "check_evidence", "check_scale"]

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
+from softcosine.inputs import is_number
 from softcosine.sources.corpus.company import Company, Nearness, company
 from softcosine.sources.corpus.inverse import BLOCK, invert_in_place
 from softcosine.sources.corpus.learned import LearnedPairs, best_pairs, check_scale
-from softcosine.sources.settings import is_number
 
 if TYPE_CHECKING:
     from softcosine.text.corpus import AnalyzedTexts

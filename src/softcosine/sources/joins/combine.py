@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
+from softcosine.inputs import is_number
 from softcosine.sources.asking import neighbors_by, similarities_by
 from softcosine.sources.joins.joining import joined_neighbors
 from softcosine.sources.joins.precedence import FirstSimilarity
 from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.parts import MappedSource, SourceOfSources
-from softcosine.sources.settings import is_number
 from softcosine.sources.source import (
     SourceState,
     TermSimilaritySource,

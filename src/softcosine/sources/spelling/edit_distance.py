@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
+from softcosine.inputs import is_number
 from softcosine.sources.found import best_of_chunks
 from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors, StringOrder
-from softcosine.sources.settings import is_number
 from softcosine.sources.source import SourceState, check_limit, check_pairs
 from softcosine.sources.spelling.nearby_strings import (
     CodePoints,

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
+from softcosine.inputs import is_number
 from softcosine.kernels.paths import path_distances
 from softcosine.sources.corpus.pair_counts import row_blocks
 from softcosine.sources.neighbors import Neighbors, StringOrder
-from softcosine.sources.settings import is_number
 from softcosine.sources.source import (
     SourceState,
     TermSimilaritySource,

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import json
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.sources.text_lines import text_lines
 from softcosine.storage import checked_path
 
 __all__ = ["FORMATS", "Group", "read_groups"]
@@ -22,7 +21,6 @@ Group = tuple[list[str], float]
 Progress = Callable[[int, int], None]
 Lines = Iterable[tuple[int, str]]
 
-_REPORTED = 1 << 16  # lines between two reports of progress
 _LEFT = ("left", "word1", "term1", "a", "word", "term", "source", "from")
 _RIGHT = ("right", "word2", "term2", "b", "synonym", "similar", "antonym", "target", "to")
 _WEIGHT = ("weight", "similarity", "score")
@@ -90,35 +88,7 @@ def read_groups(
         raise InvalidInputError(
             f"there is no synonym format {format!r}; choose one of {', '.join(FORMATS)}."
         )
-    return FORMATS[format](path, _lines(path, progress), weight)
-
-
-def _lines(path: Path, progress: Progress | None = None) -> Iterator[tuple[int, str]]:
-    """Give the number and text of every line that is not blank."""
-    with path.open("rb") as file:
-        zipped = file.read(2) == b"\x1f\x8b"
-        file.seek(0)
-        total = path.stat().st_size
-        stream: Iterable[bytes] = gzip.GzipFile(fileobj=file) if zipped else file
-        number = 0
-        try:
-            for number, raw in enumerate(stream, start=1):
-                try:
-                    line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-                except UnicodeDecodeError as error:
-                    raise MalformedFileError(
-                        path, f"not UTF-8 ({error}); convert the file to UTF-8.", line=number
-                    ) from None
-                if line.strip():
-                    yield number, line.rstrip("\r\n")
-                if progress is not None and number % _REPORTED == 0:
-                    progress(file.tell(), total)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise MalformedFileError(
-                path, f"the compressed file cannot be read further: {error}", line=number + 1
-            ) from None
-    if progress is not None:
-        progress(total, total)
+    return FORMATS[format](path, text_lines(path, progress), weight)
 
 
 def _format_of(path: Path) -> str:
@@ -126,7 +96,7 @@ def _format_of(path: Path) -> str:
     for ending, format in ((".csv", "csv"), (".tsv", "tsv"), (".jsonl", "jsonl")):
         if name.endswith(ending):
             return format
-    for _, line in _lines(path):
+    for _, line in text_lines(path):
         if line.startswith("#"):
             continue
         for sign, format in (("|||", "ppdb"), ("\t", "tsv"), ("=>", "solr"), (",", "solr")):

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
+from softcosine.inputs import is_number, is_whole
 from softcosine.kernels.thesaurus import members_by_concepts, similarities_by_concepts
 from softcosine.sources.deferred import Deferred
 from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors, StringOrder
-from softcosine.sources.settings import is_number, is_whole
 from softcosine.sources.source import SourceState, check_limit, check_pairs, equal_strings, rows_of
 from softcosine.sources.thesauri.concepts import Concepts
 from softcosine.sources.thesauri.members import Asked, Searched

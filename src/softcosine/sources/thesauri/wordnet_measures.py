@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
+from softcosine.inputs import is_number
 from softcosine.sources.ragged import slices
-from softcosine.sources.settings import is_number
 from softcosine.sources.thesauri.concepts import Concepts
 from softcosine.sources.thesauri.synonyms import written_terms
 from softcosine.sources.thesauri.wordnet import KINDS, Ancestors, WordNet, check_relation

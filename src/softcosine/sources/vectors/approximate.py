@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
+from softcosine.inputs import is_whole
 from softcosine.kernels.selection import pair_similarities
 from softcosine.sources.neighbors import Neighbors, StringOrder
-from softcosine.sources.settings import is_whole
 from softcosine.sources.source import SourceState, check_limit
 from softcosine.sources.threads import for_each_chunk
 from softcosine.sources.vectors.embedding import EmbeddingSimilarity

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softcosine.errors import InvalidInputError
+from softcosine.inputs import is_number, is_whole
 from softcosine.kernels.selection import pair_similarities
 from softcosine.sources.neighbors import Neighbors
-from softcosine.sources.settings import is_number, is_whole
 from softcosine.sources.source import (
     SourceState,
     check_limit,

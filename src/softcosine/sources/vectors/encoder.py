@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine.inputs import is_whole
 from softcosine.sources.neighbors import Neighbors
-from softcosine.sources.settings import is_whole
 from softcosine.sources.source import SourceState
 from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 from softcosine.sources.vectors.encoded_vectors import Encode, EncodedVectors, Progress

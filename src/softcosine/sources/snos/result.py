@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, diags_array, issparse
 
 from softcosine.errors import InvalidInputError
-from softcosine.learn.snos.graph import normalized, read_graph
-from softcosine.learn.snos.scaling import Lambdas
-from softcosine.learn.snos.trace import Trace
+from softcosine.sources.snos.graph import normalized, read_graph
+from softcosine.sources.snos.scaling import Lambdas
+from softcosine.sources.snos.trace import Trace
 
 __all__ = ["SnosResult"]
 

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
-from softcosine.learn.snos.dense import average_with_transpose
-from softcosine.learn.snos.scaling import Lambdas
-from softcosine.learn.snos.trace import Change
+from softcosine.sources.snos.dense import average_with_transpose
+from softcosine.sources.snos.scaling import Lambdas
+from softcosine.sources.snos.trace import Change
 
 __all__ = ["FactoredLearner", "feature_diagonal"]
 

@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 
 from softcosine.errors import InvalidInputError, SoftCosineWarning
-from softcosine.learn.snos.dense import DenseLearner
-from softcosine.learn.snos.graph import (
+from softcosine.inputs import is_number
+from softcosine.sources.snos.dense import DenseLearner
+from softcosine.sources.snos.graph import (
     greatest_column_sum,
     largest_singular_value,
     normalized,
     read_graph,
 )
-from softcosine.learn.snos.kinds import Influence, Kind
-from softcosine.learn.snos.sparse import SparseLearner
-from softcosine.learn.snos.trace import Trace, check_rounds, learned
-from softcosine.matrix.reading import is_number
+from softcosine.sources.snos.kinds import Influence, Kind
+from softcosine.sources.snos.sparse import SparseLearner
+from softcosine.sources.snos.trace import Trace, check_rounds, learned
 
 __all__ = ["SnosKinds", "snos_many"]
 
@@ -80,11 +80,11 @@ def snos_many(
     shares : mapping of (kind, kind) to float, optional
         How much each relation counts beside the others, for the rules; 1 by default.
     normalize : str
-        Rows of a relation are its first kind; see `softcosine.learn.snos.graph.normalized`.
+        Rows of a relation are its first kind; see `softcosine.sources.snos.graph.normalized`.
     max_neighbors : int, optional
         How many others each object chooses; then matrices are sparse. Dense by default.
     max_iterations, tolerance, progress
-        As for `softcosine.learn.snos.snos.snos`.
+        As for `softcosine.sources.snos.snos.snos`.
 
     Returns
     -------

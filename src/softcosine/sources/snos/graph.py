@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import svds
 
 from softcosine.errors import InvalidInputError
-from softcosine.matrix.reading import read_matrix
+from softcosine.inputs import read_matrix
 
 __all__ = [
     "NORMALIZATIONS",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from softcosine.learn.snos.scaling import Lambdas
+from softcosine.sources.snos.scaling import Lambdas
 
 __all__ = ["FEATURES", "OBJECTS", "Influence", "Kind", "two_kinds"]
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.learn.snos.kinds import Kind
-from softcosine.learn.snos.trace import Change
+from softcosine.sources.snos.kinds import Kind
+from softcosine.sources.snos.trace import Change
 
 __all__ = ["DenseLearner", "average_with_transpose", "difference"]
 

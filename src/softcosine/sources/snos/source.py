@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from os import PathLike
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from softcosine.errors import InvalidInputError
-from softcosine.learn.snos.edges import read_edges
-from softcosine.learn.snos.scaling import Lambdas
-from softcosine.learn.snos.snos import snos
+from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.sources.corpus.company import Nearness
 from softcosine.sources.corpus.learned import LearnedPairs, best_pairs, check_scale
 from softcosine.sources.corpus.names import names_of
+from softcosine.sources.snos.click_files import read_clicks
+from softcosine.sources.snos.edges import read_edges
+from softcosine.sources.snos.scaling import Lambdas
+from softcosine.sources.snos.snos import snos
+from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
-
-if TYPE_CHECKING:
-    from softcosine.text.analyzer import Analyzer
 
 __all__ = ["SnosSimilarity"]
 
 _BLOCK_ROWS = 1024
 _SIDES = ("left", "right")
+_WORDS = Analyzer()
 
 
 class SnosSimilarity(LearnedPairs):
@@ -41,7 +43,7 @@ class SnosSimilarity(LearnedPairs):
     which an indefinite :math:`S_f` can give, count as 1.
 
     The source knows what is similar to some other, and terms under stemming by all their surface
-    forms. Build it by `fit`, `from_texts`, `from_graph` or `from_clicks`.
+    forms. Build it by `fit`, `from_texts`, `from_graph`, `from_clicks` or `load`.
 
     Examples
     --------
@@ -83,7 +85,7 @@ class SnosSimilarity(LearnedPairs):
         max_terms : int, default 30,000
             Of the rest, those in most documents are taken, ties by their strings.
         lam, normalize, max_iterations, tolerance
-            See `softcosine.learn.snos.snos.snos`; documents are features, terms objects.
+            See `softcosine.sources.snos.snos.snos`; documents are features, terms objects.
         max_neighbors : int, default 50
             How many others each term chooses, while similarities are learned and afterwards; a
             pair stays that either of its terms chose.
@@ -184,6 +186,46 @@ class SnosSimilarity(LearnedPairs):
         return cls.from_graph(_damped(clicks), **settings)
 
     @classmethod
+    def load(
+        cls,
+        path: str | PathLike[str],
+        *,
+        reading: Callable[[int, int], None] | None = None,
+        **settings: Any,
+    ) -> Self:
+        """Learn similarities of queries from a file of clicks, as `from_clicks` does.
+
+        Queries are written as terms are: their words in one case, with a blank between. The clicks
+        of those that are then equal are added.
+
+        Parameters
+        ----------
+        path : path
+            A table of queries, pages and perhaps clicks; see
+            `softcosine.sources.snos.click_files.read_clicks`.
+        reading : callable, optional
+            Called as ``reading(done, total)`` while the file is read, in bytes.
+        **settings
+            Those of `from_graph`.
+
+        Raises
+        ------
+        FileNotFoundError, MalformedFileError
+        InvalidInputError
+            If the file is empty, or as for `from_graph`.
+        """
+        clicks = [
+            (_as_term(query), page, n) for query, page, n in read_clicks(path, progress=reading)
+        ]
+        if not clicks:
+            raise MalformedFileError(
+                Path(path),
+                "it has no clicks; needed are lines of query, page and "
+                "perhaps the number of clicks.",
+            )
+        return cls.from_clicks(clicks, **settings)
+
+    @classmethod
     def _learned_from(
         cls,
         B: csr_array,
@@ -210,6 +252,10 @@ class SnosSimilarity(LearnedPairs):
             "exponent": float(exponent),
         }
         return cls._of(names, rows, S, learned)
+
+
+def _as_term(query: str) -> str:
+    return " ".join(_WORDS.words(query)) or query  # of signs alone there are no words
 
 
 def _damped(clicks: Iterable[tuple[str, str, float]]) -> Iterator[tuple[str, str, float]]:

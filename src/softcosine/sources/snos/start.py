@@ -9,8 +9,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
-from softcosine.learn.snos.graph import normalized
-from softcosine.matrix.reading import read_matrix
+from softcosine.inputs import read_matrix
+from softcosine.sources.snos.graph import normalized
 
 __all__ = ["STARTS", "checked_start"]
 

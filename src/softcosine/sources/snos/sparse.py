@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.sparse import block_diag, csr_array, hstack
 
 from softcosine.kernels.snos import choose_pairs, mirror_rows, weigh_pairs
-from softcosine.learn.snos.kinds import Influence, Kind
-from softcosine.learn.snos.trace import Change
+from softcosine.sources.snos.kinds import Influence, Kind
+from softcosine.sources.snos.trace import Change
 from softcosine.sources.threads import for_each_chunk
 
 __all__ = ["SparseLearner"]

@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, eye_array
 
 from softcosine.errors import InvalidInputError, SoftCosineWarning
-from softcosine.learn.snos.dense import DenseLearner
-from softcosine.learn.snos.factored import FactoredLearner, feature_diagonal
-from softcosine.learn.snos.graph import normalized, read_graph
-from softcosine.learn.snos.kinds import FEATURES, OBJECTS, two_kinds
-from softcosine.learn.snos.result import SnosResult
-from softcosine.learn.snos.scaling import SEARCH, Lambdas, lambdas_of, searched
-from softcosine.learn.snos.sparse import SparseLearner
-from softcosine.learn.snos.start import checked_start
-from softcosine.learn.snos.trace import Trace, check_rounds, learned
+from softcosine.sources.snos.dense import DenseLearner
+from softcosine.sources.snos.factored import FactoredLearner, feature_diagonal
+from softcosine.sources.snos.graph import normalized, read_graph
+from softcosine.sources.snos.kinds import FEATURES, OBJECTS, two_kinds
+from softcosine.sources.snos.result import SnosResult
+from softcosine.sources.snos.scaling import SEARCH, Lambdas, lambdas_of, searched
+from softcosine.sources.snos.sparse import SparseLearner
+from softcosine.sources.snos.start import checked_start
+from softcosine.sources.snos.trace import Trace, check_rounds, learned
 
 __all__ = ["METHODS", "snos"]
 
@@ -108,12 +108,12 @@ def snos(
     B : array or sparse array of shape (n_features, n_objects)
         Weights, not negative: terms in documents, clicked pages of queries.
     lam : str, float or two floats
-        λ₁ and λ₂: "spectral", "norm" or "paper" (see `softcosine.learn.snos.scaling.lambdas_of`),
+        λ₁ and λ₂: "spectral", "norm" or "paper" (see `softcosine.sources.snos.scaling.lambdas_of`),
         "search" for the smallest norms of L₁ and L₂ among those that converge (some 80 runs), or
         numbers.
     normalize : str
         "raw", "binary", "rows", "columns", "both" or "length"; see
-        `softcosine.learn.snos.graph.normalized`.
+        `softcosine.sources.snos.graph.normalized`.
     method : {"auto", "dense", "factored", "sparse"}
         "dense" keeps S_o and S_f whole, "factored" only S_o (and one more matrix of its size),
         "sparse" the greatest entries of both. "auto" takes the last where `max_neighbors` is

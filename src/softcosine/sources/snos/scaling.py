@@ -10,8 +10,8 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
-from softcosine.learn.snos.graph import greatest_column_sum, largest_singular_value
-from softcosine.matrix.reading import is_number
+from softcosine.inputs import is_number
+from softcosine.sources.snos.graph import greatest_column_sum, largest_singular_value
 
 __all__ = ["RULES", "SEARCH", "Lambdas", "lambdas_of", "searched"]
 

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from softcosine.errors import InvalidInputError
-from softcosine.matrix.reading import is_number
+from softcosine.inputs import is_number
 
 __all__ = ["Change", "Learner", "Round", "Trace", "check_rounds", "learned"]
 
