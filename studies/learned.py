@@ -107,7 +107,7 @@ def _page(told: dict[str, Any]) -> list[str]:
         lines += [f"## {title}", "", text, "", *markdown(columns, cells), ""]
     lines += ["## Attempts", "", *(f"- {attempt}" for attempt in ATTEMPTS), ""]
     seconds = ", ".join(f"{part} {found['seconds']} s" for part, found in told.items())
-    lines += [f"It took, on one core of a machine that others worked on too: {seconds}.", ""]
+    lines += [f"It took: {seconds}.", ""]
     lines += ["Made by `python studies/learned.py`; numbers in [learned.json](learned.json)."]
     return lines
 

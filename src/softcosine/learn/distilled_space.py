@@ -17,7 +17,7 @@ from softcosine.text.corpus import AnalyzedTexts
 
 __all__ = ["DistilledSpace"]
 
-_VANISHED = 1e-9  # beside the mean length of the terms: what rounding left of nothing
+_VANISHED = 1e-9  # a text so short is what rounding left of nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class DistilledSpace:
         """Return the space of vectors that `distilled_vectors` gave for the corpus."""
         _check_power(power)
         found = lengths(vectors)
-        known = found > _VANISHED * (found.mean() if len(found) else 1.0)
+        known = found > 0.0
         frequencies = corpus.vocabulary.document_frequencies
         assert frequencies is not None
         weights = WEIGHTING.term_weights(frequencies, corpus.n_docs)

@@ -35,6 +35,7 @@ __all__ = [
 WEIGHTING = Weighting(tf="log", idf="smooth")
 
 _VANISHED = 1e-12  # beside a length of 1: what rounding left of nothing
+_OF_ROUNDING = 1e-9  # the same of what conjugate gradients gave, beside the mean length
 _MOST = 1e300  # sums of no larger numbers stay finite
 
 _Floats = NDArray[np.float64]
@@ -183,7 +184,8 @@ def distilled_vectors(
     -------
     ndarray of shape (n_terms, dimensions), float64
         The same bits for the same input, on any number of threads. Of a term's length, see
-        `softcosine.learn.distilled_space`.
+        `softcosine.learn.distilled_space`. Zeros for a term that says nothing, such as one that
+        stands in all documents alike.
 
     Raises
     ------
@@ -191,7 +193,11 @@ def distilled_vectors(
         If the corpus was not analysed, or as `taught_vectors` says.
     """
     X = weighted_rows(corpus, WEIGHTING)
-    return taught_vectors(X, encodings, penalty=penalty, progress=progress)[0]
+    V, _ = taught_vectors(X, encodings, penalty=penalty, progress=progress)
+    found = lengths(V)
+    if len(found):
+        V[found <= _OF_ROUNDING * found.mean()] = 0.0
+    return V
 
 
 def encoded(
