@@ -63,6 +63,7 @@ def hits(path: str, query: str) -> list[tuple[str, float]]:
         ["--source", "english"],
         ["--source", "english", "--source", "synonyms.txt", "--max-neighbors", 5],
         ["--plain", "--stemmer", "none", "--ranking", "soft_cosine"],
+        ["--stop-words", "english", "--source", "english"],
         ["--similarity", "s.matrix"],
     ],
 )
@@ -88,6 +89,42 @@ def test_an_index_that_grows_answers_as_one_made_at_once(run, folder, grown, opt
     for query in ("tyre", "mug of tea", "ill with fever", "bicycle repair road"):
         assert hits("grown.index", query) == hits("whole.index", query)
     run("verify", "grown.index")
+
+
+@pytest.mark.parametrize(
+    ("options", "stemmer", "left_out"),
+    [
+        (["--stop-words", "english"], "english", True),
+        (["--stop-words", "english", "--stemmer", "none"], None, True),
+        (["--stop-words", "none"], "english", False),
+    ],
+)
+def test_stop_words_are_left_out_where_it_is_said(run, folder, options, stemmer, left_out):
+    Path("two.jsonl").write_text(
+        '{"text": "the tyres of the bicycle are flat"}\n{"text": "it is a cup of tea"}\n'
+    )
+    run("index", "two.jsonl", "-o", "two.index", *options)
+    index = SoftIndex.open("two.index")
+    assert index.analyzer.stemmer == stemmer
+    assert ("of" not in index.vocabulary.terms) == left_out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ["--stop-words", "klingon"],
+            "no list of stop words named 'klingon'",
+        ),
+        (
+            ["--stop-words", "english", "--similarity", "s.matrix"],
+            "--stop-words and --similarity exclude each other",
+        ),
+    ],
+)
+def test_stop_words_that_cannot_be_are_told(run, folder, options, message):
+    assert message in run("index", "many.jsonl", "-o", "no.index", *options, code=2)
+    assert not Path("no.index").exists()
 
 
 def test_fields_are_spaces_of_their_own_that_count_by_their_weights(run, folder):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,6 +28,7 @@ from softcosine.errors import AlreadyExistsError, InvalidInputError
 
 if TYPE_CHECKING:
     from softcosine.sources.constraints.decision_list import Decisions
+    from softcosine.text.analyzer import Analyzer
 
 __all__ = ["index"]
 
@@ -92,6 +94,13 @@ def index(
         ),
     ] = None,
     stemmer: Stemmer = None,
+    stop_words: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LANGUAGE",
+            help="Leave out words such as 'the' and 'of': english [none]. Long questions gain.",
+        ),
+    ] = None,
     ranking: Annotated[
         str | None,
         typer.Option(help="soft_cosine, inner_product, expanded_cosine or soft_bm25."),
@@ -136,14 +145,15 @@ def index(
     check_target(output, "index", overwrite=overwrite)
     _check_one(plain=plain, source=source, similarity=similarity)
     _check_one(plain=plain, decisions=decisions, similarity=similarity)
+    _check_one(stop_words=stop_words, similarity=similarity)
     _check_one(text=text_fields, field=fields)
     if settings is not None:
         decided = {
             "--field": fields, "--source": source, "--join": join != "strongest",
             "--decisions": decisions, "--similarity": similarity, "--plain": plain,
-            "--stemmer": stemmer, "--ranking": ranking, "--max-neighbors": max_neighbors,
-            "--min-df": min_df, "--memory": memory, "--positions": positions,
-            "--no-texts": not texts,
+            "--stemmer": stemmer, "--stop-words": stop_words, "--ranking": ranking,
+            "--max-neighbors": max_neighbors, "--min-df": min_df, "--memory": memory,
+            "--positions": positions, "--no-texts": not texts,
         }  # fmt: skip
         named = [name for name, given in decided.items() if given not in (None, False)]
         if named:
@@ -184,7 +194,8 @@ def index(
         output=output, overwrite=overwrite, sources=tuple(source or ()), join=join,
         decisions=decisions_in(decisions),
         matrix=None if similarity is None else SavedMatrix.open(similarity, stemmer=stemmer),
-        plain=plain, stemmer=stemmer, ranking=None if ranking is None else check_ranking(ranking),
+        plain=plain, analyzer=_rules(stemmer, stop_words),
+        ranking=None if ranking is None else check_ranking(ranking),
         max_neighbors=max_neighbors, min_df=None if min_df is None else document_limit(min_df),
         memory=bytes_in(memory or "1G"), limited=memory is not None, fields=weights,
         positions=positions, texts=texts,
@@ -203,6 +214,17 @@ def index(
         )
         note = make_index(plan, documents, report)
     _show(output, plan.decisions, note, time.perf_counter() - started, as_json)
+
+
+def _rules(stemmer: str | None, stop_words: str | None) -> Analyzer | None:
+    """Return how words are made; None where the language of the texts decides."""
+    from softcosine.text.analyzer import Analyzer
+
+    left_out = None if stop_words == "none" else stop_words
+    if stemmer is None and left_out is None:
+        return None
+    rules = Analyzer(stop_words=left_out)  # which knows whose words can be left out
+    return replace(rules, stemmer=None if stemmer == "none" else stemmer or left_out)
 
 
 def _weights(given: list[str] | None) -> dict[str, float] | None:
@@ -227,7 +249,7 @@ def _weights(given: list[str] | None) -> dict[str, float] | None:
 
 
 def _check_one(**given: Any) -> None:
-    named = [f"--{name}" for name, value in given.items() if value]
+    named = [f"--{name.replace('_', '-')}" for name, value in given.items() if value]
     if len(named) > 1:
         raise InvalidInputError(f"{' and '.join(named)} exclude each other; give one of them.")
 

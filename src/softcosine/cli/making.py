@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from softcosine.cli.progress import Reporter
     from softcosine.cli.reading import Document
     from softcosine.sources.constraints.decision_list import Decisions
+    from softcosine.text.analyzer import Analyzer
 
 __all__ = ["IndexPlan", "make_index"]
 
@@ -38,6 +39,8 @@ class IndexPlan:
         Bytes.
     limited : bool
         Whether `memory` was asked for, so that it is an error if an option needs more.
+    analyzer : Analyzer or None
+        None where the language of the texts decides.
     fields : dict of names to weights, or None
         Spaces of their own.
     """
@@ -49,7 +52,7 @@ class IndexPlan:
     decisions: Decisions | None
     matrix: SavedMatrix | None
     plain: bool
-    stemmer: str | None
+    analyzer: Analyzer | None
     ranking: str | None
     max_neighbors: int | None
     min_df: int | float | None
@@ -138,7 +141,7 @@ def _make_whole(plan: IndexPlan, documents: list[Document], report: Reporter) ->
     documents.clear()  # or their lists would be held twice
     if plan.matrix is not None:
         made = index_with_matrix(
-            plan.matrix, read, stemmer=plan.stemmer, min_df=_least(plan), ranking=plan.ranking,
+            plan.matrix, read, analyzer=plan.analyzer, min_df=_least(plan), ranking=plan.ranking,
             report=report,
         )  # fmt: skip
     else:
@@ -209,15 +212,14 @@ def _similarities(
     The texts are analysed here only if they are needed before they are indexed.
     """
     from softcosine.cli.sources import learn_from_texts
-    from softcosine.text.analyzer import Analyzer
 
     options: dict[str, Any] = {"plain": True} if plan.plain else {}
     if plan.ranking is not None:
         options["ranking"] = plan.ranking
     if plan.max_neighbors is not None:
         options["max_neighbors"] = plan.max_neighbors
-    if plan.stemmer is not None:
-        options["analyzer"] = Analyzer(None if plan.stemmer == "none" else plan.stemmer)
+    if plan.analyzer is not None:
+        options["analyzer"] = plan.analyzer
     if not plan.sources and plan.decisions is None:
         return options, ""
     analyzed = None
@@ -225,7 +227,7 @@ def _similarities(
         from softcosine.cli.vocabularies import analyzed_texts
 
         analyzed, options["analyzer"] = analyzed_texts(
-            texts, plan.stemmer, min_df=_least(plan), report=report
+            texts, None, min_df=_least(plan), report=report, analyzer=plan.analyzer
         )
     options["source"], note = _source(plan, analyzed, options.get("analyzer"), report)
     return options, note

@@ -111,7 +111,7 @@ def index_with_matrix(
     matrix: SavedMatrix,
     documents: ReadDocuments,
     *,
-    stemmer: str | None,
+    analyzer: Analyzer | None,
     min_df: int | float,
     ranking: str | None,
     report: Progress,
@@ -130,7 +130,7 @@ def index_with_matrix(
     from softcosine.index.soft_index import SoftIndex
 
     analyzed, rules = analyzed_texts(
-        documents.texts, stemmer, min_df=min_df, report=report, analyzer=matrix.analyzer
+        documents.texts, None, min_df=min_df, report=report, analyzer=matrix.analyzer or analyzer
     )
     over, note = matrix.over(analyzed.vocabulary, report)
     options: dict[str, Any] = {} if ranking is None else {"ranking": ranking}
