@@ -398,7 +398,7 @@ def test_the_first_splits_are_the_same_however_many_are_drawn(n, seed):
         ([{"label": ["x"], "text": "a"}], "line 1: 'label' is"),
         ([{"id": {}, "label": "x", "text": "a"}], "line 1: 'id' is {}"),
         ([{"id": 1, "label": "x", "text": ""}] * 2, "line 2: the id '1' comes twice"),
-        ([{"label": "x", "text": "a"}] * 4, "has 1 labels; at least two"),
+        ([{"label": "x", "text": "a"}] * 4, "has the label 'x' alone; at least two labels"),
         ([{"label": c, "text": "", "split": "test"} for c in "xy"], "has no part 'train'"),
     ],
 )

@@ -72,9 +72,8 @@ class ClassificationSet:
                 f"{self.name} has {len(self.labels)} labels for {len(self.documents)} documents."
             )
         if len(set(self.labels)) < 2:
-            raise InvalidInputError(
-                f"{self.name} has {len(set(self.labels))} labels; at least two were needed."
-            )
+            seen = f"the label {self.labels[0]!r} alone" if self.labels else "no documents"
+            raise InvalidInputError(f"{self.name} has {seen}; at least two labels were needed.")
         if not self.splits:
             raise InvalidInputError(f"{self.name} has no split; see seeded_splits.")
         for split in self.splits:

