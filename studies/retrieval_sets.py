@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, cast
+from typing import Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,6 @@ from study import Encode
 __all__ = [
     "COLLECTIONS",
     "Collection",
-    "Kept",
     "best_without",
     "figures_of",
     "gain",
@@ -58,28 +56,6 @@ class Collection:
     def name(self) -> str:
         """The collection's name."""
         return self.dataset.name
-
-
-class Kept:
-    """Figures that took long, kept in a folder by name; without a folder nothing is kept.
-
-    Written and read by this study alone: pickles of one's own.
-    """
-
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
-
-    def get(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return what is there, or make it and keep it."""
-        if self._folder is None:
-            return make()
-        file = self._folder / f"{name}.pickle"
-        if file.exists():
-            return pickle.loads(file.read_bytes())
-        made = make()
-        self._folder.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(pickle.dumps(made))
-        return made
 
 
 def read(folder: Path, name: str, encode: Encode | None) -> Collection:

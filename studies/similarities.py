@@ -5,7 +5,7 @@ stop words, beside BM25 (S = I); sources that are of words are compared with peo
 word similarity too. Nothing is chosen here: every line is a setting by itself.
 
     python studies/similarities.py [--data FOLDER] [--json] [--out FOLDER] [--collections adi,cacm]
-                                   [--without-encoder] [--without-terms] [--keep FOLDER]
+                                   [--without-encoder] [--without-terms]
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ import softcosine as sc
 from retrieval_sets import (
     COLLECTIONS,
     Collection,
-    Kept,
     figures_of,
     gain,
     read,
@@ -273,14 +272,12 @@ def main(arguments: Sequence[str] | None = None, *, encode: Encode | None = None
     parser.add_argument(
         "--without-terms", action="store_true", help="the encoder is asked for documents alone"
     )
-    parser.add_argument("--keep", type=Path, help="folder of figures that are not measured again")
     asked = read_arguments(parser, arguments)
     report = Clock()
 
     if encode is None and not asked.without_encoder:
         encode = minilm(report)
     data = asked.data
-    kept = Kept(asked.keep)
     terms = not asked.without_terms
     made = makers(fixed_sources(data), encode=encode, terms=terms)
     names = asked.collections.split(",")
@@ -297,15 +294,7 @@ def main(arguments: Sequence[str] | None = None, *, encode: Encode | None = None
     for name in names:
         collection = read(data, name, encode)
         for part, label, make, settings in plan:
-
-            def measure(
-                collection: Collection = collection,
-                make: Maker | None = make,
-                settings: Settings = settings,
-            ) -> Values:
-                return ranked(collection, make, settings)
-
-            own = kept.get(f"{name}-{part}-{label}".replace("/", " "), measure)
+            own = ranked(collection, make, settings)
             figures[part].setdefault(label, {})[name] = own
             report(f"{name}: {label}")
     plain = figures["sources"][BM25]
@@ -325,9 +314,7 @@ def main(arguments: Sequence[str] | None = None, *, encode: Encode | None = None
         "word_similarity": word_similarity(data, encode if terms else None),
         "notes": list(NOTES),
     }
-    # What was kept took no time now.
-    minutes = report.seconds / 60
-    took = "" if asked.keep else f" in {minutes:.0f} minutes, encoding not counted,"
+    took = f" in {report.seconds / 60:.0f} minutes, encoding not counted,"
     lines = page(results, took)
     write("similarities", asked.out, lines, results)
     print(json.dumps(results) if asked.json else "\n".join(lines))

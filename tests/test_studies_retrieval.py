@@ -50,15 +50,13 @@ def data(tmp_path: Path) -> Path:
 
 def test_retrieval(study: Callable[[str], Any], data: Path, tmp_path: Path) -> None:
     asked = ["--data", str(data), "--out", str(tmp_path), "--collections", "one,two"]
-    results = study("retrieval").main([*asked, "--keep", str(tmp_path / "kept")], encode=encode)
+    results = study("retrieval").main(asked, encode=encode)
     recipe = results["stemmed"]["systems"]["words and distilled space"]
     assert 0.0 < recipe["mean"] <= 1.0
     assert set(results["stemmed"]["chosen"]["words and distilled space"]) == {"one", "two", "all"}
     assert json.loads((tmp_path / "retrieval.json").read_text("utf-8"))["stemmed"]["systems"]
     assert "## Not stemmed" in (tmp_path / "retrieval.md").read_text("utf-8")
-    # What was kept is taken again, to the same page but for the minutes.
-    again = study("retrieval").main([*asked, "--keep", str(tmp_path / "kept")], encode=encode)
-    assert again == results
+    assert study("retrieval").main(asked, encode=encode) == results
 
 
 def test_the_quick_measure_is_that_of_the_package(study: Callable[[str], Any], data: Path) -> None:
