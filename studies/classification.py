@@ -173,7 +173,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sets", default="|".join(SETS), help="names, joined by |")
     parser.add_argument("--rows", default=",".join(ROWS))
     parser.add_argument("--kept", help="file in which measurements are kept")
-    parser.add_argument("--json", action="store_true", help="print the numbers, write no page")
     given = read_arguments(parser, arguments)
     names, rows = given.sets.split("|"), given.rows.split(",")
     for what, asked, known in (("set", names, SETS), ("row", rows, ROWS)):
@@ -188,10 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.kept is None:  # what was kept took no time now
         told["seconds of this run"] = round(report.seconds, 1)
         told["processor seconds of this run"] = round(time.process_time() - used, 1)
-    if given.json:
-        print(json.dumps(told, indent=1, ensure_ascii=False))
-    else:
-        write("classification", given.out, page(told), told)
+    write("classification", given, page(told), told)
     return 0
 
 

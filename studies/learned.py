@@ -10,7 +10,6 @@ Everything that is chosen is chosen on training data.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -74,7 +73,6 @@ ATTEMPTS = (
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argument_parser(__doc__)
-    parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
     parser.add_argument("--parts", default=",".join(TITLES))
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--collections", default=",".join(COLLECTIONS))
@@ -92,8 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         rows = makers[part]()
         told[part] = {"rows": rows, "seconds": round(time.perf_counter() - began)}
     page = list(_page(told))
-    write("learned", given.out, page, {**told, "attempts": ATTEMPTS})
-    print(json.dumps(told, indent=1, ensure_ascii=False) if given.json else "\n".join(page))
+    write("learned", given, page, {**told, "attempts": ATTEMPTS})
 
 
 def _page(told: dict[str, Any]) -> list[str]:

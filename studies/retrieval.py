@@ -13,7 +13,6 @@ takes minutes. Without it (``pip install 'softcosine[minilm]'``) only the other 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -295,7 +294,6 @@ def told(found: Mapping[str, Any]) -> dict[str, Any]:
 def main(arguments: Sequence[str] | None = None, *, encode: Encode | None = None) -> dict[str, Any]:
     """Run the study, write its results, and return them."""
     parser = argument_parser(__doc__)
-    parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
     parser.add_argument("--collections", default=",".join(COLLECTIONS))
     parser.add_argument("--without-encoder", action="store_true")
     asked = read_arguments(parser, arguments)
@@ -315,8 +313,7 @@ def main(arguments: Sequence[str] | None = None, *, encode: Encode | None = None
     took = f"{report.seconds / 60:.0f} minutes, encoding not counted"
     made = f"Made in {took}, by `python studies/retrieval.py`."
     lines = page(stemmed, unstemmed, made)
-    write("retrieval", asked.out, lines, results)
-    print(json.dumps(results) if asked.json else "\n".join(lines))
+    write("retrieval", asked, lines, results)
     return results
 
 

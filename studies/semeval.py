@@ -12,7 +12,6 @@ what it gave is kept among the user's data, so that a second run takes minutes. 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -288,7 +287,6 @@ RECIPE = (
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the study."""
     parser = argument_parser(__doc__)
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.add_argument("--without-encoder", action="store_true")
     parser.add_argument("--parts", default="", help="only these parts, for a quick look")
     given = read_arguments(parser, arguments)
@@ -303,8 +301,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     lines = page(figures, seconds)
     attempts = [{"what": what, "map, train and dev": value} for what, value in ATTEMPTS]
     full = {**figures, "attempts": attempts, "hindrances": HINDRANCES, "seconds": round(seconds)}
-    write("semeval", given.out, lines, full)
-    print(json.dumps(full, indent=1) if given.json else "\n".join(lines))
+    write("semeval", given, lines, full)
 
 
 if __name__ == "__main__":

@@ -257,7 +257,6 @@ RECIPE = (
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the study."""
     parser = argument_parser(__doc__)
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.add_argument("--without-encoder", action="store_true")
     parser.add_argument("--without-test", action="store_true", help="leave the test parts alone")
     given = read_arguments(parser, arguments)
@@ -281,8 +280,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     attempts = [{"what": what, "train": train, "dev": dev} for what, train, dev in ATTEMPTS]
     lines = page(figures, seconds)
     full = {**figures, "attempts": attempts, "hindrances": HINDRANCES, "seconds": round(seconds)}
-    write("sentences", given.out, lines, full)
-    print(json.dumps(full, indent=1) if given.json else "\n".join(lines))
+    write("sentences", given, lines, full)
 
 
 if __name__ == "__main__":

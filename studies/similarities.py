@@ -10,7 +10,6 @@ word similarity too. Nothing is chosen here: every line is a setting by itself.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -266,7 +265,6 @@ NOTES = (
 def main(arguments: Sequence[str] | None = None, *, encode: Encode | None = None) -> dict[str, Any]:
     """Run the study, write its results, and return them."""
     parser = argument_parser(__doc__)
-    parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
     parser.add_argument("--collections", default=",".join(COLLECTIONS))
     parser.add_argument("--without-encoder", action="store_true")
     parser.add_argument(
@@ -316,8 +314,7 @@ def main(arguments: Sequence[str] | None = None, *, encode: Encode | None = None
     }
     took = f" in {report.seconds / 60:.0f} minutes, encoding not counted,"
     lines = page(results, took)
-    write("similarities", asked.out, lines, results)
-    print(json.dumps(results) if asked.json else "\n".join(lines))
+    write("similarities", asked, lines, results)
     return results
 
 

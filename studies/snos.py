@@ -5,7 +5,7 @@ much there is to learn from; similar cues of free associations against people's 
 queries of a click log, with a third kind of objects too; time and memory of a graph with a million
 edges. Beside it stand cosine and latent semantic indexing.
 
-    python studies/snos.py [--data FOLDER] [--out FOLDER] [--only PARTS]
+    python studies/snos.py [--data FOLDER] [--json] [--out FOLDER] [--only PARTS]
 
 The parts are titles, newsgroups, cues, clicks, scale; what is not run anew is taken from the last
 run. About 6 minutes on two processors.
@@ -18,7 +18,6 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +27,7 @@ from snos_cues import PARTNERS, RELEVANT, similar_cues, similar_queries
 from snos_newsgroups import error_by_share
 from snos_scale import million_edges
 from snos_titles import nine_titles
-from softcosine.storage import write_text
-from study import Clock, argument_parser, read_arguments
+from study import Clock, argument_parser, markdown, read_arguments, versions, write
 
 SYSTEMS = ("cosine", "LSI", "SNOS")
 
@@ -55,11 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     results["seconds"] = seconds
     results["setting"] = _setting()
     asked.out.mkdir(parents=True, exist_ok=True)
-    write_text(path, json.dumps(results, indent=1, ensure_ascii=False) + "\n")
     drawn = "newsgroups" in results and _draw(results["newsgroups"], asked.out / "snos.png")
-    page = "\n".join(_page(results, drawn=drawn)) + "\n"
-    write_text(asked.out / "snos.md", page)
-    print(page)
+    write("snos", asked, _page(results, drawn=drawn), results)
 
 
 def _parts(data: Path, report: Callable[[str], object]) -> dict[str, Callable[[], Any]]:
@@ -79,10 +74,10 @@ def _page(results: Results, *, drawn: bool) -> Iterator[str]:
         "titles": _titles, "newsgroups": _newsgroups, "cues": _cues, "clicks": _clicks,
         "scale": _scale,
     }  # fmt: skip
-    for name, write in writers.items():
+    for name, written in writers.items():
         if name in results:
             yield ""
-            yield from write(results[name])
+            yield from written(results[name])
             if name == "newsgroups" and drawn:
                 yield from ("", "![Error by share](snos.png)")
     yield ""
@@ -172,10 +167,7 @@ def _scale(rows: list[dict[str, Any]]) -> Iterator[str]:
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    yield "| " + " | ".join(columns) + " |"
-    yield "|" + "---|" * len(columns)
-    for row in rows:
-        yield "| " + " | ".join(str(row.get(column, "")) for column in columns) + " |"
+    yield from markdown(columns, [[row.get(column, "") for column in columns] for row in rows])
 
 
 def _draw(rows: list[dict[str, Any]], path: Path) -> bool:
@@ -204,16 +196,10 @@ def _draw(rows: list[dict[str, Any]], path: Path) -> bool:
 
 
 def _setting() -> dict[str, Any]:
-    packages = ("softcosine", "numpy", "scipy", "numba")
     return {
         "system": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
         "load average": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
-        "versions": ", ".join(
-            [
-                f"python {platform.python_version()}",
-                *(f"{name} {version(name)}" for name in packages),
-            ]
-        ),
+        "versions": ", ".join(f"{name} {version}" for name, version in versions().items()),
     }
 
 

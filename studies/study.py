@@ -33,7 +33,16 @@ __all__ = [
 ]
 
 _REPOSITORY = Path(__file__).resolve().parent.parent
-_PACKAGES = ("softcosine", "numpy", "scipy", "bm25s", "scikit-learn", "torch", "ir-measures")
+_PACKAGES = (
+    "softcosine",
+    "numpy",
+    "scipy",
+    "numba",
+    "bm25s",
+    "scikit-learn",
+    "torch",
+    "ir-measures",
+)
 
 Encode = Callable[[Sequence[str]], NDArray[np.float64]]
 Report = Callable[[str], object]
@@ -54,6 +63,7 @@ def argument_parser(description: str | None) -> argparse.ArgumentParser:
         "--out", type=Path, default=_REPOSITORY / "docs" / "results",
         help="folder of the report, by default docs/results",
     )  # fmt: skip
+    made.add_argument("--json", action="store_true", help="print the figures, not the page")
     return made
 
 
@@ -116,9 +126,13 @@ def versions() -> dict[str, str]:
     return found
 
 
-def write(name: str, folder: Path, page: Iterable[str], told: Mapping[str, Any]) -> None:
-    """Write ``NAME.md`` and ``NAME.json``, each whole or not at all."""
-    folder.mkdir(parents=True, exist_ok=True)
+def write(
+    name: str, given: argparse.Namespace, page: Iterable[str], told: Mapping[str, Any]
+) -> None:
+    """Write ``NAME.md`` and ``NAME.json``, each whole or not at all, and print one of them."""
+    given.out.mkdir(parents=True, exist_ok=True)
     text = json.dumps({**told, "versions": versions()}, indent=1, ensure_ascii=False)
-    write_text(folder / f"{name}.json", text + "\n")
-    write_text(folder / f"{name}.md", "\n".join(page) + "\n")
+    lines = "\n".join(page)
+    write_text(given.out / f"{name}.json", text + "\n")
+    write_text(given.out / f"{name}.md", lines + "\n")
+    print(text if given.json else lines)
