@@ -100,6 +100,7 @@ def page(told: Mapping[str, Any]) -> list[str]:
     sets = told["sets"]
     lines = [*_HEAD, "", *_main_table(sets), "", *_READING, "", "## All rows", ""]
     lines += _all_rows(sets)
+    lines += ["", "## What it costs", "", *_costs(sets)]
     lines += ["", "## What was chosen", "", *_choices(sets), "", *_METHOD, "", "## What failed", ""]
     lines += markdown(
         ("tried", "on", "error, %", "beside", "remark"),
@@ -155,12 +156,25 @@ def _main_table(sets: Mapping[str, Any]) -> list[str]:
     return markdown(columns, rows)
 
 
+def _rows(sets: Mapping[str, Any]) -> list[str]:
+    """Return the names of all rows, in the order in which they were run."""
+    return list(dict.fromkeys(row for own in sets.values() for row in own))
+
+
+def _costs(sets: Mapping[str, Any]) -> list[str]:
+    seconds = "cpu seconds a split"
+    rows = [
+        (row, *(f"{own[row][seconds]:g}" if row in own else "–" for own in sets.values()))
+        for row in _rows(sets)
+    ]
+    encoder = (own.get("all-MiniLM-L6-v2", {}).get("notes", ()) for own in sets.values())
+    told = dict.fromkeys(note for notes in encoder for note in notes)
+    return [*markdown(("processor seconds a split", *sets), rows), "", *(f"- {n}" for n in told)]
+
+
 def _all_rows(sets: Mapping[str, Any]) -> list[str]:
-    names: dict[str, None] = {}
-    for own in sets.values():
-        names.update(dict.fromkeys(own))
     rows: list[Sequence[object]] = []
-    for row in names:
+    for row in _rows(sets):
         cells = []
         for own in sets.values():
             told = own.get(row)
@@ -260,6 +274,5 @@ def _how(told: Mapping[str, Any]) -> list[str]:
         "## How to run it",
         "",
         f"Made{took} by `python studies/classification.py`",
-        "(`--sets`, `--rows`, `--kept FILE` to go on after an interruption, `--json`). The",
-        "processor seconds of every row stand in the JSON.",
+        "(`--sets`, `--rows`, `--kept FILE` to go on after an interruption, `--json`).",
     ]
