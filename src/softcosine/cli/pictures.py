@@ -9,7 +9,8 @@ import typer
 
 from softcosine.cli.conditions import Conditions
 from softcosine.cli.options import Threads
-from softcosine.errors import AlreadyExistsError, InvalidInputError, MissingDependencyError
+from softcosine.cli.tables import check_file
+from softcosine.errors import InvalidInputError, MissingDependencyError
 
 if TYPE_CHECKING:
     from softcosine.index.results import Hits
@@ -58,8 +59,7 @@ def check_plot(path: Path | None, *, overwrite: bool, rows: int = 0) -> None:
     from softcosine.matrix.drawing import checked_picture_path
 
     checked_picture_path(path)
-    if path.is_dir() or (path.exists() and not overwrite):
-        raise AlreadyExistsError(f"{path} exists already; say --overwrite, or take another name.")
+    check_file(path, overwrite=overwrite)
     if rows:
         from softcosine.plots.heat_map import MOST_ROWS
 
