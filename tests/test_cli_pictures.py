@@ -76,7 +76,9 @@ def test_a_picture_that_cannot_be_is_refused_before_any_work(run, command, tmp_p
         *missing, "--plot", tmp_path / "no" / "a.png", code=1
     )
     (tmp_path / "d.png").mkdir()
-    assert "is a folder; choose the name of a file" in run(*missing, "--plot", tmp_path / "d.png", "--overwrite", code=1)
+    assert "is a folder; choose the name of a file" in run(
+        *missing, "--plot", tmp_path / "d.png", "--overwrite", code=1
+    )
 
 
 def test_a_missing_matplotlib_is_told_in_one_line(run, command, tmp_path, monkeypatch):
