@@ -79,7 +79,7 @@ def test_a_file_of_settings_is_written_whole_and_not_over_another(tmp_path):
         pytest.param('{"a":' * 200_000, "it is no JSON", id="deep"),
         pytest.param(
             '{"format": "softcosine-settings", "version": 1, "exponent": 1' + "0" * 400 + "}",
-            "of a wrong kind",
+            "needed is a number above 0",
             id="large",
         ),
         ("[]", "it holds no settings"),
