@@ -73,7 +73,8 @@ def similarities(draw):
     n = draw(st.integers(3, 14))
     seed = draw(st.integers(0, 2**16))
     values = np.random.default_rng(seed).random((n, n))  # no ties: they would be of rounding
-    scores = (values + values.T) / 2.0
+    symmetric = draw(st.booleans())  # soft BM25 is not
+    scores = (values + values.T) / 2.0 if symmetric else values
     labels = np.random.default_rng(seed + 1).integers(0, 3, n)
     return scores, labels
 
@@ -189,10 +190,22 @@ def test_weightings_take_counts():
 
 
 @pytest.mark.parametrize(
+    "setting",
+    [{"balance": 1e3}, {"balance": 1e300}, {"hubness": 1e300}, {"temperature": 5e-324}],
+)
+def test_extreme_settings_give_shares_too(setting):
+    X = np.random.default_rng(0).integers(0, 3, (40, 3))
+    classifier = SoftNeighborsClassifier(KILL, **setting).fit(X, [0] * 36 + [1] * 4)
+    shares = classifier.predict_proba(X)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    assert (shares >= 0.0).all()
+
+
+@pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"temperature": 0.0}, "temperature is 0.0; needed is a number above 0"),
-        ({"hubness": -1}, "hubness is -1; needed is a number of 0 or more"),
+        ({"hubness": -1}, "hubness is -1; needed is a number from 0 to 1e[+]300"),
         ({"balance": np.inf}, "balance is inf"),
         ({"n_neighbors": 0}, "n_neighbors"),
         ({"n_neighbors": 20, "n_candidates": 10}, "no more can vote than are found"),

@@ -36,6 +36,7 @@ __all__ = ["SoftNeighborsClassifier"]
 
 AUTO = "auto"
 _USUAL = VotingGrid()
+_MOST = 1e300  # times a similarity it is finite
 
 
 class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -260,8 +261,8 @@ def _chosen_from(name: str, value: Any, usual: tuple[float, ...]) -> tuple[float
     if _is_auto(value):
         return usual
     infinite = name == "temperature"  # where all neighbours count alike
-    lowest, highest = (np.nextafter(0.0, 1.0), np.inf) if infinite else (0.0, np.finfo(float).max)
+    lowest, highest = (np.nextafter(0.0, 1.0), np.inf) if infinite else (0.0, _MOST)
     if not is_number(value) or not lowest <= value <= highest:
-        needed = "above 0, infinite for equal votes" if infinite else "of 0 or more"
+        needed = "above 0, infinite for equal votes" if infinite else f"from 0 to {_MOST:g}"
         raise InvalidInputError(f"{name} is {value!r}; needed is a number {needed}, or {AUTO!r}.")
     return (float(value),)

@@ -36,6 +36,9 @@ _Numbers = NDArray[np.int64]
 # The nearest neighbour decides between classes of equal votes.
 _NEAREST = 1e-6
 
+# What votes are multiplied by at most: their sums stay finite.
+_MOST = 1e300
+
 # How many of a document's nearest say how much of a hub it is.
 AROUND = 10
 
@@ -223,7 +226,9 @@ def leave_one_out(found: Neighborhood, hubness: float, n_around: int = AROUND) -
     asked = np.arange(n)[:, None] * n + found.ids
     place = np.minimum(np.searchsorted(pairs[order], asked), len(pairs) - 1)
     part = pairs[order][place] == asked
-    rest = found.scores[:, : n_around + 1].sum(axis=1)[found.ids] - found.scores
+    # Its part is what it scores when they ask; BM25 scores otherwise when it does.
+    own = found.scores[:, :around].ravel()[order][place]
+    rest = found.scores[:, : n_around + 1].sum(axis=1)[found.ids] - own
     n_rest = max(min(n_around, width - 1), 1)
     levels = np.where(part, rest / n_rest, levels)
     return _less(found, hubness * levels)
@@ -256,7 +261,9 @@ def class_votes(found: Neighborhood, labels: _Numbers, n_classes: int, voting: V
 def _factors(labels: _Numbers, n_classes: int, balance: float) -> _Floats:
     """Return what the votes for every class are multiplied by."""
     shares = np.bincount(labels, minlength=n_classes) / max(len(labels), 1)
-    return np.asarray(np.where(shares > 0.0, shares, 1.0) ** -balance)
+    with np.errstate(over="ignore"):
+        factors = np.where(shares > 0.0, shares, 1.0) ** -balance
+    return np.asarray(np.minimum(factors, _MOST))
 
 
 def _counted(
@@ -267,7 +274,8 @@ def _counted(
     votes, rows, of = np.zeros((n, n_classes)), np.arange(n), labels[found.ids]
     near = found.ids >= 0
     behind = np.where(near, found.scores - found.scores[:, :1], 0.0)
-    weights = near * (1.0 if np.isinf(temperature) else np.exp(behind / temperature))
+    with np.errstate(over="ignore"):  # whatever is far behind has a vote of 0
+        weights = near * (1.0 if np.isinf(temperature) else np.exp(behind / temperature))
     for place in range(width):
         votes[rows, of[:, place]] += weights[:, place] * (1.0 + _NEAREST * (place == 0))
         yield place + 1, votes
