@@ -291,6 +291,44 @@ def test_what_is_no_saved_index_is_told(tmp_path: Path) -> None:
         DistilledIndex.open(tmp_path / "two")
 
 
+@pytest.mark.parametrize("n_added", [0, 1])
+def test_units_are_never_taken_for_those_of_other_documents(tmp_path: Path, n_added: int) -> None:
+    DistilledIndex.from_texts(TEXTS, encodings=encodings()).save(tmp_path / "two")
+    opened = DistilledIndex.open(tmp_path / "two")
+    before = opened.search("moon"), opened.explain("tyres", "0")
+    with opened.index.writer() as writer:
+        writer.delete("3")
+        for number in range(n_added):
+            writer.add(f"new {number}", "the moon again")
+    with opened.index.writer() as writer:
+        writer.merge()  # now there are as many rows as units, if one was added
+    # What is open stays as it was.
+    assert (opened.search("moon"), opened.explain("tyres", "0")) == before
+    with pytest.raises(CorruptIndexError, match="holds other documents"):
+        DistilledIndex.open(tmp_path / "two")
+
+
+def test_a_document_that_was_deleted_is_not_found(tmp_path: Path) -> None:
+    index = DistilledIndex.from_texts(TEXTS, encodings=encodings())
+    index.save(tmp_path / "two")
+    with sc.SoftIndex.open(tmp_path / "two" / "words").writer() as writer:
+        writer.delete("3")
+    opened = DistilledIndex.open(tmp_path / "two")
+    found = {hit.id for hit in index.search("moon sea")}
+    assert {hit.id for hit in opened.search("moon sea")} == found - {"3"}
+    opened.save(tmp_path / "again")
+    assert DistilledIndex.open(tmp_path / "again").search("moon sea") == opened.search("moon sea")
+
+
+def test_an_index_stays_as_it_was_made() -> None:
+    words = sc.SoftIndex.from_texts(TEXTS, analyzer=WORDS, plain=True, ranking="soft_bm25")
+    index = DistilledIndex(words, DistilledSpace.fit(corpus(), encodings()))
+    before = index.search("moon tyre")
+    words.set_weighting(sc.Weighting(k1=0.1), ranking="soft_cosine")
+    assert index.search("moon tyre") == before
+    assert index.index is words
+
+
 def test_a_damaged_file_is_told(tmp_path: Path) -> None:
     DistilledIndex.from_texts(TEXTS, encodings=encodings()).save(tmp_path / "two")
     units = tmp_path / "two" / "units.npy"
@@ -338,8 +376,12 @@ def test_bad_input_to_the_others() -> None:
         encoded([" "], lambda texts: np.ones((len(texts), 2)))
     space = DistilledSpace.fit(corpus(), encodings())
     other = sc.SoftIndex.from_texts(["another text"], plain=True, ranking="soft_bm25")
-    with pytest.raises(VocabularyMismatchError, match="the texts are of 2 terms but the space"):
+    with pytest.raises(VocabularyMismatchError, match="the space is of 12 terms, the index of 2"):
         DistilledIndex(other, space)
     ranked = sc.SoftIndex.from_texts(TEXTS, plain=True, ranking="soft_cosine")
     with pytest.raises(InvalidInputError, match="ranked by soft_bm25"):
         DistilledIndex(ranked, space)
+    words = sc.SoftIndex.from_texts(TEXTS, analyzer=WORDS, plain=True, ranking="soft_bm25")
+    for units in (np.zeros((6, 5)), np.zeros((5, 5), np.float32), np.zeros(6, np.float32)):
+        with pytest.raises(InvalidInputError, match=r"the index needs \(6, 5\), of float32"):
+            DistilledIndex(words, space, units=units)  # type: ignore[arg-type]

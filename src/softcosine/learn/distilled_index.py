@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from softcosine.errors import CorruptIndexError, InvalidInputError
+from softcosine.errors import CorruptIndexError, InvalidInputError, VocabularyMismatchError
 from softcosine.index.explanation import Explanation
 from softcosine.index.explanation import Part as ExplainedPart
 from softcosine.index.fields import FieldsSearcher
+from softcosine.index.generation import current_manifest, part_facts
 from softcosine.index.parts import Part
 from softcosine.index.query import ParsedQuery, query_vector
 from softcosine.index.soft_index import SoftIndex
@@ -111,23 +112,31 @@ class DistilledIndex:
     ) -> None:
         if not (is_number(share) and 0.0 <= share < np.inf):
             raise InvalidInputError(f"share is {share!r}; needed is a number of 0 or more.")
-        searcher = index.searcher()
-        if len(index.fields) != 1 or searcher.ranking.name != "soft_bm25":
+        # Of its own: what is committed to the index later are documents without units.
+        view = index.with_note(index.note)
+        searcher = view.searcher()
+        if len(view.fields) != 1 or searcher.ranking.name != "soft_bm25":
             raise InvalidInputError(
                 "the index has several fields or another ranking; give one of a single field that "
                 "is ranked by soft_bm25."
             )
+        n_terms = len(view.vocabulary)
+        if len(space.coordinates) != n_terms:
+            raise VocabularyMismatchError(
+                f"the space is of {len(space.coordinates):,} terms, the index of {n_terms:,}; fit "
+                "it on the texts of the index, by the same analyzer."
+            )
         parts = searcher.searchers[0].parts
         if units is None:
-            rows = [_units(part, space, len(index.vocabulary)) for part in parts]
+            rows = [_units(part, space, n_terms) for part in parts]
             units = np.concatenate(rows) if rows else np.zeros((0, space.dimensions), np.float32)
         shape = sum(part.segment.n_docs for part in parts), space.dimensions
-        if units.shape != shape or len(index.vocabulary) != len(space.coordinates):
+        if units.shape != shape or units.dtype != np.float32:
             raise InvalidInputError(
-                f"units has the shape {units.shape} and the space {len(space.coordinates):,} "
-                f"terms; the index needs {shape} and {len(index.vocabulary):,}."
+                f"units has the shape {units.shape}, of {units.dtype}; the index needs {shape}, of "
+                "float32."
             )
-        self._index = index
+        self._given, self._index = index, view
         self._space = space
         self._share = float(share)
         self._searcher = searcher
@@ -214,7 +223,8 @@ class DistilledIndex:
         with replacing(Path(path), _KIND, overwrite=overwrite) as work:
             self._index.save(work / _WORDS)
             arrays = {"coordinates": self._space.coordinates, "units": self._units}
-            fill_folder(work, _KIND, {"share": self._share}, arrays)
+            settings = {"share": self._share, "documents": _documents(work / _WORDS)}
+            fill_folder(work, _KIND, settings, arrays)
 
     @classmethod
     def open(cls, path: str | PathLike[str], *, verify: bool = False) -> Self:
@@ -228,14 +238,20 @@ class DistilledIndex:
 
         Raises
         ------
-        FileNotFoundError, IndexFormatError, CorruptIndexError
+        FileNotFoundError, IndexFormatError
+        CorruptIndexError
+            If a file is damaged, or documents were added to the index of words within the folder,
+            which no encoder has seen. Some may have been deleted from it.
         """
         folder = open_folder(Path(path), _KIND)
         if verify:
             folder.verify()
-        index = SoftIndex.open(Path(path) / _WORDS, verify=verify)
+        words = Path(path) / _WORDS
+        index = SoftIndex.open(words, verify=verify)
         space, units = DistilledSpace(folder.array("coordinates")), folder.array("units")
         try:
+            if folder.settings["documents"] != _documents(words):
+                raise InvalidInputError(f"{words} holds other documents")
             return cls(index, space, share=folder.settings["share"], units=units)
         except (KeyError, InvalidInputError) as error:
             raise CorruptIndexError(
@@ -244,8 +260,8 @@ class DistilledIndex:
 
     @property
     def index(self) -> SoftIndex:
-        """The index of words."""
-        return self._index
+        """The index of words; what is changed in it later has no part in this one."""
+        return self._given
 
     @property
     def space(self) -> DistilledSpace:
@@ -409,6 +425,12 @@ def attained(
         return np.zeros(n_docs)
     vector = query_vector(parsed, ranking, index.S, index.source)
     return searcher.scores((vector,), np.arange(n_docs)) / most
+
+
+def _documents(words: Path) -> list[str]:
+    """Return checksums of the segments of an index on disk."""
+    facts = part_facts(words, current_manifest(words)).values()
+    return sorted(checksum for kind, checksum in facts if kind == "segment")
 
 
 def _units(part: Part, space: DistilledSpace, n_terms: int) -> NDArray[np.float32]:
