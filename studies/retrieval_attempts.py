@@ -41,7 +41,8 @@ HINDRANCES = (
     "whose queries are long, it is the other way round, and the encoder alone is far below BM25.",
     "The form of the recipe (two spaces, a root of the length) and the defaults of "
     "`DistilledIndex` were found by looking at these five collections; what is chosen leaving one "
-    "out are its settings. On the dev part of SemEval's questions, which had no part in it, those "
-    "defaults reach a MAP of .747 (cosine .708, BM25 .701; +.040 [-.005, +.083] over cosine): as "
-    "good elsewhere, as far as fifty questions tell.",
+    "out are its settings. On texts that had no part in it those "
+    "defaults are as good: +5.0 points of nDCG@10 [3.9, 6.1] over cosine, +4.7 over BM25, on 1,323 "
+    "docstrings of Python's standard library ([docstrings](docstrings.md)), and a MAP of .747 for "
+    "cosine's .708 (+.040 [-.005, +.083]) on the dev part of SemEval's questions.",
 )
