@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,9 +20,11 @@ from softcosine.evaluate.datasets import (
 from softcosine.evaluate.differences import differences
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.evaluation import evaluate
+from softcosine.evaluate.neighbors import Choice
 from softcosine.evaluate.runs import Run, run_of
 from softcosine.evaluate.significance import paired_bootstrap, randomization_test
 from softcosine.evaluate.systems.system import Ranked
+from softcosine.learn.votes import Voting
 from toy_system import Overlap
 
 TEXTS = ["red car", "fast car", "green tea", "hot tea pot", "red tea"]
@@ -281,6 +284,11 @@ def test_labels_are_compared_over_the_tested_documents():
     assert made.to_dict()["neighbors"]["better"] == [
         {"k": 1, "temperature": None, "hubness": 0.0, "balance": 0.0}
     ]
+    others = [Voting(3, 0.2, 0.0, 0.5), Voting(7, 0.1, 0.0, 0.0)]
+    choices = (choice, *(Choice(voting, 0.5) for voting in others))
+    told = "for better: k 1 to 7, temperature 0.1 to none, hubness 0, balance 0 to 0.5"
+    answers = {**made.answers, "better": replace(made.answers["better"], choices=choices)}
+    assert told in replace(made, answers=answers).to_markdown()
     win = differences(made, "better").wins[0]
     assert win.change == 1.0
     assert win.shown[0].about.startswith("right is ")

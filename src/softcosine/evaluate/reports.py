@@ -92,10 +92,10 @@ def notes_of(evaluation: Evaluation) -> list[str]:
 
 
 def _spread(values: Sequence[float | None]) -> str:
-    """Return the least and the greatest of what was chosen; None stands for none."""
-    given = sorted({value for value in values if value is not None})
-    ends = dict.fromkeys(f"{value:.3g}" for value in given[:1] + given[-1:])
-    return " to ".join([*ends, *(["none"] if None in values else [])])
+    """Return the least and the greatest of what was chosen; None, an infinite one, is greatest."""
+    ordered = sorted(set(values), key=lambda value: float("inf") if value is None else value)
+    ends = ("none" if value is None else f"{value:.3g}" for value in (ordered[0], ordered[-1]))
+    return " to ".join(dict.fromkeys(ends))
 
 
 def text_table(evaluation: Evaluation) -> str:
