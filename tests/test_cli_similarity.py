@@ -103,6 +103,13 @@ def test_similar_queries_are_learned_from_a_file_of_clicks(run, folder):
     assert S.neighbors("tea") == []
 
 
+def test_clicks_that_make_nothing_similar_are_told(run, folder):
+    (folder / "pairs.tsv").write_text("tyre\ttire\ncar\tautomobile\n")
+    (folder / "words.txt").write_text("tyre\ntire\n")
+    asked = ("similarity", "build", "clicks:pairs.tsv", "--words", "words.txt", "-o", "s.matrix")
+    assert "makes no two queries similar" in " ".join(run(*asked, code=2).split())
+
+
 def test_words_are_similar_that_stand_in_similar_texts(run, folder):
     texts = ["a flat tyre", "a flat wheel", "tyre repair", "wheel repair", "hot tea"] * 6
     lines = (json.dumps({"id": str(i), "text": text}) for i, text in enumerate(texts))

@@ -219,12 +219,19 @@ def _snos(argument: str, settings: SourceSettings) -> TermSimilaritySource:
 def _clicks(path: str, settings: SourceSettings) -> TermSimilaritySource:
     from softcosine.sources.snos.source import SnosSimilarity
 
-    return SnosSimilarity.load(
+    source = SnosSimilarity.load(
         path,
         reading=settings.progress(f"reading {Path(path).name}"),
         progress=settings.progress("spreading similarities"),
         **settings.of_cosines(),
     )
+    if not source.words:
+        raise MalformedFileError(
+            path,
+            "it makes no two queries similar; needed are lines of query, page and perhaps the "
+            "number of clicks, with pages that several queries led to.",
+        )
+    return source
 
 
 def _learned_from(name: str, settings: SourceSettings) -> Any:

@@ -210,9 +210,11 @@ class SnosSimilarity(LearnedPairs):
 
         Raises
         ------
-        FileNotFoundError, MalformedFileError
+        FileNotFoundError
+        MalformedFileError
+            If the file is empty, or none of clicks.
         InvalidInputError
-            If the file is empty, or as for `from_graph`.
+            As for `from_graph`.
         """
         clicks = [
             (_as_term(query), page, n) for query, page, n in read_clicks(path, progress=reading)
