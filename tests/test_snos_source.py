@@ -214,6 +214,8 @@ def test_clicks_of_queries_that_become_equal_are_added(tmp_path):
         (b"alone\n", "line 1: .* is no query and page"),
         (b"a\tb\t1\n\tb\t1\n", "line 2"),
         (b"a\tb\t1\na\tb\tmany\n", "line 2: the number of clicks is 'many'"),
+        (b"a\tb\na\tc\t5\n", "line 2: it has more than a query and a page"),
+        (b"x" * 1000, r"line 1: \['x{78} is no query and page"),
         (b"a\tb\t-1\n", "the number of clicks is '-1'"),
         (b"a\tb\tnan\n", "the number of clicks is 'nan'"),
         (b"a\tb\t1\n\xff\tb\t1\n", "line 2: not UTF-8"),

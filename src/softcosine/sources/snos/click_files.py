@@ -18,6 +18,8 @@ _QUERIES = ("query", "cue", "object", "left")
 _PAGES = ("page", "url", "document", "label", "entity", "response", "feature", "right")
 _CLICKS = ("clicks", "count", "weight", "n")
 
+_SHOWN = 80  # characters of a line that is told of
+
 
 def read_clicks(
     path: str | PathLike[str], *, progress: Callable[[int, int], None] | None = None
@@ -26,8 +28,8 @@ def read_clicks(
 
     Columns stand between tabs, or between commas in a file whose name ends in ``.csv``. A first
     line that names a column ``query`` and one ``page`` says which they are, and which are the
-    ``clicks``; the others are left out. Without one the columns are query, page and perhaps clicks.
-    Where there are no clicks, each line is one.
+    ``clicks``; the others are left out. Without one the columns are query, page and perhaps clicks,
+    in all lines or in none. Where there are no clicks, each line is one.
 
     Parameters
     ----------
@@ -45,6 +47,7 @@ def read_clicks(
     path = checked_path(path)
     commas = path.name.lower().removesuffix(".gz").endswith(".csv")
     places: tuple[int, int, int | None] | None = None
+    narrow = False
     for number, line in text_lines(path, progress):
         cells = _cells(path, number, line, commas=commas)
         if places is None:
@@ -52,6 +55,11 @@ def read_clicks(
             places = named or (0, 1, 2 if len(cells) > 2 else None)
             if named is not None:
                 continue
+            narrow = len(cells) < 3
+        if narrow and any(cells[2:]):
+            raise MalformedFileError(
+                path, "it has more than a query and a page, which the first line has.", line=number
+            )
         yield _edge(path, number, cells, places)
 
 
@@ -62,7 +70,7 @@ def _cells(path: Path, number: int, line: str, *, commas: bool) -> list[str]:
         (cells,) = csv.reader([line], strict=True)
     except (csv.Error, ValueError) as error:
         raise MalformedFileError(
-            path, f"{line!r} cannot be cut into cells: {error}", line=number
+            path, f"{line[:_SHOWN]!r} cannot be cut into cells: {error}", line=number
         ) from None
     return [cell.strip() for cell in cells]
 
@@ -87,7 +95,7 @@ def _edge(
     if not query or not page:
         raise MalformedFileError(
             path,
-            f"{cells!r} is no query and page; needed are the two and perhaps the number of clicks, "
+            f"{str(cells)[:_SHOWN]} is no query and page; needed are the two and perhaps the number of clicks, "
             "with tabs between (with commas in a .csv file).",
             line=number,
         )
