@@ -95,8 +95,8 @@ def _edge(
     if not query or not page:
         raise MalformedFileError(
             path,
-            f"{str(cells)[:_SHOWN]} is no query and page; needed are the two and perhaps the number of clicks, "
-            "with tabs between (with commas in a .csv file).",
+            f"{str(cells)[:_SHOWN]} is no query and page; needed are the two and perhaps the "
+            "number of clicks, with tabs between (with commas in a .csv file).",
             line=number,
         )
     if counted is None:
