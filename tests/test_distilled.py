@@ -335,6 +335,9 @@ def test_a_damaged_file_is_told(tmp_path: Path) -> None:
     units.write_bytes(units.read_bytes()[:-1] + b"x")
     with pytest.raises(CorruptIndexError, match="units"):
         DistilledIndex.open(tmp_path / "two", verify=True)
+    (tmp_path / "two" / "words").rename(tmp_path / "words")
+    with pytest.raises(CorruptIndexError, match="words is missing"):
+        DistilledIndex.open(tmp_path / "two")
 
 
 def corpus() -> AnalyzedTexts:

@@ -247,6 +247,8 @@ class DistilledIndex:
         if verify:
             folder.verify()
         words = Path(path) / _WORDS
+        if not words.is_dir():
+            raise CorruptIndexError(f"{words} is missing; restore the folder from a copy.")
         index = SoftIndex.open(words, verify=verify)
         space, units = DistilledSpace(folder.array("coordinates")), folder.array("units")
         try:
