@@ -46,8 +46,9 @@ from retrieval_sets import (
     read,
 )
 from softcosine.evaluate.systems import from_spec
-from softcosine.learn.distilled_index import DistilledIndex, attained
+from softcosine.learn.distilled_index import DistilledIndex
 from softcosine.learn.distilled_space import DistilledSpace
+from softcosine.learn.soft_words import attained
 from softcosine.sources.constraints.guard import Guarded
 from softcosine.sources.corpus.distilled import DistilledSimilarity
 from softcosine.sources.corpus.distilled_vectors import distilled_vectors

@@ -15,16 +15,14 @@ from scipy.sparse import csr_array
 from softcosine.errors import CorruptIndexError, InvalidInputError, VocabularyMismatchError
 from softcosine.index.explanation import Explanation
 from softcosine.index.explanation import Part as ExplainedPart
-from softcosine.index.fields import FieldsSearcher
 from softcosine.index.generation import current_manifest, part_facts
 from softcosine.index.parts import Part
-from softcosine.index.query import ParsedQuery, query_vector
+from softcosine.index.query import ParsedQuery
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.values import check_k
 from softcosine.inputs import is_number
 from softcosine.learn.distilled_space import DistilledSpace
-from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.constraints.guard import guarded
+from softcosine.learn.soft_words import attained, made_soft
 from softcosine.sources.corpus.distilled_vectors import Encoder, encoded
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.sources.vectors.encoded_vectors import Encode
@@ -33,7 +31,7 @@ from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
 from softcosine.text.weighting import Weighting
 
-__all__ = ["DistilledHit", "DistilledIndex", "attained", "made_soft"]
+__all__ = ["DistilledHit", "DistilledIndex"]
 
 _SHARE = 0.5
 _WEIGHTING = Weighting(k1=1.2, b=0.75)
@@ -385,48 +383,6 @@ class DistilledIndex:
             for part in self._searcher.searchers[0].parts
         ]
         return np.concatenate(live) if live else np.zeros(0, np.bool_)
-
-
-def made_soft(index: SoftIndex, source: TermSimilaritySource) -> SoftIndex:
-    """Return an index of soft BM25 whose similarities are as a source gives them.
-
-    Antonyms and terms with digits are kept apart. Soft BM25 has no norm, so S is neither shrunk
-    nor balanced: the 100 most similar terms of each.
-    """
-    source = guarded(source)
-    S = TermSimilarityMatrix.from_source(
-        source, index.vocabulary, max_neighbors=100, order="frequent_first", warn=False
-    )
-    return index.with_similarity(S, source=source)
-
-
-def attained(
-    index: SoftIndex, searcher: FieldsSearcher, parsed: ParsedQuery
-) -> NDArray[np.float64]:
-    """Return soft BM25 of every document, of the most that the query's own words can bring.
-
-    Parameters
-    ----------
-    index : SoftIndex
-        Of one field.
-    searcher : FieldsSearcher
-        Its own, by soft BM25.
-    parsed : ParsedQuery
-
-    Returns
-    -------
-    ndarray of shape (n_docs,), float64
-        Up to 1 where S = I; zeros where nobody knows a word of the query.
-    """
-    ranking = searcher.ranking
-    inside = float(parsed.frequencies @ ranking.term_weights[parsed.terms] ** 2)
-    outside = sum(word.frequency for word in parsed.outside) * ranking.absent_weight**2
-    n_docs = sum(part.segment.n_docs for part in searcher.searchers[0].parts)
-    most = (ranking.k1 + 1.0) * (inside + outside)
-    if most <= 0.0:
-        return np.zeros(n_docs)
-    vector = query_vector(parsed, ranking, index.S, index.source)
-    return searcher.scores((vector,), np.arange(n_docs)) / most
 
 
 def _documents(words: Path) -> list[str]:

@@ -21,8 +21,9 @@ from softcosine.evaluate.systems.system import Ranked
 from softcosine.index.build import in_vocabulary
 from softcosine.index.explanation import Explanation
 from softcosine.index.soft_index import SoftIndex
-from softcosine.learn.distilled_index import DistilledIndex, made_soft
+from softcosine.learn.distilled_index import DistilledIndex
 from softcosine.learn.distilled_space import DistilledSpace
+from softcosine.learn.soft_words import made_soft
 from softcosine.sources.named import SourceSettings, check_sources, joined_source
 from softcosine.text.corpus import AnalyzedTexts, analyze
 from softcosine.text.weighting import Weighting
