@@ -145,7 +145,6 @@ def index(
     check_target(output, "index", overwrite=overwrite)
     _check_one(plain=plain, source=source, similarity=similarity)
     _check_one(plain=plain, decisions=decisions, similarity=similarity)
-    _check_one(stop_words=stop_words, similarity=similarity)
     _check_one(text=text_fields, field=fields)
     if settings is not None:
         decided = {
@@ -161,6 +160,8 @@ def index(
                 f"--settings says all that {' and '.join(named)} would, or works on all texts at "
                 "once; give one or the other."
             )
+    stop_words = None if stop_words == "none" else stop_words
+    _check_one(stop_words=stop_words, similarity=similarity)
     if plain and max_neighbors is not None:
         raise InvalidInputError("--max-neighbors and --plain exclude each other; give one of them.")
     if similarity is not None and max_neighbors is not None:
@@ -220,11 +221,10 @@ def _rules(stemmer: str | None, stop_words: str | None) -> Analyzer | None:
     """Return how words are made; None where the language of the texts decides."""
     from softcosine.text.analyzer import Analyzer
 
-    left_out = None if stop_words == "none" else stop_words
-    if stemmer is None and left_out is None:
+    if stemmer is None and stop_words is None:
         return None
-    rules = Analyzer(stop_words=left_out)  # which knows whose words can be left out
-    return replace(rules, stemmer=None if stemmer == "none" else stemmer or left_out)
+    rules = Analyzer(stop_words=stop_words)  # which knows whose words can be left out
+    return replace(rules, stemmer=None if stemmer == "none" else stemmer or stop_words)
 
 
 def _weights(given: list[str] | None) -> dict[str, float] | None:
