@@ -41,6 +41,7 @@ def test_every_system_is_made_by_its_name_and_tells_its_settings(name):
         ("soft:sources=default", {"sources": None}),
         ("soft:balanced=true,definite=auto", {"balanced": True, "definite": None}),
         ("soft:fields=title:2+text", {"fields": {"title": 2.0, "text": 1.0}}),
+        (r"soft:fields=a\+b:2+c:d:0.1234567", {"fields": {"a+b": 2.0, "c:d": 0.1234567}}),
         ("soft_cosine:ranking=inner_product", {"ranking": "inner_product"}),
         ('encoder:model="a,b",cache=none', {"model": "a,b", "cache": None}),
     ],
@@ -54,6 +55,15 @@ def test_specs_are_read_by_the_kind_of_each_setting(spec, settings):
     canonical = replace(system, label=None).name
     assert from_spec(canonical) == system
     assert from_spec(canonical).name == canonical
+
+
+def test_paths_may_hold_what_joins_names(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = ("a+b, c.csv", "english")
+    (tmp_path / names[0]).write_text("tyre,tire\n")
+    system = named("soft", sources=names)
+    assert system.name == r'soft:sources="a\+b, c.csv+english"'
+    assert from_spec(system.name).sources == names
 
 
 @pytest.mark.parametrize(

@@ -313,3 +313,12 @@ def test_an_index_by_settings_takes_sources_that_are_there(toy):
     made = indexed(toy.documents, Settings(sources=("mine",)), sources={"mine": pairs})
     assert made.search("automobile").ids
     assert "mine" in made.note
+
+
+def test_the_spec_names_fields_and_files_of_any_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a+b.csv").write_text("tyre,tire\n")
+    settings = Settings(sources=("a+b.csv",), fields=(("to+from", 2.0), ("x:y", 0.5)))
+    system = from_spec(settings.spec())
+    assert system.sources == ("a+b.csv",)
+    assert system.fields == {"to+from": 2.0, "x:y": 0.5}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from math import isfinite
 from numbers import Integral, Real
@@ -16,6 +17,7 @@ __all__ = [
     "choice",
     "document_limit",
     "flag",
+    "joined_names",
     "number",
     "optional",
     "setting",
@@ -88,6 +90,16 @@ def optional(kind: Kind, *, none: str = "none") -> Kind:
     )
 
 
+def _pieces(given: str) -> list[str]:
+    r"""Cut at every + that no backslash stands before."""
+    return [piece.replace(r"\+", "+") for piece in re.split(r"(?<!\\)\+", given)]
+
+
+def joined_names(pieces: Iterable[str]) -> str:
+    """Return names as a spec writes several."""
+    return "+".join(piece.replace("+", r"\+") for piece in pieces)
+
+
 def _document_limit(given: str) -> int | float:
     return int(given) if given.isdecimal() else float(given)
 
@@ -98,8 +110,8 @@ flag = Kind(
     lambda value: isinstance(value, bool),
 )
 several = Kind(
-    "names joined by +",
-    lambda given: tuple(given.split("+")),
+    r"names joined by + (one within a name is \+)",
+    lambda given: tuple(_pieces(given)),
     lambda value: (
         isinstance(value, tuple | list) and all(isinstance(name, str) and name for name in value)
     ),
@@ -112,7 +124,7 @@ document_limit = Kind(
 
 
 def _weights(given: str) -> dict[str, float]:
-    pairs = [piece.rpartition(":") for piece in given.split("+")]
+    pairs = [piece.rpartition(":") for piece in _pieces(given)]
     return {name or weight: float(weight) if name else 1.0 for name, _, weight in pairs}
 
 
@@ -226,12 +238,17 @@ def written(value: Any, own: Field[Any]) -> str:
     if isinstance(value, float):
         return float.__repr__(value)  # 1.0 is a share of documents, 1 is a number of them
     if isinstance(value, Mapping):
-        return "+".join(f"{name}:{weight:g}" for name, weight in value.items())
+        value = joined_names(f"{name}:{_shortest(weight)}" for name, weight in value.items())
     if isinstance(value, tuple | list):
-        value = "+".join(value)
+        value = joined_names(value)
     if isinstance(value, str):
         return f'"{value}"' if "," in value else value
     return str(value) if isinstance(value, Integral) else getattr(value, "__name__", _kind(value))
+
+
+def _shortest(weight: float) -> str:
+    short = f"{weight:g}"
+    return short if float(short) == weight else repr(float(weight))
 
 
 def _kind(value: object) -> str:

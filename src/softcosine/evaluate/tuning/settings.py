@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
+from softcosine.evaluate.systems.settings import joined_names
 from softcosine.index.defaults import RANKING, WEIGHTING
 from softcosine.index.fields import checked_fields
 from softcosine.index.rankings import check_ranking
@@ -192,7 +193,7 @@ class Settings:
         for name in ("sources", "fields", "scaling"):
             values.pop(name, None)
         if self.sources:
-            values = {"sources": "+".join(self.sources), **values}
+            values = {"sources": joined_names(self.sources), **values}
             values["definite"] = str(self.scaling == "definite").lower()
             values["balanced"] = str(self.scaling == "balanced").lower()
             if not any(told(name)[0] in OF_COSINES for name in self.sources):
@@ -202,7 +203,7 @@ class Settings:
                 del values[name]
             values["plain"] = "true"
         if self.fields is not None:
-            values["fields"] = "+".join(f"{name}:{weight}" for name, weight in self.fields)
+            values["fields"] = joined_names(f"{name}:{weight}" for name, weight in self.fields)
         quoted = {name: f'"{own}"' if "," in own else own for name, own in values.items()}
         return "soft:" + ",".join(f"{name}={own}" for name, own in quoted.items())
 
