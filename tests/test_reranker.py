@@ -51,6 +51,7 @@ def measures():
         "plain": PairMeasure(weighting=sc.Weighting("raw", "none")),
         "jaccard": PairMeasure("soft_jaccard", source=PEOPLE),
         "runs": PairMeasure(characters=(2, 3)),
+        "weighed": PairMeasure(weighting=sc.Weighting("raw", "none"), term_weights={"king": 3.0}),
     }
 
 
@@ -97,7 +98,7 @@ def test_a_column_is_the_measure_of_the_fields(measures):
     features = PairFeatures(measures).fit(PAIRS)
     table = features.transform(PAIRS)
     assert features.get_feature_names_out().tolist() == list(measures)
-    assert table.shape == (4, 5)
+    assert table.shape == (4, 6)
     named = dict(zip(measures, table.T, strict=True))
     # killed ~ dead; the other word of the subject, king, finds nothing like it.
     idf = features.fitted_["subjects"].S.vocabulary
@@ -109,7 +110,14 @@ def test_a_column_is_the_measure_of_the_fields(measures):
     assert named["subjects"][1] == named["subjects"][3] == 0
     words = [{"dead", "king", "who", "killed", "him"}, {"killed", "a", "king"}]
     assert named["plain"][0] == pytest.approx(len(words[0] & words[1]) / np.sqrt(15))
+    assert named["weighed"][0] == pytest.approx((1 + 9) / np.sqrt((4 + 9) * (2 + 9)))
     assert named["runs"][2] > 0
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf, "much", True])
+def test_weights_of_terms_that_cannot_be_are_told(weight):
+    with pytest.raises(InvalidInputError, match=r"term_weights has .* for 'tea'"):
+        PairMeasure(term_weights={"tea": weight})
 
 
 @given(st.data())

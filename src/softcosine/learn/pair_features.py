@@ -55,10 +55,13 @@ class FittedMeasure:
         assert known.n_docs is not None
         places = known.indices(analyzed.vocabulary.terms)
         frequencies = np.where(places >= 0, known.document_frequencies[places], 0)
-        return self.measure.weighting.transform(
+        rows = self.measure.weighting.transform(
             analyzed.counts(), document_frequencies=frequencies, n_docs=known.n_docs,
             average_length=self.average_length,
         )  # fmt: skip
+        if self.measure.term_weights is not None:
+            rows.data *= self.measure.factors(analyzed.vocabulary.terms)[rows.indices]
+        return rows
 
 
 class PairFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
+from softcosine.inputs import is_number
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.space.alignment import paired_alignment
@@ -75,6 +76,9 @@ class PairMeasure:
         Terms are runs of so many characters of a word, with a blank before and after it, instead
         of words: the least and the largest number.
     weighting : Weighting
+    term_weights : mapping of str to float, optional
+        What the weights of some terms are multiplied by besides, from 0 on; such as ``dict(zip(
+        taught.vocabulary.terms, taught.weights))`` of `TaughtVectors`. Other terms keep theirs.
     """
 
     measure: str = "soft_cosine"
@@ -86,6 +90,7 @@ class PairMeasure:
     analyzer: Analyzer = field(default_factory=Analyzer)
     characters: tuple[int, int] | None = None
     weighting: Weighting = field(default_factory=Weighting)
+    term_weights: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
         if self.measure not in MEASURES:
@@ -94,6 +99,12 @@ class PairMeasure:
             )
         checked_analyzer(self.analyzer)
         checked_weighting(self.weighting)
+        for term, weight in (self.term_weights or {}).items():
+            if not (isinstance(term, str) and is_number(weight) and 0.0 <= weight < np.inf):
+                raise InvalidInputError(
+                    f"term_weights has {weight!r} for {term!r}; needed are finite numbers of 0 or "
+                    "more, by terms."
+                )
         if self.characters is not None:
             least, most = self.characters
             if not 1 <= least <= most:
@@ -105,6 +116,11 @@ class PairMeasure:
     def values(self, X: csr_array, Y: csr_array, S: TermSimilarityMatrix) -> NDArray[np.float64]:
         """Return the measure of row i of X and row i of Y, shape (n_pairs,)."""
         return MEASURES[self.measure](X, Y, S)
+
+    def factors(self, terms: Sequence[str]) -> NDArray[np.float64]:
+        """Return what the weights of some terms are multiplied by, shape (n_terms,)."""
+        given = self.term_weights or {}
+        return np.array([given.get(term, 1.0) for term in terms], np.float64)
 
     def documents(self, texts: Sequence[str]) -> list[str] | list[list[str]]:
         """Return texts as `softcosine.analyze` is to take them: as they are, or cut to runs."""

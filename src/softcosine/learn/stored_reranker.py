@@ -109,6 +109,7 @@ def _features(settings: Any, path: Path) -> PairFeatures:
             analyzer=Analyzer.from_dict(given["analyzer"]),
             characters=None if characters is None else tuple(characters),
             weighting=Weighting.from_dict(given["weighting"]),
+            term_weights=given.get("term_weights"),  # added later
         )  # fmt: skip
         fitted[name] = FittedMeasure(measure, matrices[place], float(given["average_length"]))
     features.measures = {name: part.measure for name, part in fitted.items()}
@@ -125,6 +126,9 @@ def _measure_settings(fitted: FittedMeasure, places: dict[int, int]) -> dict[str
         "analyzer": measure.analyzer.to_dict(),
         "characters": None if measure.characters is None else list(measure.characters),
         "weighting": measure.weighting.to_dict(),
+        "term_weights": None
+        if measure.term_weights is None
+        else {term: float(weight) for term, weight in measure.term_weights.items()},
         "similarity": places[id(fitted.S)],
         "average_length": fitted.average_length,
     }
