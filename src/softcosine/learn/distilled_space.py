@@ -112,9 +112,11 @@ class DistilledSpace:
                 f"the texts are of {counts.shape[1]} terms but the space of "
                 f"{len(self.coordinates)}; count the terms of the vocabulary that it was fitted on."
             )
-        local = csr_array(counts, dtype=np.float64)
-        local.data = WEIGHTING.frequencies(local.data)
-        sums = np.asarray(local @ self.coordinates.astype(np.float64))
+        # A query has few of the terms: only their coordinates are read.
+        used, places = np.unique(counts.indices, return_inverse=True)
+        frequencies = WEIGHTING.frequencies(np.asarray(counts.data, np.float64))
+        local = csr_array((frequencies, places, counts.indptr), shape=(counts.shape[0], len(used)))
+        sums = np.asarray(local @ self.coordinates[used].astype(np.float64))
         norms = lengths(sums)[:, np.newaxis]
         units: NDArray[np.float64] = np.divide(
             sums, norms, out=np.zeros_like(sums), where=norms > _VANISHED
