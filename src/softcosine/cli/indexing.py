@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,7 +27,6 @@ from softcosine.errors import AlreadyExistsError, InvalidInputError
 
 if TYPE_CHECKING:
     from softcosine.sources.constraints.decision_list import Decisions
-    from softcosine.text.analyzer import Analyzer
 
 __all__ = ["index"]
 
@@ -187,6 +185,7 @@ def index(
     from softcosine.cli.progress import Reporter
     from softcosine.cli.reading import Fields, each_document
     from softcosine.cli.sources import check_sources, decisions_in
+    from softcosine.cli.vocabularies import rules_of
     from softcosine.index.rankings import check_ranking
 
     check_sources(source or [], join)
@@ -195,7 +194,7 @@ def index(
         output=output, overwrite=overwrite, sources=tuple(source or ()), join=join,
         decisions=decisions_in(decisions),
         matrix=None if similarity is None else SavedMatrix.open(similarity, stemmer=stemmer),
-        plain=plain, analyzer=_rules(stemmer, stop_words),
+        plain=plain, analyzer=rules_of(stemmer, stop_words),
         ranking=None if ranking is None else check_ranking(ranking),
         max_neighbors=max_neighbors, min_df=None if min_df is None else document_limit(min_df),
         memory=bytes_in(memory or "1G"), limited=memory is not None, fields=weights,
@@ -215,16 +214,6 @@ def index(
         )
         note = make_index(plan, documents, report)
     _show(output, plan.decisions, note, time.perf_counter() - started, as_json)
-
-
-def _rules(stemmer: str | None, stop_words: str | None) -> Analyzer | None:
-    """Return how words are made; None where the language of the texts decides."""
-    from softcosine.text.analyzer import Analyzer
-
-    if stemmer is None and stop_words is None:
-        return None
-    rules = Analyzer(stop_words=stop_words)  # which knows whose words can be left out
-    return replace(rules, stemmer=None if stemmer == "none" else stemmer or stop_words)
 
 
 def _weights(given: list[str] | None) -> dict[str, float] | None:

@@ -227,7 +227,7 @@ def _similarities(
         from softcosine.cli.vocabularies import analyzed_texts
 
         analyzed, options["analyzer"] = analyzed_texts(
-            texts, None, min_df=_least(plan), report=report, analyzer=plan.analyzer
+            texts, plan.analyzer, min_df=_least(plan), report=report
         )
     options["source"], note = _source(plan, analyzed, options.get("analyzer"), report)
     return options, note

@@ -130,7 +130,7 @@ def index_with_matrix(
     from softcosine.index.soft_index import SoftIndex
 
     analyzed, rules = analyzed_texts(
-        documents.texts, None, min_df=min_df, report=report, analyzer=matrix.analyzer or analyzer
+        documents.texts, matrix.analyzer or analyzer, min_df=min_df, report=report
     )
     over, note = matrix.over(analyzed.vocabulary, report)
     options: dict[str, Any] = {} if ranking is None else {"ranking": ranking}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from softcosine.text.corpus import AnalyzedTexts
     from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["Corpus", "analyzed_texts", "read_corpus", "read_words", "stored_kind"]
+__all__ = ["Corpus", "analyzed_texts", "read_corpus", "read_words", "rules_of", "stored_kind"]
 
 Progress = Callable[[str, int, "int | None"], None]
 
@@ -97,19 +97,33 @@ def read_corpus(
         progress=lambda done: report("reading documents", done, None),
     )
     least = 1 if min_df is None else min_df
-    texts, analyzer = analyzed_texts(documents.texts, stemmer, min_df=least, report=report)
+    texts, analyzer = analyzed_texts(
+        documents.texts, rules_of(stemmer), min_df=least, report=report
+    )
     return Corpus(texts.vocabulary, analyzer, texts)
+
+
+def rules_of(stemmer: str | None, stop_words: str | None = None) -> Analyzer | None:
+    """Return how words are made, by languages or ``none``; None where the texts decide.
+
+    With stop words of a language, its stemmer is taken where none is named.
+    """
+    from softcosine.text.analyzer import Analyzer
+
+    if stemmer is None and stop_words is None:
+        return None
+    rules = Analyzer(stop_words=stop_words)  # which knows whose words can be left out
+    return replace(rules, stemmer=None if stemmer == "none" else stemmer or stop_words)
 
 
 def analyzed_texts(
     texts: Sequence[str],
-    stemmer: str | None,
+    analyzer: Analyzer | None,
     *,
     min_df: int | float,
     report: Progress,
-    analyzer: Analyzer | None = None,
 ) -> tuple[AnalyzedTexts, Analyzer]:
-    """Analyse texts by an analyzer or a stemmer, or as their language asks for."""
+    """Analyse texts by an analyzer, or as their language asks for."""
     from softcosine.index.defaults import MIN_ENGLISH
     from softcosine.sources.vectors.english import english_share
     from softcosine.text.analyzer import Analyzer
@@ -118,9 +132,9 @@ def analyzed_texts(
     def told(done: int) -> None:
         report("reading texts", done, len(texts))
 
-    guessed = stemmer is None and analyzer is None
+    guessed = analyzer is None
     if analyzer is None:
-        analyzer = Analyzer("english" if guessed else None if stemmer == "none" else stemmer)
+        analyzer = Analyzer("english")
     analyzed = analyze(texts, analyzer, min_df=min_df, progress=told)
     if guessed and english_share(analyzed.vocabulary) < MIN_ENGLISH:
         analyzer = Analyzer()
@@ -145,7 +159,7 @@ def read_words(path: str, *, encoding: str, stemmer: str | None) -> Corpus:
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.vocabulary import Vocabulary
 
-    analyzer = Analyzer(None if stemmer == "none" else stemmer)
+    analyzer = rules_of(stemmer) or Analyzer()
     forms: dict[str, dict[str, int]] = {}
     counted = False
     for record in read_records(path, format="lines", encoding=encoding):

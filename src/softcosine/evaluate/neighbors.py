@@ -20,7 +20,6 @@ from softcosine.learn.votes import CANDIDATES, Neighborhood, Voting, VotingGrid,
 
 __all__ = ["Choice", "Predictions", "around_each_other", "classified"]
 
-Values = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
 

@@ -23,9 +23,10 @@ from softcosine.index.values import check_k
 from softcosine.inputs import is_number
 from softcosine.learn.distilled_space import DistilledSpace
 from softcosine.learn.soft_words import attained, made_soft
-from softcosine.sources.corpus.distilled_vectors import Encoder, encoded
+from softcosine.sources.corpus.distilled_vectors import encoded
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.sources.vectors.encoded_vectors import Encode
+from softcosine.sources.vectors.encoder import Encoder
 from softcosine.storage import fill_folder, open_folder, replacing
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze

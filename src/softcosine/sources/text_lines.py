@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -9,9 +10,13 @@ from pathlib import Path
 
 from softcosine.errors import MalformedFileError
 
-__all__ = ["text_lines"]
+__all__ = ["Cells", "comma_cells", "tab_cells", "text_lines"]
 
 _REPORTED = 1 << 16  # lines between two reports of progress
+_SHOWN = 80  # characters of a line that is told of
+
+# Cuts a line, given its file and number, into cells.
+Cells = Callable[[Path, int, str], list[str]]
 
 
 def text_lines(
@@ -55,3 +60,25 @@ def text_lines(
             ) from None
     if progress is not None:
         progress(total, total)
+
+
+def tab_cells(path: Path, number: int, line: str) -> list[str]:
+    """Cut a line of a table at its tabs; quotation marks are characters like any other."""
+    return [cell.strip() for cell in line.split("\t")]
+
+
+def comma_cells(path: Path, number: int, line: str) -> list[str]:
+    """Cut a line of a table at its commas, but for those in double quotes.
+
+    Raises
+    ------
+    MalformedFileError
+        If a double quote is not closed; names the line.
+    """
+    try:
+        (cells,) = csv.reader([line], strict=True)
+    except (csv.Error, ValueError) as error:
+        raise MalformedFileError(
+            path, f"{line[:_SHOWN]!r} cannot be cut into cells: {error}", line=number
+        ) from None
+    return [cell.strip() for cell in cells]

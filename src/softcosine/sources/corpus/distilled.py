@@ -9,12 +9,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softcosine.sources.corpus.distilled_vectors import Encoder, distilled_vectors, encoded, unit
+from softcosine.sources.corpus.distilled_vectors import distilled_vectors, encoded, unit
 from softcosine.sources.corpus.learned import check_scale
 from softcosine.sources.corpus.learned_vectors import LearnedVectors
 from softcosine.sources.corpus.names import names_of
 from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 from softcosine.sources.vectors.encoded_vectors import Encode
+from softcosine.sources.vectors.encoder import Encoder
 from softcosine.sources.vectors.vector_table import VectorTable
 from softcosine.sources.vectors.word_vectors import WordVectors
 from softcosine.text.analyzer import Analyzer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,13 +15,12 @@ from softcosine.errors import InvalidInputError
 from softcosine.inputs import is_number, is_whole
 from softcosine.sources.corpus.ridge import ridge_regression
 from softcosine.sources.vectors.encoded_vectors import Encode
-from softcosine.sources.vectors.encoder import EncoderSimilarity
+from softcosine.sources.vectors.encoder import Encoder, EncoderSimilarity
 from softcosine.text.corpus import AnalyzedTexts
 from softcosine.text.weighting import Weighting
 
 __all__ = [
     "WEIGHTING",
-    "Encoder",
     "OwnMeaning",
     "checked_encodings",
     "distilled_vectors",
@@ -39,14 +38,6 @@ _OF_ROUNDING = 1e-9  # the same of what conjugate gradients gave, beside the mea
 _MOST = 1e300  # sums of no larger numbers stay finite
 
 _Floats = NDArray[np.float64]
-
-
-class Encoder(Protocol):
-    """What sentence-transformers, model2vec and others have in common."""
-
-    def encode(self, texts: list[str], /) -> ArrayLike:
-        """Return the vectors of some texts, (n_texts, dimensions)."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

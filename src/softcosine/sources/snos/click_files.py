@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterator
 from os import PathLike
 from pathlib import Path
 
 from softcosine.errors import MalformedFileError
-from softcosine.sources.text_lines import text_lines
+from softcosine.sources.text_lines import comma_cells, tab_cells, text_lines
 from softcosine.storage import checked_path
 
 __all__ = ["read_clicks"]
@@ -45,11 +44,11 @@ def read_clicks(
         If a line breaks the format; names the line.
     """
     path = checked_path(path)
-    commas = path.name.lower().removesuffix(".gz").endswith(".csv")
+    cut = comma_cells if path.name.lower().removesuffix(".gz").endswith(".csv") else tab_cells
     places: tuple[int, int, int | None] | None = None
     narrow = False
     for number, line in text_lines(path, progress):
-        cells = _cells(path, number, line, commas=commas)
+        cells = cut(path, number, line)
         if places is None:
             named = _named(cells)
             places = named or (0, 1, 2 if len(cells) > 2 else None)
@@ -61,18 +60,6 @@ def read_clicks(
                 path, "it has more than a query and a page, which the first line has.", line=number
             )
         yield _edge(path, number, cells, places)
-
-
-def _cells(path: Path, number: int, line: str, *, commas: bool) -> list[str]:
-    if not commas:
-        return [cell.strip() for cell in line.split("\t")]
-    try:
-        (cells,) = csv.reader([line], strict=True)
-    except (csv.Error, ValueError) as error:
-        raise MalformedFileError(
-            path, f"{line[:_SHOWN]!r} cannot be cut into cells: {error}", line=number
-        ) from None
-    return [cell.strip() for cell in cells]
 
 
 def _named(cells: list[str]) -> tuple[int, int, int | None] | None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.sources.text_lines import text_lines
+from softcosine.sources.text_lines import Cells, comma_cells, tab_cells, text_lines
 from softcosine.storage import checked_path
 
 __all__ = ["FORMATS", "Group", "read_groups"]
@@ -148,31 +148,12 @@ def _unescape(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text)
 
 
-def _read_csv(path: Path, lines: Lines, weight: float, delimiter: str = ",") -> Iterator[Group]:
+def _read_table(path: Path, lines: Lines, weight: float, *, cut: Cells) -> Iterator[Group]:
     first = True
     for number, line in lines:
         if line.startswith("#"):
             continue
-        try:
-            (cells,) = csv.reader([line], delimiter=delimiter, strict=True)
-        except (csv.Error, ValueError) as error:
-            raise MalformedFileError(
-                path, f"{line!r} cannot be cut into cells: {error}", line=number
-            ) from None
-        cells = [cell.strip() for cell in cells]
-        header = first and _is_header(cells)
-        first = False
-        if not header:
-            yield _pair(path, number, cells, weight)
-
-
-def _read_tsv(path: Path, lines: Lines, weight: float) -> Iterator[Group]:
-    """Give pairs; in a table with tabs, quotation marks are characters like any other."""
-    first = True
-    for number, line in lines:
-        if line.startswith("#"):
-            continue
-        cells = [cell.strip() for cell in line.split("\t")]
+        cells = cut(path, number, line)
         header = first and _is_header(cells)
         first = False
         if not header:
@@ -268,8 +249,8 @@ def _read_lists(path: Path, lines: Lines, weight: float) -> Iterator[Group]:
 
 FORMATS: dict[str, Callable[[Path, Lines, float], Iterator[Group]]] = {
     "solr": _read_solr,
-    "csv": _read_csv,
-    "tsv": _read_tsv,
+    "csv": partial(_read_table, cut=comma_cells),
+    "tsv": partial(_read_table, cut=tab_cells),
     "jsonl": _read_jsonl,
     "ppdb": _read_ppdb,
     "lists": _read_lists,

@@ -18,14 +18,14 @@ from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 from softcosine.sources.vectors.encoded_vectors import Encode, EncodedVectors, Progress
 from softcosine.sources.vectors.vector_cache import VectorCache
 
-__all__ = ["EncoderSimilarity"]
+__all__ = ["Encoder", "EncoderSimilarity"]
 
 
-class _Model(Protocol):
+class Encoder(Protocol):
     """What sentence-transformers, model2vec and others have in common."""
 
-    def encode(self, terms: list[str], /) -> ArrayLike:
-        """Return the vectors of some texts, (n_terms, dimensions)."""
+    def encode(self, texts: list[str], /) -> ArrayLike:
+        """Return the vectors of some texts, (n_texts, dimensions)."""
         ...
 
 
@@ -79,7 +79,7 @@ class EncoderSimilarity:
 
     def __init__(
         self,
-        model: str | Encode | _Model | None,
+        model: str | Encode | Encoder | None,
         *,
         cache: str | PathLike[str] | None = None,
         name: str | None = None,
@@ -200,7 +200,7 @@ class EncoderSimilarity:
         return source
 
 
-def _encode_by(model: str | Encode | _Model | None, batch_size: int) -> Encode | None:
+def _encode_by(model: str | Encode | Encoder | None, batch_size: int) -> Encode | None:
     """Return the function that a model is used by."""
     if model is None:
         return None
