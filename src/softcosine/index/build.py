@@ -32,6 +32,7 @@ from softcosine.matrix.term_similarity_matrix import (
 )
 from softcosine.sources.constraints.decisions import DecidedSimilarity
 from softcosine.sources.constraints.guard import guarded
+from softcosine.sources.progress import silent
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.sources.vectors.english import english_share
 from softcosine.text.analyzer import Analyzer, checked_analyzer
@@ -83,7 +84,7 @@ def build(
         checked_similarity(S)
     if source is not None:
         checked_source(source)
-    tell = progress or _silent
+    tell = progress or silent
     chosen_fields = checked_fields(fields)
     n_fields = len(chosen_fields)
     if fields is not None:
@@ -199,10 +200,6 @@ def _analyzed(
     if english_share(analyzed.vocabulary) >= MIN_ENGLISH:
         return analyzed, stemming
     return analyze(kept, Analyzer(), **settings), Analyzer()
-
-
-def _silent(what: str, done: int, total: int | None) -> None:
-    """Report nothing."""
 
 
 def in_vocabulary(counts: csr_array, own: Vocabulary, given: Vocabulary) -> csr_array:

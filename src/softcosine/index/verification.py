@@ -27,6 +27,7 @@ from softcosine.index.stored import (
 from softcosine.index.stored_documents import StoredDocuments
 from softcosine.matrix.definiteness import is_symmetric
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.progress import silent
 from softcosine.storage import Folder
 
 __all__ = ["verify_index"]
@@ -63,7 +64,7 @@ def verify_index(store: Store, progress: Progress | None = None) -> Generation:
 
     def check(generation: Generation) -> Generation:
         generation.verify(progress)
-        _check(generation, progress or _silent)
+        _check(generation, progress or silent)
         return generation
 
     return store.opened(check)
@@ -245,7 +246,3 @@ def _naming(folder: Folder) -> Iterator[Folder]:
 def _require(holds: bool, otherwise: str) -> None:
     if not holds:
         raise CorruptIndexError(f"{otherwise}; rebuild the index.")
-
-
-def _silent(what: str, done: int, total: int | None) -> None:
-    """Report nothing."""

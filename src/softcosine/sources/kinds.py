@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.sources.progress import silent
 
 if TYPE_CHECKING:
     from softcosine.sources.source import TermSimilaritySource
@@ -29,10 +30,6 @@ __all__ = [
 ]
 
 Progress = Callable[[str, int, "int | None"], None]
-
-
-def _silent(what: str, done: int, total: int | None) -> None:
-    """Report nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +56,7 @@ class SourceSettings:
     exponent: float | None
     texts: AnalyzedTexts | None
     words: tuple[str, ...] | None
-    report: Progress = _silent
+    report: Progress = silent
     engine: str | None = None
     approximated: list[tuple[str, ApproximateSimilarity]] = field(default_factory=list)
 

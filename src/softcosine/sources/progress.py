@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["Progress", "report", "reporting"]
+__all__ = ["Progress", "report", "reporting", "silent"]
 
 Progress = Callable[[int, int], None]
 
@@ -43,3 +43,7 @@ def report(done: int, total: int) -> None:
     progress = _listener.get()
     if progress is not None:
         progress(done, total)
+
+
+def silent(what: str, done: int, total: int | None) -> None:
+    """Report nothing, where somebody is to be told what is done, how far, and out of how many."""

@@ -14,6 +14,7 @@ from softcosine.sources.constraints.guard import guarded
 from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
 from softcosine.sources.kinds import KINDS, LEARNED, OF_COSINES, SourceSettings, told
 from softcosine.sources.named import join_by
+from softcosine.sources.progress import silent
 from softcosine.sources.source import (
     SourceState,
     TermSimilaritySource,
@@ -133,7 +134,7 @@ class Similarities:
         self._vocabulary = texts.vocabulary
         self._sources = sources
         self._longest = longest
-        self._report = report or _silent
+        self._report = report or silent
         self._outside = tuple(outside)
         self._taught: dict[str, TermSimilaritySource] = {}
         self._ready = {} if ready is None else ready
@@ -218,7 +219,3 @@ def _make_room(kept: OrderedDict[str, Any], most: int) -> None:
     """Forget what was not used for longest."""
     while len(kept) >= most:
         kept.popitem(last=False)
-
-
-def _silent(what: str, done: int, total: int | None) -> None:
-    """Report nothing."""
