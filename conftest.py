@@ -1,15 +1,42 @@
-"""Compiled kernels never outlive a test run.
+"""Where compiled kernels lie while tests run, so that no stale one passes.
 
 Numba's disk cache does not notice an edit in a function that a kernel calls, so a stale cache
-passes a broken kernel. This file stands at the root so that it is read for the doctests of the
-sources and of the documentation as well; it must be read before anything imports softcosine.
+passes a broken kernel. Here the folder of the cache is named by the contents of all kernels, the
+version of numba and that of Python: any edit begins an empty one, and runs without an edit share
+one. This file stands at the root so that it is read for the doctests of the sources and of the
+documentation as well; it must be read before anything imports softcosine.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
-import tempfile
+import shutil
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
 
-# The object lives as long as the process and takes its folder with it; child processes share it.
-_CACHE = tempfile.TemporaryDirectory(prefix="softcosine-kernels-", ignore_cleanup_errors=True)
-os.environ["NUMBA_CACHE_DIR"] = _CACHE.name
+_ROOT = Path(__file__).resolve().parent
+_CACHES = _ROOT / ".pytest_cache" / "kernels"
+_OLD = 7 * 24 * 3600  # seconds until the cache of other contents is removed
+
+
+def _digest() -> str:
+    digest = hashlib.sha256(f"{version('numba')} {version('numpy')} {sys.version}".encode())
+    for file in sorted((_ROOT / "src" / "softcosine" / "kernels").glob("*.py")):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _cache() -> Path:
+    cache = _CACHES / _digest()
+    cache.mkdir(parents=True, exist_ok=True)
+    os.utime(cache)
+    for other in _CACHES.iterdir():
+        if other.stat().st_mtime < time.time() - _OLD:
+            shutil.rmtree(other, ignore_errors=True)
+    return cache
+
+
+os.environ["NUMBA_CACHE_DIR"] = str(_cache())
