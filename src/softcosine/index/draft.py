@@ -279,7 +279,11 @@ class Draft:
         return generation.number
 
     def close(self) -> None:
-        """Forget the texts that were to be learned from."""
+        """Let go of all segments, and of the texts that were to be learned from: it is done with.
+
+        A mapped file takes room on the disk until its last map goes, deleted or not.
+        """
+        self._pieces = []
         self._lesson.close()
 
     def _refreshing(self, refresh: bool | None) -> bool:
