@@ -47,6 +47,7 @@ RANKINGS = {
 _EXACT, _NEAR = "bold", "underline"
 _SHOWN_PARTS = 4
 _SHOWN_WORDS = 8
+_SHOWN_CANDIDATES = 3
 _UNFOLDED = 1_000_000  # columns
 _NARROWEST = 30
 
@@ -134,6 +135,16 @@ def hits_record(
         "outside": list(hits.outside),
         "unknown": list(hits.unknown),
         "left_out": list(hits.left_out),
+        "suggestions": [
+            {
+                "word": one.word,
+                "candidates": [
+                    {"word": other.word, "distance": other.distance, "n_docs": other.n_docs}
+                    for other in one.candidates
+                ],
+            }
+            for one in hits.suggestions
+        ],
         "offset": hits.offset,
         **told,
         "hits": [
@@ -176,6 +187,7 @@ def explanation_record(explanation: Explanation) -> dict[str, Any]:
                 "similarity": part.similarity,
                 "contribution": part.contribution,
                 "exact": part.exact,
+                "spelled": part.spelled,
             }
             for part in explanation.parts
         ],
@@ -229,6 +241,13 @@ def _notes(hits: Hits) -> Iterable[str]:
         yield f"In no document, so searched by similar words: {words}."
     if hits.unknown:
         yield f"Unknown, so left out: {', '.join(map(printable, hits.unknown))}."
+    if hits.suggestions:
+        meant = "; ".join(
+            " or ".join(printable(other.word) for other in one.candidates[:_SHOWN_CANDIDATES])
+            + f" for {printable(one.word)}"
+            for one in hits.suggestions
+        )
+        yield f"Did you mean: {meant}?{' --fuzzy searches by that.' if hits.unknown else ''}"
     if hits.left_out:
         words = ", ".join(map(printable, hits.left_out[:_SHOWN_WORDS]))
         more = len(hits.left_out) - _SHOWN_WORDS
@@ -298,6 +317,8 @@ def show_explanation(explanation: Explanation, passage: str) -> None:
     table.add_column("document")
     table.add_column("similarity", justify="right")
     table.add_column("adds", f"{explanation.score:.4f}", justify="right", footer_style="bold cyan")
+    if any(part.spelled for part in explanation.parts):
+        table.add_column("", style="dim")
     for part in explanation.parts:
         table.add_row(
             printable(part.query_word),
@@ -305,6 +326,7 @@ def show_explanation(explanation: Explanation, passage: str) -> None:
             printable(part.document_word),
             f"{part.similarity:.3f}",
             f"{part.contribution:.4f}",
+            *(["by spelling"] if part.spelled else []),
         )
     print_table(table)
     if not explanation.parts:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting
+
+if TYPE_CHECKING:
+    from softcosine.index.suggestions import Spellings
 
 __all__ = ["IndexedSegment", "SegmentedDocuments", "Snapshot"]
 
@@ -132,6 +135,13 @@ class Snapshot:
     def documents(self) -> SegmentedDocuments:
         """Ids, texts and metadata of all segments."""
         return SegmentedDocuments(self.segments)
+
+    @cached_property
+    def spellings(self) -> Spellings:
+        """The indexed words, for suggestions; made when they are first asked for."""
+        from softcosine.index.suggestions import Spellings  # which few searches need
+
+        return Spellings(self.S.vocabulary, self.analyzer, self.segments)
 
     def searcher(self, ranking: str | None = None) -> FieldsSearcher:
         """Return what searches query vectors by a ranking; prepared once."""
