@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from softcosine.text.weighting import Weighting
 
 if TYPE_CHECKING:
     from softcosine.index.all_pairs import Progress
-    from softcosine.index.likeness import SimilarGroup, SimilarPair
+    from softcosine.index.likeness import SimilarGroup, SimilarPairs
 
 __all__ = ["Answering"]
 
@@ -296,7 +296,7 @@ class Answering:
         threads: int | None = None,
         checkpoint: str | Path | None = None,
         progress: Progress | None = None,
-    ) -> Iterator[SimilarPair]:
+    ) -> SimilarPairs:
         """Give all similar pairs of documents, or every document's nearest others.
 
         Every similarity is that of the later document to the earlier one as a query, exactly.
@@ -314,6 +314,12 @@ class Answering:
             Keeps what is found, so that the same call goes on where it was stopped.
         progress : callable, optional
             Called with the number of pairs compared, and of all.
+
+        Returns
+        -------
+        SimilarPairs
+            An iterator of pairs (id, other, score), found as they are asked for; its
+            ``to_pandas()`` makes a table of them.
 
         Raises
         ------

@@ -125,6 +125,54 @@ class SoftIndex(Answering):
         index.searcher(ranking)  # norms are computed, and faults of S found, now
         return index
 
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        text: str | Sequence[str],
+        id: str | None = None,
+        metadata: Sequence[str] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Index the rows of a data frame.
+
+        Parameters
+        ----------
+        frame : DataFrame of pandas or polars
+        text : str or sequence of str
+            The column of texts; several are fields, each a space of its own.
+        id : str, optional
+            The column of ids, strings or whole numbers; rows are numbered by default.
+        metadata : sequence of str, optional
+            Columns that are kept with the documents, for filters; all others by default. Values
+            that are missing are left out.
+        **options
+            Others of `from_texts`, such as ``source=`` and, for weights of several columns,
+            ``fields={"title": 2, "body": 1}``.
+
+        Raises
+        ------
+        InvalidInputError
+            If a column is not there, or a text or id is missing; else as `from_texts`.
+
+        Examples
+        --------
+        >>> import pandas as pd, softcosine as sc
+        >>> frame = pd.DataFrame({"key": [7, 8], "body": ["green tea", "a tyre"], "n": [1, 2]})
+        >>> index = sc.SoftIndex.from_frame(frame, text="body", id="key", plain=True)
+        >>> index.search("tea", where={"n": {"<": 2}}).ids
+        ['7']
+        """
+        from softcosine.index.frames import read_frame
+
+        documents = read_frame(frame, text=text, id=id, metadata=metadata)
+        if not isinstance(text, str):
+            options.setdefault("fields", list(text))
+        return cls.from_texts(
+            documents.texts, ids=documents.ids, metadata=documents.metadata, **options
+        )
+
     @property
     def path(self) -> Path | None:
         """The folder of the index; None in memory."""
