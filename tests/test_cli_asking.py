@@ -151,3 +151,32 @@ def test_the_plan_of_a_search_is_told_when_asked(run, folder):
     plan = json.loads(run("search", folder, "tea", "--plan", "--json"))["plan"]
     assert plan["method"] == "terms"
     assert plan["reason"]
+
+
+def test_unknown_words_are_asked_about_and_searched_by_spelling(run, folder):
+    said = run("search", folder, "bycicle flta zzzzzz")
+    assert "Unknown, so left out: bycicle, flta, zzzzzz." in said
+    assert "Did you mean: bicycle for bycicle; flat for flta? --fuzzy searches by that." in said
+    fuzzy = run("search", folder, "bycicle", "--fuzzy", "--explain")
+    assert "bycicle ~ Bicycle" in fuzzy or "bycicle ~ bicycle" in fuzzy
+    assert "Did you mean: bicycle for bycicle?\n" in fuzzy
+    assert found(run, "search", folder, "bycicle") == []
+    assert set(found(run, "search", folder, "bycicle", "--fuzzy")) == {"bike", "bike2"}
+    record = json.loads(run("search", folder, "bycicle", "--fuzzy", "--explain", "--json"))
+    assert record["suggestions"] == [
+        {"word": "bycicle", "candidates": [{"word": "bicycle", "distance": 2, "n_docs": 2}]}
+    ]
+    assert record["hits"][0]["parts"][0]["spelled"] is True
+    assert "by spelling" in run("explain", folder, "bycicle", "bike", "--fuzzy")
+    assert "by spelling" not in run("explain", folder, "bicycle", "bike", "--fuzzy")
+    assert "Did you mean" not in run("search", folder, "bicycle")
+
+
+def test_answers_are_filled_up_and_made_to_differ(run, folder):
+    assert found(run, "search", folder, "getting cold", "--fill") == ["tea", "bike", "car", "bike2"]
+    assert found(run, "search", folder, "getting cold", "--fill", "--min", "0.01") == ["tea"]
+    plain = found(run, "search", folder, "flat tyre bicycle")
+    differing = found(run, "search", folder, "flat tyre bicycle", "--mmr", "0.1")
+    assert plain[0] == differing[0]
+    assert set(plain) == set(differing)
+    assert found(run, "search", folder, "flat tyre bicycle", "--mmr", "1") == plain
