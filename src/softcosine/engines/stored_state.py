@@ -15,6 +15,7 @@ would be wrong.
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from softcosine.errors import (
     InvalidInputError,
     SoftCosineError,
 )
-from softcosine.storage import Folder, open_folder, write_folder
+from softcosine.storage import Folder, check_folder, open_folder, write_folder
 
 __all__ = ["FOLDER", "opened", "place", "saved"]
 
@@ -46,6 +47,8 @@ def place(owner: Owner, name: str) -> Path:
     ------
     InvalidInputError
         If there is no such engine, or the index is in memory alone.
+    CorruptIndexError
+        If the place is a link, which leads out of the index.
     """
     check_engine(name)  # a name becomes part of a path
     folder = folder_of(owner)
@@ -54,7 +57,11 @@ def place(owner: Owner, name: str) -> Path:
             "this index is in memory alone, so that engines have no place beside it; name a "
             "folder, or save the index and open it first."
         )
-    return folder / FOLDER / name
+    target = folder / FOLDER / name
+    with contextlib.suppress(FileNotFoundError):
+        check_folder(target.parent)
+        check_folder(target)
+    return target
 
 
 def saved(state: State, path: str | Path | None, *, overwrite: bool) -> Path:
@@ -163,6 +170,8 @@ def _read(folder: Folder, owner: Owner, stale: bool) -> State:
         route = kind.from_arrays(folder.arrays("route"), subject.S)
         cosine = engine.capabilities.measure == "cosine"
         space = RowSpace(route, float.fromhex(stated["scale"]), cosine)
+        for file in engine.files():
+            folder.file(f"{_FILES}/{file}")  # what the manifest names was checked, and nothing else
         try:
             engine.load(folder.path / _FILES, n_dimensions=space.n_dimensions)
         except (RuntimeError, OSError) as error:

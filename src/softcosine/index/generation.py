@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import time
@@ -12,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from softcosine.errors import CorruptIndexError
-from softcosine.storage import MANIFEST, Folder, open_folder, read_manifest
+from softcosine.storage import MANIFEST, Folder, check_folder, open_folder, read_manifest
 
 __all__ = [
     "KIND",
@@ -114,8 +115,10 @@ def part_facts(path: Path, manifest: Mapping[str, Any]) -> dict[str, tuple[str, 
     Raises
     ------
     CorruptIndexError
-        If it is no manifest of an index.
+        If it is no manifest of an index, or the folder of the parts is a link.
     """
+    with contextlib.suppress(FileNotFoundError):
+        check_folder(path / PARTS)
     try:
         int(manifest["generation"]), dict(manifest["settings"])
         return {
@@ -134,8 +137,9 @@ def open_part(path: Path, name: str, kind: str, checksum: str, *, n_parts: int =
         raise CorruptIndexError(f"{path / MANIFEST} names a part {name!r}, which is no name.")
     folder = path / PARTS / name
     try:
+        check_folder(folder)
         part = open_folder(folder, kind, n_folders=n_parts)
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise CorruptIndexError(
             f"{folder} is missing; rebuild the index, or restore the folder from a copy."
         ) from error

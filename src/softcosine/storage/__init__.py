@@ -8,7 +8,9 @@ one and nothing between.
 """
 
 from softcosine.storage.disk import (
+    check_folder,
     checked_path,
+    file_size,
     naming_a_full_disk,
     sync,
     write_text,
@@ -28,8 +30,10 @@ __all__ = [
     "FORMAT_VERSION",
     "MANIFEST",
     "Folder",
+    "check_folder",
     "check_target",
     "checked_path",
+    "file_size",
     "fill_folder",
     "naming_a_full_disk",
     "open_folder",

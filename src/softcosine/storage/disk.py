@@ -6,13 +6,25 @@ import contextlib
 import errno
 import hashlib
 import os
+import stat
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from softcosine.errors import InvalidInputError, SoftCosineError
+from softcosine.errors import CorruptIndexError, InvalidInputError, SoftCosineError
 
-__all__ = ["checked_path", "naming_a_full_disk", "sha256", "sync", "write_text", "written_beside"]
+__all__ = [
+    "check_folder",
+    "checked_path",
+    "file_size",
+    "naming_a_full_disk",
+    "sha256",
+    "sync",
+    "write_text",
+    "written_beside",
+]
+
+_JUNCTION = 0xA0000003  # the tag of a folder of Windows that is a link to another one
 
 
 def checked_path(path: object) -> Path:
@@ -26,6 +38,47 @@ def checked_path(path: object) -> Path:
     if "\0" in str(path):
         raise InvalidInputError(f"the path {str(path)!r} holds a NUL character; leave it out.")
     return Path(path)
+
+
+def file_size(path: str | Path) -> int:
+    """Return the size of a file inside a stored object, without following links.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is nothing.
+    CorruptIndexError
+        If it is no regular file but a link, a folder, a pipe or a device.
+    """
+    facts = os.lstat(path)
+    if not stat.S_ISREG(facts.st_mode):
+        raise _not_plain(path, facts, "regular file")
+    return facts.st_size
+
+
+def check_folder(path: str | Path) -> None:
+    """Raise CorruptIndexError if a folder inside a stored object is a link, or no folder.
+
+    FileNotFoundError if there is nothing.
+    """
+    facts = os.lstat(path)
+    if not stat.S_ISDIR(facts.st_mode) or _is_link(facts):
+        raise _not_plain(path, facts, "folder")
+
+
+def _is_link(facts: os.stat_result) -> bool:
+    return stat.S_ISLNK(facts.st_mode) or getattr(facts, "st_reparse_tag", 0) == _JUNCTION
+
+
+def _not_plain(path: str | Path, facts: os.stat_result, needed: str) -> CorruptIndexError:
+    if _is_link(facts):
+        return CorruptIndexError(
+            f"{path} is a link; inside an index links are not followed, since they lead to files "
+            "that are not its own. Replace the link by what it leads to, or remove it."
+        )
+    return CorruptIndexError(
+        f"{path} is no {needed}; remove it, and restore the index from a copy or rebuild it."
+    )
 
 
 def sha256(path: Path) -> str:

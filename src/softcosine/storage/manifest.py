@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from softcosine.errors import CorruptIndexError, IndexFormatError, InvalidInputError
+from softcosine.storage.disk import file_size
 
 __all__ = [
     "FORMAT_VERSION",
@@ -38,9 +39,11 @@ def signed_manifest(kind: str, version: int, content: Mapping[str, Any]) -> dict
 
 
 def write_manifest(manifest: Mapping[str, Any], file: Path) -> None:
-    """Write what `signed_manifest` gave."""
+    """Write what `signed_manifest` gave to a new file, in place of any of that name."""
     text = json.dumps(manifest, ensure_ascii=True, indent=1, sort_keys=True)
-    file.write_text(text + "\n", encoding="utf-8")
+    file.unlink(missing_ok=True)  # it may be a link
+    with file.open("x", encoding="utf-8") as stream:
+        stream.write(text + "\n")
 
 
 def read_manifest(folder: Path, kind: str, version: int) -> dict[str, Any]:
@@ -53,11 +56,11 @@ def read_manifest(folder: Path, kind: str, version: int) -> dict[str, Any]:
     IndexFormatError
         If it is not a stored object of this kind, or of a version that cannot be read.
     CorruptIndexError
-        If the manifest was altered.
+        If the manifest was altered, or is a link.
     """
     file = folder / MANIFEST
     try:
-        manifest = json.loads(file.read_text(encoding="utf-8"))
+        manifest = _loaded(file)
         found, given = manifest["format"], manifest["version"]
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         if not folder.exists():
@@ -82,10 +85,16 @@ def read_manifest(folder: Path, kind: str, version: int) -> dict[str, Any]:
 def is_stored(path: Path, kind: str) -> bool:
     """Whether there is a stored object of this kind, of whatever version, damaged or not."""
     try:
-        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+        manifest = _loaded(path / MANIFEST)
         return bool(manifest["format"] == f"softcosine-{kind}")
     except (OSError, ValueError, TypeError, KeyError):
         return False
+
+
+def _loaded(file: Path) -> Any:
+    """Return what a manifest holds, which is no link."""
+    file_size(file)
+    return json.loads(file.read_text(encoding="utf-8"))
 
 
 def checksum(manifest: Mapping[str, Any]) -> str:
