@@ -6,13 +6,25 @@ import contextlib
 import errno
 import hashlib
 import os
+import stat
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
-from softcosine.errors import InvalidInputError, SoftCosineError
+from softcosine.errors import CorruptIndexError, InvalidInputError, SoftCosineError
 
-__all__ = ["checked_path", "naming_a_full_disk", "sha256", "sync", "write_text", "written_beside"]
+__all__ = [
+    "checked_path",
+    "naming_a_full_disk",
+    "open_regular",
+    "sha256",
+    "sync",
+    "write_text",
+    "written_beside",
+]
+
+_READ_ONLY = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def checked_path(path: object) -> Path:
@@ -28,9 +40,36 @@ def checked_path(path: object) -> Path:
     return Path(path)
 
 
+def open_regular(path: str | Path) -> BinaryIO:
+    """Open a file of a stored object for reading.
+
+    Opening a FIFO otherwise waits until somebody writes to it, and reading a device may never end.
+    What was opened is looked at, not what the path names a moment before.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened; IsADirectoryError if it is a folder.
+    CorruptIndexError
+        If it is neither a file nor a folder.
+    """
+    descriptor = os.open(path, _READ_ONLY)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise CorruptIndexError(
+                f"{path} is no regular file but a FIFO, a device or the like; restore the file "
+                "from a copy."
+            )
+        return open(descriptor, "rb")  # noqa: PTH123: whoever opens a folder is refused here
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
 def sha256(path: Path) -> str:
     """Return the checksum of a file, in hexadecimal."""
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 

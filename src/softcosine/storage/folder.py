@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -204,18 +205,35 @@ def open_folder(
     folder = checked_path(path)
     manifest = read_manifest(folder, kind, version)
     own = os.fspath(folder)  # joining Paths takes longer than asking for a file's size
-    for name, facts in manifest["files"].items():
+    for name, facts in _named_files(folder, manifest).items():
         try:
-            size = os.stat(os.path.join(own, name)).st_size  # noqa: PTH116, PTH118
-        except (FileNotFoundError, NotADirectoryError):
+            found = os.stat(os.path.join(own, name))  # noqa: PTH116, PTH118
+        except (FileNotFoundError, NotADirectoryError, ValueError):
             raise CorruptIndexError(f"{folder / name} is missing.") from None
-        if size != facts["bytes"]:
+        # SQLite opens files by their names, so this must be known before.
+        if not stat.S_ISREG(found.st_mode):
+            raise CorruptIndexError(f"{folder / name} is no regular file; rebuild the index.")
+        if found.st_size != facts["bytes"]:
             raise CorruptIndexError(
-                f"{folder / name} has {size} bytes; {facts['bytes']} were written. The file was "
-                "cut short or altered: rebuild the index or restore the file from a copy."
+                f"{folder / name} has {found.st_size} bytes; {facts['bytes']} were written. The "
+                "file was cut short or altered: rebuild the index or restore the file from a copy."
             )
     least = _MAPPED_BYTES if n_folders <= _MANY else _MAPPED_BYTES_OF_MANY
     return Folder(folder, manifest["settings"], manifest["files"], manifest["checksum"], least)
+
+
+def _named_files(folder: Path, manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return what a manifest says of files; CorruptIndexError if that can be no such thing."""
+    files = manifest.get("files")
+    if type(files) is not dict or not all(
+        type(facts) is dict and type(facts.get("bytes")) is int and type(facts.get("sha256")) is str
+        for facts in files.values()
+    ):
+        raise CorruptIndexError(
+            f"{folder / MANIFEST} does not give every file's size and checksum; rebuild the index "
+            "or restore the file from a copy."
+        )
+    return files
 
 
 def _facts(file: Path) -> dict[str, Any]:
