@@ -10,6 +10,7 @@ one and nothing between.
 from softcosine.storage.disk import (
     checked_path,
     naming_a_full_disk,
+    open_regular,
     sync,
     write_text,
     written_beside,
@@ -33,6 +34,7 @@ __all__ = [
     "fill_folder",
     "naming_a_full_disk",
     "open_folder",
+    "open_regular",
     "read_manifest",
     "replacing",
     "signed_manifest",

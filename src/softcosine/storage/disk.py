@@ -61,7 +61,7 @@ def open_regular(path: str | Path) -> BinaryIO:
                 f"{path} is no regular file but a FIFO, a device or the like; restore the file "
                 "from a copy."
             )
-        return open(descriptor, "rb")  # noqa: PTH123: whoever opens a folder is refused here
+        return open(descriptor, "rb")  # noqa: PTH123  (which refuses folders)
     except BaseException:
         os.close(descriptor)
         raise
