@@ -217,7 +217,7 @@ def open_folder(
     manifest = read_manifest(folder, kind, version)
     own = os.fspath(folder)  # joining Paths takes longer than asking for a file's size
     checked: set[str] = set()
-    for name, facts in manifest["files"].items():
+    for name, facts in _named_files(folder, manifest).items():
         folders = _folders_of(name)
         if folders is None:
             raise CorruptIndexError(
@@ -229,6 +229,7 @@ def open_folder(
                 if inner not in checked:
                     check_folder(os.path.join(own, inner))  # noqa: PTH118
                     checked.add(inner)
+            # SQLite opens files by their names, so what they are must be known before.
             size = file_size(os.path.join(own, name))  # noqa: PTH118
         except (FileNotFoundError, NotADirectoryError):
             raise CorruptIndexError(f"{folder / name} is missing.") from None
@@ -248,6 +249,20 @@ def _folders_of(name: str) -> tuple[str, ...] | None:
         return None
     steps = name.split("/")
     return tuple("/".join(steps[:depth]) for depth in range(1, len(steps)))
+
+
+def _named_files(folder: Path, manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return what a manifest says of files; CorruptIndexError if that can be no such thing."""
+    files = manifest.get("files")
+    if type(files) is not dict or not all(
+        type(facts) is dict and type(facts.get("bytes")) is int and type(facts.get("sha256")) is str
+        for facts in files.values()
+    ):
+        raise CorruptIndexError(
+            f"{folder / MANIFEST} does not give every file's size and checksum; rebuild the index "
+            "or restore the file from a copy."
+        )
+    return files
 
 
 def _facts(file: Path) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from softcosine.errors import CorruptIndexError, IndexFormatError, InvalidInputError
-from softcosine.storage.disk import file_size
+from softcosine.storage.disk import open_regular
 
 __all__ = [
     "FORMAT_VERSION",
@@ -60,13 +60,13 @@ def read_manifest(folder: Path, kind: str, version: int) -> dict[str, Any]:
     """
     file = folder / MANIFEST
     try:
-        manifest = _loaded(file)
+        manifest, own = _read(file)
         found, given = manifest["format"], manifest["version"]
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         if not folder.exists():
             raise FileNotFoundError(f"there is no {kind} at {folder}.") from None
         raise IndexFormatError(f"{folder} is no softcosine {kind}: it has no {MANIFEST}.") from None
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise CorruptIndexError(f"{file} is not a readable manifest: {error!r}") from error
     if found != f"softcosine-{kind}":
         raise IndexFormatError(f"{folder} holds a {found}; a softcosine-{kind} was needed.")
@@ -77,24 +77,26 @@ def read_manifest(folder: Path, kind: str, version: int) -> dict[str, Any]:
             + ("Install a newer softcosine" if newer else "Build it anew with this one")
             + ", or use the softcosine that wrote it."
         )
-    if manifest.get("checksum") != checksum(manifest):
+    if manifest.get("checksum") != own:
         raise CorruptIndexError(f"{file} has changed since it was written.")
-    return dict(manifest)
+    if type(manifest.get("settings")) is not dict:
+        raise CorruptIndexError(f"{file} holds no settings; rebuild the index.")
+    return manifest
 
 
 def is_stored(path: Path, kind: str) -> bool:
     """Whether there is a stored object of this kind, of whatever version, damaged or not."""
     try:
-        manifest = _loaded(path / MANIFEST)
-        return bool(manifest["format"] == f"softcosine-{kind}")
-    except (OSError, ValueError, TypeError, KeyError):
+        return bool(_read(path / MANIFEST)[0]["format"] == f"softcosine-{kind}")
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return False
 
 
-def _loaded(file: Path) -> Any:
-    """Return what a manifest holds, which is no link."""
-    file_size(file)
-    return json.loads(file.read_text(encoding="utf-8"))
+def _read(file: Path) -> tuple[dict[str, Any], str]:
+    """Return what a manifest says, and the checksum that it should have."""
+    with open_regular(file) as stream:
+        manifest = dict(json.load(stream))
+    return manifest, checksum(manifest)
 
 
 def checksum(manifest: Mapping[str, Any]) -> str:
