@@ -19,8 +19,9 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
+from softcosine.engines import registry
 from softcosine.engines.contents import Contents
-from softcosine.engines.registry import ENGINES, check_engine
+from softcosine.engines.registry import check_engine
 from softcosine.engines.routes import ROUTES, Basis
 from softcosine.engines.row_space import RowSpace
 from softcosine.engines.state import Asked, State
@@ -31,12 +32,11 @@ from softcosine.errors import (
     InvalidInputError,
     SoftCosineError,
 )
+from softcosine.index.generation import ENGINE_KIND, ENGINE_VERSION, ENGINES
 from softcosine.storage import Folder, check_folder, open_folder, write_folder
 
-__all__ = ["FOLDER", "opened", "place", "saved"]
+__all__ = ["opened", "place", "saved"]
 
-KIND, VERSION = "engine", 1
-FOLDER = "engines"  # inside the folder of an index
 _FILES = "engine"
 
 
@@ -57,7 +57,7 @@ def place(owner: Owner, name: str) -> Path:
             "this index is in memory alone, so that engines have no place beside it; name a "
             "folder, or save the index and open it first."
         )
-    target = folder / FOLDER / name
+    target = folder / ENGINES / name
     with contextlib.suppress(FileNotFoundError):
         check_folder(target.parent)
         check_folder(target)
@@ -107,7 +107,10 @@ def saved(state: State, path: str | Path | None, *, overwrite: bool) -> Path:
     if space is not None:
         arrays |= {f"route/{name}": array for name, array in space.route.arrays().items()}
         files = {f"{_FILES}/{name}": write for name, write in state.engine.files().items()}
-    write_folder(target, KIND, settings, arrays, files=files, overwrite=overwrite, version=VERSION)
+    write_folder(
+        target, ENGINE_KIND, settings, arrays, files=files, overwrite=overwrite,
+        version=ENGINE_VERSION,
+    )  # fmt: skip
     return target
 
 
@@ -120,7 +123,7 @@ def opened(path: str | Path, owner: Owner, *, stale: bool) -> State:
         Whether it may have been made of another state, which an update then makes up for.
     """
     while True:
-        folder = open_folder(path, KIND, version=VERSION)
+        folder = open_folder(path, ENGINE_KIND, version=ENGINE_VERSION)
         try:
             # Engines read their files without a check: what has changed could end the process.
             folder.verify()
@@ -135,7 +138,7 @@ def opened(path: str | Path, owner: Owner, *, stale: bool) -> State:
 
 def _is_there(path: str | Path, folder: Folder) -> bool:
     """Whether the engine at a path is still the one that was opened."""
-    return open_folder(path, KIND, version=VERSION).checksum == folder.checksum
+    return open_folder(path, ENGINE_KIND, version=ENGINE_VERSION).checksum == folder.checksum
 
 
 def _opened(folder: Folder, owner: Owner, stale: bool) -> State:
@@ -152,7 +155,7 @@ def _opened(folder: Folder, owner: Owner, stale: bool) -> State:
 def _read(folder: Folder, owner: Owner, stale: bool) -> State:
     stated = folder.settings
     name = str(stated["engine"])
-    if name not in ENGINES:
+    if name not in registry.ENGINES:
         raise IndexFormatError(
             f"{folder.path} was made by the engine {name!r}, which this softcosine does not know; "
             "install a newer one."

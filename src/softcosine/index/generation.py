@@ -16,6 +16,9 @@ from softcosine.errors import CorruptIndexError
 from softcosine.storage import MANIFEST, Folder, check_folder, open_folder, read_manifest
 
 __all__ = [
+    "ENGINES",
+    "ENGINE_KIND",
+    "ENGINE_VERSION",
     "KIND",
     "PARTS",
     "PART_NAME",
@@ -29,6 +32,8 @@ __all__ = [
 ]
 
 PARTS = "parts"
+ENGINES = "engines"  # indexes of other engines, each made of one commit and stored by its name
+ENGINE_KIND, ENGINE_VERSION = "engine", 1
 PART_NAME = re.compile(r"[a-z]+-[0-9a-f]{16}")
 
 

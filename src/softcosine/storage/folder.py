@@ -215,6 +215,8 @@ def open_folder(
     """
     folder = checked_path(path)
     manifest = read_manifest(folder, kind, version)
+    if type(manifest.get("settings")) is not dict:
+        raise CorruptIndexError(f"{folder / MANIFEST} holds no settings; rebuild the {kind}.")
     own = os.fspath(folder)  # joining Paths takes longer than asking for a file's size
     checked: set[str] = set()
     for name, facts in _named_files(folder, manifest).items():

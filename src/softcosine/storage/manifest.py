@@ -79,8 +79,6 @@ def read_manifest(folder: Path, kind: str, version: int) -> dict[str, Any]:
         )
     if manifest.get("checksum") != own:
         raise CorruptIndexError(f"{file} has changed since it was written.")
-    if type(manifest.get("settings")) is not dict:
-        raise CorruptIndexError(f"{file} holds no settings; rebuild the index.")
     return manifest
 
 
