@@ -54,7 +54,7 @@ def _score(  # type: ignore[no-untyped-def]
     # Spelled out: a function of arrays, called for each entry, would cost ten times the rest.
     s = np.searchsorted(spilled, begin)
     total = 0.0
-    n_terms = expansion.shape[0]
+    n_terms, n_levels = expansion.shape[0], table.shape[0]
     for p in range(begin, end):
         entry = entries[p]
         if kind == 2:
@@ -68,12 +68,13 @@ def _score(  # type: ignore[no-untyped-def]
                 return np.nan
             level = np.int64(spilled_levels[s])
             s += 1
-        if level >= table.shape[0] or (entry & np.uint32(0xFFFFFF)) >= n_terms:
+        term = np.int64(entry & np.uint32(0xFFFFFF))
+        if level >= n_levels or term >= n_terms:
             return np.nan
         value = table[level]
         if kind == 1:
             value = value * (k1 + 1.0) / (value + saturation[d])
-        total += expansion[entry & np.uint32(0xFFFFFF)] * value
+        total += expansion[term] * value
     return total * factors[d] * query_factor
 
 

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from softcosine.matrix.picture import MatrixPicture
     from softcosine.matrix.restriction import Restricted
 
+# Entries of at most so many bytes are checked on opening, which takes a few milliseconds.
+_CHECKED_AT_ONCE = 1 << 22
+
 __all__ = ["MatrixStatistics", "TermSimilarityMatrix", "checked_similarity", "checked_source"]
 
 
@@ -360,9 +363,9 @@ class TermSimilarityMatrix(TermEntries):
         ----------
         path : path
         verify : bool
-            Whether to compare the files' checksums first, and to `check` S. Otherwise only small
-            arrays are looked at, and a change of a large one that leaves its size alone is not
-            noticed.
+            Whether to compare the files' checksums first, and to `check` S. Otherwise impossible
+            entries are found before their first use, and a change of a file that leaves its size
+            alone and its numbers possible is not noticed.
 
         Raises
         ------
@@ -412,6 +415,8 @@ class TermSimilarityMatrix(TermEntries):
         for name in ("symmetric", "non_negative"):
             if name in settings:  # earlier versions kept the first alone
                 matrix.__dict__[name] = bool(settings[name])
+        if sum(array.nbytes for array in kept.entries) <= _CHECKED_AT_ONCE:
+            _ = matrix.arrays  # which checks them
         return matrix
 
 
