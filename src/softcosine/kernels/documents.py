@@ -172,7 +172,8 @@ def rank_candidates(  # type: ignore[no-untyped-def]
     of expansion[t] * value(d, t)) * factors[d] * query_factors[q]``, in float64. Only scores of at
     least `minimum` count, or above it if `exclusive`. Ties go to the earlier document. At most
     ``places[q + 1] - places[q]`` documents and scores are written, from ``places[q]`` on, and how
-    many into ``n_ranked[q]``, -1 if an entry of a candidate is impossible. `expansion` (n_terms,) float64 is zero on entry and exit.
+    many into ``n_ranked[q]``, -1 if an entry of a candidate is impossible. `expansion` (n_terms,)
+    float64 is zero on entry and exit.
     """
     for q in range(query_factors.shape[0]):
         n_ranked[q] = 0

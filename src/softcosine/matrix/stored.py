@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import CorruptIndexError, InvalidInputError, SoftCosineError
+from softcosine.inputs import is_number
 from softcosine.matrix.entries import Arrays
 from softcosine.matrix.ranges import check_array, check_sizes
+from softcosine.matrix.rules import Rules
 from softcosine.sources.source import (
     SourceState,
     TermSimilaritySource,
@@ -28,6 +30,7 @@ __all__ = [
     "Words",
     "built_source",
     "check_words",
+    "checked_record",
     "matrix_state",
     "read_matrix_state",
     "source_settings",
@@ -39,8 +42,7 @@ __all__ = [
 _SOURCE = "source"
 
 
-# Words of at most so many bytes are checked on opening, which takes a few milliseconds: so damage is
-# found early where that costs nothing.
+# Words of at most so many bytes are checked on opening, which takes a few milliseconds.
 _WORDS_AT_ONCE = 1 << 18
 
 # The words that stand for the terms.
@@ -111,6 +113,23 @@ def read_matrix_state(folder: Folder, prefix: str) -> MatrixState:
                 "changed since it was written. `softcosine verify` tells which."
             )
     return MatrixState(entries, vocabulary, words, scales)
+
+
+def checked_record(settings: Mapping[str, Any], folder: Folder) -> Mapping[str, Any]:
+    """Return how S was made; CorruptIndexError if nothing is made so."""
+    record = settings.get("matrix") if isinstance(settings, Mapping) else None
+    try:
+        if not isinstance(record, Mapping):
+            raise InvalidInputError(f"the record is of type {type(record).__name__}.")
+        Rules.from_settings(record, symmetric=True, usual=0)
+        shrunk, extended = record.get("shrunk", 1.0), record.get("extended", [])
+        if not (is_number(shrunk) and 0 <= shrunk <= 1 and isinstance(extended, list)):
+            raise InvalidInputError(f"S was shrunk by {shrunk!r:.80}, extended {extended!r:.80}.")
+    except (InvalidInputError, TypeError) as error:
+        raise CorruptIndexError(
+            f"the manifest of {folder.path} does not say how S was made: {error} Rebuild it."
+        ) from error
+    return record
 
 
 def check_words(state: MatrixState) -> None:

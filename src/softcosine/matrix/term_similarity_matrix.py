@@ -18,6 +18,7 @@ from softcosine.matrix.reading import read_similarities
 from softcosine.matrix.rules import Order, Rules, Strategy
 from softcosine.matrix.statistics import MatrixStatistics, matrix_statistics
 from softcosine.matrix.stored import (
+    checked_record,
     matrix_state,
     read_matrix_state,
     stored_source,
@@ -410,7 +411,7 @@ class TermSimilarityMatrix(TermEntries):
         kept = read_matrix_state(folder, prefix)
         matrix = cls(
             kept.entries, kept.vocabulary, representatives=kept.words,
-            settings=settings["matrix"], scales=kept.scales,
+            settings=checked_record(settings, folder), scales=kept.scales,
         )  # fmt: skip
         for name in ("symmetric", "non_negative"):
             if name in settings:  # earlier versions kept the first alone
