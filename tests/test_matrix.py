@@ -965,7 +965,7 @@ def test_restricting_to_terms_with_forms_takes_the_first_of_them():
 def nothing_is_small():
     """Have the arrays of an opened matrix checked only where that is asked for."""
     with (
-        patch("softcosine.matrix.stored._CHECKED_AT_ONCE", -1),
+        patch("softcosine.matrix.term_similarity_matrix._CHECKED_AT_ONCE", -1),
         patch("softcosine.matrix.stored._WORDS_AT_ONCE", -1),
         patch("softcosine.text.contents._CHECKED_AT_ONCE", -1),
         patch("softcosine.text.terms._READ_MEANWHILE", 0),
@@ -982,7 +982,7 @@ def test_a_large_matrix_is_opened_without_being_read(tmp_path):
     with (
         nothing_is_small(),
         patch("softcosine.text.packing.unpack_strings", side_effect=AssertionError("all read")),
-        patch("softcosine.matrix.ranges.check_numbers", side_effect=AssertionError("all read")),
+        patch("softcosine.matrix.entries.check_compressed", side_effect=AssertionError("all read")),
     ):
         opened = TermSimilarityMatrix.load(tmp_path / "S")
         assert opened.similarity("a", "b") == S.similarity("a", "b")
@@ -991,10 +991,10 @@ def test_a_large_matrix_is_opened_without_being_read(tmp_path):
         assert opened.symmetric
         assert opened.non_negative
         assert opened.shape == (3, 3)
-        assert opened.restricted(opened.vocabulary).similarity("c", "a") == S.similarity("c", "a")
-        again = opened.state()
         with pytest.raises(AssertionError, match="all read"):
             opened.check()
+    assert opened.restricted(opened.vocabulary).similarity("c", "a") == S.similarity("c", "a")
+    again = opened.state()
     assert opened.representatives == S.representatives
     assert pickle.loads(pickle.dumps(opened)).representatives == S.representatives
     settings, arrays = S.state()

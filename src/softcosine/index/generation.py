@@ -109,7 +109,7 @@ def open_generation(
         parts[name] = part
     kinds = {name: kind for name, (kind, _) in facts.items()}
     return Generation(
-        path, int(manifest["generation"]), dict(manifest["settings"]), MappingProxyType(parts),
+        path, manifest["generation"], manifest["settings"], MappingProxyType(parts),
         manifest["checksum"], kinds,
     )  # fmt: skip
 
@@ -124,16 +124,16 @@ def part_facts(path: Path, manifest: Mapping[str, Any]) -> dict[str, tuple[str, 
     """
     with contextlib.suppress(FileNotFoundError):
         check_folder(path / PARTS)
-    try:
-        int(manifest["generation"]), dict(manifest["settings"])
-        return {
-            name: (str(part["kind"]), str(part["checksum"]))
-            for name, part in manifest["parts"].items()
-        }
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    parts = manifest.get("parts")
+    if type(parts) is not dict or not all(
+        type(part) is dict and type(part.get("kind")) is type(part.get("checksum")) is str
+        for part in parts.values()
+    ):
         raise CorruptIndexError(
-            f"{path / MANIFEST} lacks a part of an index: {error!r}; rebuild the index."
-        ) from error
+            f"{path / MANIFEST} lacks a part of an index: kinds and checksums of its parts; "
+            "rebuild the index."
+        )
+    return {name: (part["kind"], part["checksum"]) for name, part in parts.items()}
 
 
 def open_part(path: Path, name: str, kind: str, checksum: str, *, n_parts: int = 1) -> Folder:
@@ -158,7 +158,14 @@ def open_part(path: Path, name: str, kind: str, checksum: str, *, n_parts: int =
 
 def current_manifest(path: Path) -> dict[str, Any]:
     """Return the manifest of the last commit; errors as `softcosine.storage.open_folder`'s."""
-    return patiently(lambda: read_manifest(path, KIND, VERSION))
+    manifest = patiently(lambda: read_manifest(path, KIND, VERSION))
+    number = manifest.get("generation")
+    if type(number) is not int or number < 0:
+        raise CorruptIndexError(
+            f"{path / MANIFEST} lacks a part of an index: it counts {number!r} commits; rebuild "
+            "the index."
+        )
+    return manifest
 
 
 def patiently(action: Callable[[], _T]) -> _T:

@@ -418,7 +418,7 @@ def _scores(
 
 
 def _impossible_score(part: Part) -> CorruptIndexError:
-    """Return the error where a score is no number, though all entries are possible by themselves."""
+    """Return the error where a score is no number, though every entry by itself is possible."""
     return CorruptIndexError(
         f"a document among the {part.segment.n_docs} from number {part.first} on has no score: a "
         "file has changed since it was written. `softcosine verify` tells which; rebuild the "

@@ -78,6 +78,13 @@ class IndexedSegment:
         """How many documents there are, deleted ones too."""
         return self.fields[0].n_docs
 
+    def check(self, n_terms: int) -> None:
+        """Read all numbers; CorruptIndexError where one is impossible for so many terms."""
+        for number, segment in enumerate(self.fields):
+            segment.check()
+            if self.positions is not None:
+                self.positions[number].check(n_terms)
+
     @property
     def n_live(self) -> int:
         """How many documents there are, without deleted ones."""
@@ -149,6 +156,12 @@ class Snapshot:
         segments = tuple(replace(segment, norms=None) for segment in self.segments)
         state = {name: getattr(self, name) for name in _STORED}
         return Snapshot(**{**state, "segments": segments, "generation": 0, **changes})
+
+    def check(self) -> None:
+        """Read all numbers and terms; CorruptIndexError where one is impossible."""
+        self.S.check()
+        for segment in self.segments:
+            segment.check(len(self.S))
 
     def with_norms(self) -> Snapshot:
         """Return the snapshot with the soft norms of all documents, if S is definite enough."""

@@ -251,8 +251,9 @@ class SoftIndex(Answering):
         source : TermSimilaritySource, optional
             Asked about query words outside the vocabulary, in place of the saved one.
         verify : bool
-            Whether to read every file and compare its checksum first. Otherwise a change of a
-            file that leaves its size alone may not be noticed.
+            Whether to read every file, compare its checksum, and check that its numbers are
+            possible ones. Otherwise large arrays are checked before their first use, and a change
+            of a file that leaves its size alone and its numbers possible is not noticed.
 
         Raises
         ------

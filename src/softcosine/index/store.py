@@ -109,7 +109,8 @@ class Store:
 
     def generation(self) -> int:
         """Return the number of the last commit. Reads the manifest and nothing else."""
-        return int(current_manifest(self.path)["generation"])
+        number: int = current_manifest(self.path)["generation"]
+        return number
 
     def read(self, previous: Generation | None = None) -> Generation:
         """Open the last generation: every part's manifest is read, and its files' sizes compared.
@@ -204,6 +205,7 @@ def replacing_index(path: str | Path, *, overwrite: bool) -> Iterator[Path]:
 def _last_number(path: Path) -> int:
     """Return the number of the generation that is to be replaced: who polls it sees a change."""
     try:
-        return int(current_manifest(path)["generation"])
-    except (OSError, KeyError, TypeError, ValueError):
+        number: int = current_manifest(path)["generation"]
+        return number
+    except OSError:
         return 0

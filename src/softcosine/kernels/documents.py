@@ -54,7 +54,7 @@ def _score(  # type: ignore[no-untyped-def]
     # Spelled out: a function of arrays, called for each entry, would cost ten times the rest.
     s = np.searchsorted(spilled, begin)
     total = 0.0
-    n_terms = expansion.shape[0]
+    n_terms, n_levels = expansion.shape[0], table.shape[0]
     for p in range(begin, end):
         entry = entries[p]
         if kind == 2:
@@ -68,12 +68,13 @@ def _score(  # type: ignore[no-untyped-def]
                 return np.nan
             level = np.int64(spilled_levels[s])
             s += 1
-        if level >= table.shape[0] or (entry & np.uint32(0xFFFFFF)) >= n_terms:
+        term = np.int64(entry & np.uint32(0xFFFFFF))
+        if level >= n_levels or term >= n_terms:
             return np.nan
         value = table[level]
         if kind == 1:
             value = value * (k1 + 1.0) / (value + saturation[d])
-        total += expansion[entry & np.uint32(0xFFFFFF)] * value
+        total += expansion[term] * value
     return total * factors[d] * query_factor
 
 
@@ -171,7 +172,8 @@ def rank_candidates(  # type: ignore[no-untyped-def]
     of expansion[t] * value(d, t)) * factors[d] * query_factors[q]``, in float64. Only scores of at
     least `minimum` count, or above it if `exclusive`. Ties go to the earlier document. At most
     ``places[q + 1] - places[q]`` documents and scores are written, from ``places[q]`` on, and how
-    many into ``n_ranked[q]``, -1 if an entry of a candidate is impossible. `expansion` (n_terms,) float64 is zero on entry and exit.
+    many into ``n_ranked[q]``, -1 if an entry of a candidate is impossible. `expansion` (n_terms,)
+    float64 is zero on entry and exit.
     """
     for q in range(query_factors.shape[0]):
         n_ranked[q] = 0

@@ -18,6 +18,7 @@ from softcosine.matrix.reading import read_similarities
 from softcosine.matrix.rules import Order, Rules, Strategy
 from softcosine.matrix.statistics import MatrixStatistics, matrix_statistics
 from softcosine.matrix.stored import (
+    checked_record,
     matrix_state,
     read_matrix_state,
     stored_source,
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from softcosine.matrix.difference import MatrixDifference
     from softcosine.matrix.picture import MatrixPicture
     from softcosine.matrix.restriction import Restricted
+
+# Entries of at most so many bytes are checked on opening, which takes a few milliseconds.
+_CHECKED_AT_ONCE = 1 << 22
 
 __all__ = ["MatrixStatistics", "TermSimilarityMatrix", "checked_similarity", "checked_source"]
 
@@ -360,9 +364,9 @@ class TermSimilarityMatrix(TermEntries):
         ----------
         path : path
         verify : bool
-            Whether to compare the files' checksums first, and to `check` S. Otherwise only small
-            arrays are looked at, and a change of a large one that leaves its size alone is not
-            noticed.
+            Whether to compare the files' checksums first, and to `check` S. Otherwise impossible
+            entries are found before their first use, and a change of a file that leaves its size
+            alone and its numbers possible is not noticed.
 
         Raises
         ------
@@ -407,11 +411,13 @@ class TermSimilarityMatrix(TermEntries):
         kept = read_matrix_state(folder, prefix)
         matrix = cls(
             kept.entries, kept.vocabulary, representatives=kept.words,
-            settings=settings["matrix"], scales=kept.scales,
+            settings=checked_record(settings, folder), scales=kept.scales,
         )  # fmt: skip
         for name in ("symmetric", "non_negative"):
             if name in settings:  # earlier versions kept the first alone
                 matrix.__dict__[name] = bool(settings[name])
+        if sum(array.nbytes for array in kept.entries) <= _CHECKED_AT_ONCE:
+            _ = matrix.arrays  # which checks them
         return matrix
 
 

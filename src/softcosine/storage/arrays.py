@@ -76,7 +76,7 @@ def read_array(path: Path, *, mapped: bool) -> NDArray[Any]:
             return np.frombuffer(content, dtype, count, offset).reshape(shape)
         array = np.empty(count, dtype)
         file.seek(offset)
-        n_read = file.readinto(array.view(np.uint8))  # type: ignore[attr-defined]
+        n_read = file.readinto(array.view(np.uint8))  # type: ignore[arg-type]
         if n_read != array.nbytes:  # cut short since
             raise ValueError(f"the file ends after {n_read} of {array.nbytes} bytes")
         return array.reshape(shape)

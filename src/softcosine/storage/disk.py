@@ -9,8 +9,8 @@ import os
 import stat
 import uuid
 from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from softcosine.errors import CorruptIndexError, InvalidInputError, SoftCosineError
 
@@ -44,7 +44,7 @@ def checked_path(path: object) -> Path:
     return Path(path)
 
 
-def open_regular(path: str | Path) -> BinaryIO:
+def open_regular(path: str | Path) -> BufferedReader:
     """Open a file of a stored object for reading.
 
     Opening a FIFO otherwise waits until somebody writes to it, and reading a device may never end.
