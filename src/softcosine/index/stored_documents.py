@@ -226,9 +226,17 @@ class StoredDocuments:
 
 
 def write_documents(documents: Documents, path: Path) -> None:
-    """Write documents to a new SQLite file that `StoredDocuments` opens; OSError if it cannot."""
+    """Write documents to a new SQLite file that `StoredDocuments` opens; OSError if it cannot.
+
+    CorruptIndexError if two have one id: what was given has been checked, what was stored has not.
+    """
     try:
         _write_documents(documents, path)
+    except sqlite3.IntegrityError as error:
+        raise CorruptIndexError(
+            f"documents that are to be written to {path} have the same id; `softcosine verify` "
+            "tells which. Rebuild the index."
+        ) from error
     except sqlite3.Error as error:
         full = error.sqlite_errorcode == sqlite3.SQLITE_FULL
         number = errno.ENOSPC if full else errno.EIO

@@ -65,7 +65,10 @@ class _Table:
         S = csr_array(
             (arrays["similarities"], arrays["indices"], arrays["indptr"]), shape=(n_rows, n_rows)
         )
-        S.check_format(full_check=True)  # a damaged file must not lead kernels astray
+        # A damaged file must not lead kernels astray; SciPy overlooks starts that fall to 0.
+        S.check_format(full_check=True)
+        if (np.diff(S.indptr) < 0).any() or S.indptr[-1] != len(S.indices):
+            raise InvalidInputError(f"the starts of {n_rows} rows of pairs do not rise.")
         rows = arrays["rows"]
         if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < n_rows:
             raise InvalidInputError(

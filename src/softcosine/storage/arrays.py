@@ -58,7 +58,7 @@ def read_array(path: Path, *, mapped: bool) -> NDArray[Any]:
         found = _HEADER.match(head)
         if found is None:
             file.seek(0)
-            return np.lib.format.read_array(file, allow_pickle=False)  # type: ignore[no-any-return]
+            return np.lib.format.read_array(file, allow_pickle=False)
         offset = _PREFIX + int.from_bytes(found["length"], "little")
         shape = tuple(int(n) for n in found["shape"].split(b",") if n)
         dtype = np.dtype(found["type"].decode())
