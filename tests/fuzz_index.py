@@ -15,6 +15,7 @@ anything opened it. Needs a system with fork.
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import json
 import math
 import os
@@ -454,6 +455,8 @@ def _forked(run: Callable[[Say], None], seconds: float) -> tuple[list[list[str]]
         code = 3
         try:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            faulthandler.enable(writing)
+            faulthandler.register(signal.SIGALRM, writing, chain=True)
             signal.setitimer(signal.ITIMER_REAL, seconds)
             _limit_memory()
             os.fsync = lambda _: None  # nobody asks here what survives a power failure
@@ -465,8 +468,13 @@ def _forked(run: Callable[[Say], None], seconds: float) -> tuple[list[list[str]]
         finally:
             os._exit(code)
     os.close(writing)
+    said: list[list[str]] = []
     with os.fdopen(reading, encoding="utf-8") as lines:
-        said = [json.loads(line) for line in lines if line.endswith("\n")]
+        for line in lines:
+            try:
+                said.append(json.loads(line))
+            except ValueError:  # where the process was when it died
+                said.append(["died", line])
     return said, os.waitpid(pid, 0)[1]
 
 
@@ -494,7 +502,7 @@ def _judged(
 ) -> Iterator[Finding]:
     """Count what a case did, and give its findings."""
     _, base = _chosen(seed, case, bases)
-    doing = "changing the folder"
+    doing, died = "changing the folder", ""
     for kind, text in said:
         if kind == "doing":
             doing = text
@@ -503,12 +511,14 @@ def _judged(
         elif kind == "found":
             what, trace = json.loads(text)
             yield Finding(case, base, [], doing, what, trace)
+        elif kind == "died":
+            died += text
         else:
             yield Finding(case, base, [], doing, "the fuzzer itself failed", text)
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         what = "it hung" if number == signal.SIGALRM else f"{signal.Signals(number).name}"
-        yield Finding(case, base, [], doing, what)
+        yield Finding(case, base, [], doing, what, died)
 
 
 def _kept(finding: Finding, seed: int, bases: Mapping[str, Path], keep: Path) -> Finding:

@@ -81,3 +81,4 @@ def test_faults_are_findings_whose_folder_is_kept(monkeypatch, tmp_path, what):
         assert finding.changes
         assert Path(finding.folder).is_dir()
     assert "changed:" in str(report.findings[0])
+    assert "test_fuzz.py" in report.findings[0].trace or what.startswith("Arith")
