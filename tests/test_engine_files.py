@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import crafted
 from conftest import need_engine
 from softcosine import SoftIndex, SoftNeighbors
 from softcosine.cli.inspecting import bytes_of
@@ -286,6 +287,25 @@ class TestDamage:
             write_manifest(signed_manifest("engine", 1, content), path / "manifest.json")
             with pytest.raises(IndexFormatError, match=message):
                 EngineIndex.open(path, index)
+
+    @pytest.mark.parametrize(
+        ("name", "change"),
+        [
+            ("numbers", lambda a: a + 10**9),
+            ("numbers", lambda a: a * 0),
+            ("numbers", lambda a: a[:-1]),
+            ("numbers", lambda a: a.astype(np.float64)),
+            ("zeros", lambda a: np.append(a, -3)),
+            ("zeros", lambda a: np.append(a, 2**62)),
+            ("digests", lambda a: a[:-1]),
+            ("digests", lambda a: a.astype(np.int64)),
+        ],
+    )
+    def test_documents_that_the_index_does_not_have_are_told(self, index, tmp_path, name, change):
+        path = built(index, "toy").save(tmp_path / "engine")
+        crafted.rewrite_array(path, "", name, change(crafted.read_array(path, "", name)))
+        with pytest.raises(CorruptIndexError, match=r"not those of the index|was written"):
+            EngineIndex.open(path, index)
 
     def test_a_file_that_the_package_cannot_read_names_both_versions(
         self, index, tmp_path, monkeypatch

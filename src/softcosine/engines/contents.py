@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from softcosine.engines.engine import Block, Vectors
 from softcosine.engines.row_space import RowSpace
 from softcosine.engines.subject import Subject, digests_of
+from softcosine.errors import CorruptIndexError
 from softcosine.index.ranked_vectors import RankedVectors
+from softcosine.matrix.ranges import check_array
 
 __all__ = ["Changes", "Contents"]
 
@@ -45,6 +47,23 @@ class Contents:
             digests.append(digests_of(rows[there]))
             zeros.append(own[~there])
         return cls(np.concatenate(numbers), np.concatenate(digests), np.concatenate(zeros))
+
+    def check(self, ranked: RankedVectors | None) -> None:
+        """Raise CorruptIndexError if they cannot be those of an engine.
+
+        Parameters
+        ----------
+        ranked : RankedVectors or None
+            The documents that they should be; None if these have changed since.
+        """
+        check_array("numbers", self.numbers, ("int64",))
+        check_array("zeros", self.zeros, ("int64",))
+        stored = np.concatenate([self.numbers[self.numbers >= 0], self.zeros])
+        other = ranked is not None and not np.array_equal(np.sort(stored), ranked.numbers())
+        if self.digests.shape != (len(self.numbers), 2) or self.digests.dtype != np.uint64 or other:
+            raise CorruptIndexError(
+                "the documents of the engine are not those of the index; build the engine anew."
+            )
 
     @property
     def n_live(self) -> int:

@@ -165,6 +165,7 @@ def _read(folder: Folder, owner: Owner, stale: bool) -> State:
     contents = Contents(folder.array("numbers"), folder.array("digests"), folder.array("zeros"))
     if not stale:
         _check_fresh(folder, subject, contents)
+    contents.check(None if stale else subject.ranked)
     engine, space = asked.engine(), None
     if stated["route"] is not None:
         kind = ROUTES[stated["route"]]

@@ -56,6 +56,7 @@ _logger = logging.getLogger(__name__)
 _DOCUMENTS = "documents.sqlite"
 _COUNTED = 2**53  # so far float64 counts
 _ROUNDING = 1e-9
+_LEAST_NORM = 1e-100
 # What reading raises where nobody foresaw what a manifest says.
 _UNFORESEEN = (
     LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError
@@ -338,6 +339,8 @@ def read_norms(folder: Folder, n_docs: int) -> tuple[NDArray[np.float64], ...]:
     for own in norms:
         check_array("norms", own, ("float64",), n_docs)
         check_values("norms", own, least=0.0)
+        # Rounding leaves far larger ones, and scores must not leave float64.
+        check_values("norms", own[own > 0], least=_LEAST_NORM)
     return norms
 
 

@@ -206,9 +206,12 @@ def source_settings(
 
 def source_state(stored: Mapping[str, Any], prefix: str, folder: Folder) -> SourceState:
     """Return the state that `source_settings` took apart."""
+    kind, settings = stored["kind"], stored["settings"]
+    if not isinstance(kind, str) or not isinstance(settings, dict):
+        raise TypeError(f"a source is of kind {kind!r:.80} with the settings {settings!r:.80}")
     return SourceState(
-        kind=stored["kind"],
-        settings=stored["settings"],
+        kind=kind,
+        settings=settings,
         arrays={name: folder.array(f"{prefix}/{name}") for name in stored["arrays"]},
         parts=tuple(
             source_state(part, f"{prefix}/{number}", folder)

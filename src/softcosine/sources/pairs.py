@@ -70,6 +70,8 @@ class _Table:
         if (np.diff(S.indptr) < 0).any() or S.indptr[-1] != len(S.indices):
             raise InvalidInputError(f"the starts of {n_rows} rows of pairs do not rise.")
         rows = arrays["rows"]
+        if rows.ndim != 1 or rows.dtype.kind not in "iu":
+            raise InvalidInputError(f"rows have the shape {rows.shape} and type {rows.dtype}.")
         if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < n_rows:
             raise InvalidInputError(
                 f"rows run from {rows.min()} to {rows.max()}, but the pairs' matrix has {n_rows}."
