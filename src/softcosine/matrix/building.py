@@ -21,9 +21,10 @@ from softcosine.matrix.kept import KeptAnswers
 from softcosine.matrix.representatives import representatives
 from softcosine.matrix.restriction import Restricted
 from softcosine.matrix.rules import Order, Rules, column_order
-from softcosine.sources.constraints.decisions import DecidedSimilarity
 from softcosine.sources.constraints.guard import guarded as with_guard
+from softcosine.sources.in_terms import TermKeys, in_terms
 from softcosine.sources.source import Neighbors, TermSimilaritySource
+from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.version import __version__
 
@@ -166,17 +167,19 @@ def _words(
 
 
 def prepared(
-    source: TermSimilaritySource, vocabulary: Vocabulary, *, guard: bool
+    source: TermSimilaritySource,
+    vocabulary: Vocabulary,
+    *,
+    guard: bool,
+    analyzer: Analyzer | None = None,
 ) -> TermSimilaritySource:
     """Return the source as it is asked about a vocabulary.
 
-    It is checked, guarded if that is wanted and it is not yet, and what a person has decided about
-    a word holds for all forms of its term.
+    It is checked, guarded if that is wanted and it is not yet, and what a person has listed or
+    decided about a word holds for all forms of its term.
     """
     checked = with_guard(checked_source(source)) if guard else checked_source(source)
-    if isinstance(checked, DecidedSimilarity):
-        return checked.for_vocabulary(vocabulary)
-    return checked
+    return in_terms(checked, TermKeys(analyzer, vocabulary=vocabulary))
 
 
 def described(source: TermSimilaritySource) -> str:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.sources.asking import known_by, neighbors_by, similarities_by
+from softcosine.sources.in_terms import (
+    TermKeys,
+    are_pinned,
+    have_pins,
+    in_terms,
+    known_as_written,
+    words_of_lists,
+)
 from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.source import (
     TermSimilaritySource,
@@ -57,6 +66,32 @@ class SourceOfSources:
             known |= known_by(source, terms)
         return known
 
+    def _of(self, sources: Sequence[TermSimilaritySource]) -> Self:
+        """Return the same join of other parts."""
+        return type(self)(sources)
+
+    def in_terms(self, keys: TermKeys) -> TermSimilaritySource:
+        """Return the join with the parts' lists in terms; see `softcosine.sources.in_terms`."""
+        parts = [in_terms(source, keys) for source in self._sources]
+        same = all(part is own for part, own in zip(parts, self._sources, strict=True))
+        return self if same else self._of(parts)
+
+    def known_as_written(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether any part knows each word in just this form."""
+        return np.any([known_as_written(source, terms) for source in self._sources], axis=0)
+
+    def have_pins(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether balancing leaves some pair of each word as it is."""
+        return np.any([have_pins(source, terms) for source in self._sources], axis=0)
+
+    def are_pinned(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether balancing leaves the pairs as they are joined: a part's list has them."""
+        return np.any([are_pinned(source, left, right) for source in self._sources], axis=0)
+
+    def words_of_lists(self) -> Iterator[str]:
+        """Give the words of the parts' lists."""
+        return chain.from_iterable(map(words_of_lists, self._sources))
+
 
 class SourceOfOne:
     """Base of the sources that change what another says; knows what that one knows.
@@ -85,6 +120,31 @@ class SourceOfOne:
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether the source knows each term, shape (n_terms,)."""
         return known_by(self._source, terms)
+
+    def _over(self, source: TermSimilaritySource) -> Self:
+        """Return the same change of what another source says."""
+        raise NotImplementedError
+
+    def in_terms(self, keys: TermKeys) -> TermSimilaritySource:
+        """Return it above the source with its lists in terms."""
+        source = in_terms(self._source, keys)
+        return self if source is self._source else self._over(source)
+
+    def known_as_written(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether the source knows each word in just this form."""
+        return known_as_written(self._source, terms)
+
+    def have_pins(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether balancing leaves some pair of each word as it is."""
+        return have_pins(self._source, terms)
+
+    def are_pinned(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether balancing leaves the pairs as they are: the source's list has them."""
+        return are_pinned(self._source, left, right)
+
+    def words_of_lists(self) -> Iterator[str]:
+        """Give the words of the source's lists."""
+        return words_of_lists(self._source)
 
 
 class MappedSource(SourceOfOne):

@@ -7,7 +7,7 @@ the running text is only a stream of numbers.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress, count
@@ -142,7 +142,7 @@ def analyze(
             f"n_fields is {n_fields!r}; it must be a whole number of 1 or more."
         )
     rules = Analyzer() if analyzer is None else checked_analyzer(analyzer)
-    stream = _with_ngrams(_terms(_read(texts, progress), rules), rules.max_ngram)
+    stream = _with_ngrams(_terms(_read(texts, progress), rules), rules)
     if (n_texts := len(stream.offsets) - 1) % n_fields:
         raise InvalidInputError(
             f"there are {n_texts} texts, which are no documents of {n_fields} fields each; give an "
@@ -266,9 +266,10 @@ def _terms(read: _Read, analyzer: Analyzer) -> _Stream:
     return _Stream(tokens, offsets, list(stems), forms)
 
 
-def _with_ngrams(stream: _Stream, max_ngram: int) -> _Stream:
-    """Add after each term the n-grams that begin with it."""
-    if max_ngram == 1:
+def _with_ngrams(stream: _Stream, analyzer: Analyzer) -> _Stream:
+    """Add after each term the n-grams that begin with it, and the phrases."""
+    max_ngram = analyzer.max_ngram
+    if analyzer.longest == 1:
         return stream
     tokens, n_terms = stream.tokens, len(stream.strings)
     table = {string: number for number, string in enumerate(stream.strings)}
@@ -298,7 +299,74 @@ def _with_ngrams(stream: _Stream, max_ngram: int) -> _Stream:
                 forms[number][form] = forms[number].get(form, 0) + n_times
     present = grams >= 0
     before = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
-    return _Stream(grams[present], before[stream.offsets], list(table), forms)
+    joined = grams[present]
+    if analyzer.longest > max_ngram:
+        longer = [phrase for phrase in analyzer.stemmed_phrases if len(phrase) > max_ngram]
+        starts, which = _places_of(longer, tokens, room, stream.strings)
+        numbers = np.empty(len(longer), np.int32)
+        for i in np.unique(which).tolist():
+            numbers[i] = table.setdefault(" ".join(longer[i]), len(table))
+        if forms is not None and heads is not None:
+            own = {string: number for number, string in enumerate(stream.strings)}
+            forms.extend({} for _ in range(len(table) - len(forms)))
+            for i, n_times in Counter(which.tolist()).items():
+                form = " ".join(heads[own[stem]] for stem in longer[i])
+                counts_of = forms[numbers[i]]
+                counts_of[form] = counts_of.get(form, 0) + n_times
+        # Each goes behind the shorter terms of its first word.
+        joined = np.insert(joined, before[starts + 1], numbers[which])
+        before += np.concatenate([[0], np.cumsum(np.bincount(starts, minlength=len(tokens)))])
+    return _Stream(joined.astype(np.int32), before[stream.offsets], list(table), forms)
+
+
+def _places_of(
+    phrases: Sequence[tuple[str, ...]],
+    tokens: NDArray[np.int32],
+    room: NDArray[np.int64],
+    strings: Sequence[str],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where phrases stand in running stems: the place of the first word, and which phrase it is.
+
+    Ordered by place, and of one place the shorter first. All phrases are followed word by word
+    through the tree of their beginnings, so that only places that may go on are looked at.
+    """
+    needed = {stem for phrase in phrases for stem in phrase}
+    known = {string: number for number, string in enumerate(strings) if string in needed}
+    tree: dict[tuple[int, int], int] = {}  # from a beginning, 0 for none, and a stem to the longer
+    ends: dict[int, int] = {}
+    for number, phrase in enumerate(phrases):
+        node = 0
+        if all(stem in known for stem in phrase):
+            for stem in phrase:
+                node = tree.setdefault((node, known[stem]), len(tree) + 1)
+            ends[node] = number
+    n = len(strings)
+    keys = np.array([node * n + stem for node, stem in tree], np.int64)
+    order = np.argsort(keys)
+    keys, longer = keys[order], np.fromiter(tree.values(), np.int64, len(tree))[order]
+    phrase_of = np.full(len(tree) + 1, -1, np.int64)
+    phrase_of[list(ends)] = list(ends.values())
+
+    beginning = np.zeros(n, np.bool_)
+    beginning[[stem for node, stem in tree if node == 0]] = True
+    places = np.flatnonzero(beginning[tokens])
+    nodes = np.zeros(len(places), np.int64)
+    starts, which = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    depth = 0
+    while len(places):
+        asked = nodes * n + tokens[places + depth]
+        found = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
+        stay = keys[found] == asked
+        places, nodes = places[stay], longer[found[stay]]
+        whole = phrase_of[nodes] >= 0
+        starts.append(places[whole])
+        which.append(phrase_of[nodes[whole]])
+        depth += 1
+        stay = room[places] > depth
+        places, nodes = places[stay], nodes[stay]
+    together = np.concatenate(starts)
+    order = np.argsort(together, kind="stable")
+    return together[order], np.concatenate(which)[order]
 
 
 def _by_frequency(counts: dict[str, int]) -> list[str]:
