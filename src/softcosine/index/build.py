@@ -31,7 +31,7 @@ from softcosine.matrix.term_similarity_matrix import (
     checked_source,
 )
 from softcosine.sources.constraints.guard import guarded
-from softcosine.sources.in_terms import TermKeys, in_terms, words_of_lists
+from softcosine.sources.in_terms import TermKeys, in_terms, phrases_in
 from softcosine.sources.progress import silent
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.sources.vectors.english import english_share
@@ -92,7 +92,7 @@ def build(
     kept: list[Any] = []
     analyzed, rules = _analyzed(
         _keeping(texts, kept) if _many(texts) else texts,
-        kept, analyzer, tuple(words_of_lists(source)), min_df=min_df, max_df=max_df, n_fields=n_fields,
+        kept, analyzer, phrases_in(source), min_df=min_df, max_df=max_df, n_fields=n_fields,
         progress=lambda done: tell("reading texts", done // n_fields, None),
     )  # fmt: skip
     documents = MemoryDocuments(

@@ -21,7 +21,7 @@ from softcosine.matrix.term_similarity_matrix import (
     checked_similarity,
     checked_source,
 )
-from softcosine.sources.in_terms import words_of_lists
+from softcosine.sources.in_terms import phrases_in
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer, checked_analyzer
 from softcosine.text.vocabulary import Vocabulary
@@ -115,7 +115,7 @@ def create(
         analyzer=(
             None
             if analyzer is None
-            else checked_analyzer(analyzer).with_phrases(words_of_lists(source))
+            else checked_analyzer(analyzer).with_phrases(phrases_in(source))
         ),
         note="Ordinary cosine: S = I." if plain else note,
         positions=bool(positions),

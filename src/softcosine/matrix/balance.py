@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -10,7 +12,7 @@ from softcosine.sources.asking import similarities_by
 from softcosine.sources.in_terms import are_pinned, have_pins
 from softcosine.sources.source import TermSimilaritySource
 
-__all__ = ["balancing_scales", "rescaled", "with_pins"]
+__all__ = ["balancing_scales", "pinned_pairs", "rescaled", "with_pins"]
 
 
 def balancing_scales(S: csr_array, *, unit: float = 1.0) -> NDArray[np.float32]:
@@ -75,18 +77,43 @@ def with_pins(
     only : ndarray of shape (n_terms,), bool, optional
         As for `rescaled`.
     """
+    rows, changing = _beside(S, only)
+    pinned = pinned_pairs(source, words, rows, S.indices, among=changing)
+    left = [words[i] for i in rows[pinned].tolist()]
+    right = [words[j] for j in S.indices[pinned].tolist()]
+    data = S.data.copy()
+    data[pinned] = similarities_by(source, left, right) * np.float32(unit)
+    return csr_array((data, S.indices, S.indptr), shape=S.shape)
+
+
+def pinned_pairs(
+    source: TermSimilaritySource,
+    words: tuple[str, ...],
+    rows: NDArray[np.integer[Any]],
+    columns: NDArray[np.integer[Any]],
+    *,
+    among: NDArray[np.bool_] | None = None,
+) -> NDArray[np.int64]:
+    """Return the places of the pairs of terms that a person has pinned or listed.
+
+    Parameters
+    ----------
+    source : TermSimilaritySource
+    words : tuple of str
+        The word that stands for each term.
+    rows, columns : ndarray of shape (n_pairs,)
+        Numbers of the terms.
+    among : ndarray of shape (n_pairs,), bool, optional
+        Only these are looked at.
+    """
     held = have_pins(source, words)
     if not held.any():
-        return S
-    rows, changing = _beside(S, only)
-    entries = np.flatnonzero(changing & held[rows] & held[S.indices])
-    left = [words[i] for i in rows[entries].tolist()]
-    right = [words[j] for j in S.indices[entries].tolist()]
-    pinned = are_pinned(source, left, right)
-    data = S.data.copy()
-    said = similarities_by(source, left, right)[pinned]
-    data[entries[pinned]] = said * np.float32(unit)
-    return csr_array((data, S.indices, S.indptr), shape=S.shape)
+        return np.empty(0, np.int64)
+    both = held[rows] & held[columns]
+    asked = np.flatnonzero(both if among is None else both & among)
+    left = [words[i] for i in rows[asked].tolist()]
+    right = [words[j] for j in columns[asked].tolist()]
+    return asked[are_pinned(source, left, right)]
 
 
 def _beside(

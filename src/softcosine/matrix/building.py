@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, diags_array
 from softcosine.matrix.additions import AddedColumns, with_added
 from softcosine.matrix.answers import Progress, ask, checked_source
 from softcosine.matrix.assembly import best_of_rows, with_diagonal
-from softcosine.matrix.balance import balancing_scales, rescaled, with_pins
+from softcosine.matrix.balance import balancing_scales, pinned_pairs, rescaled, with_pins
 from softcosine.matrix.columns import GrowingColumns
 from softcosine.matrix.kept import KeptAnswers
 from softcosine.matrix.representatives import representatives
@@ -60,7 +60,8 @@ def build(
 
     Only terms of the vocabulary are searched, so that others never use up a column's limit. A
     column that is not full although the source has more candidates for it, because those that were
-    asked for were full, asks on among the columns that have room.
+    asked for were full, asks on among the columns that have room. What a person has pinned or
+    listed is entered first, so that a source's many neighbours do not take its place.
 
     Parameters
     ----------
@@ -88,6 +89,7 @@ def build(
         S = with_diagonal(best_of_rows(admitted, limit))
     else:
         columns = GrowingColumns(len(words), limit=limit, dominant=rules.dominant)
+        columns.enter(_pinned(admitted, source, words, limit), sequence)
         columns.enter(admitted, sequence)
         unfinished = np.diff(admitted.indptr) == limit
         _fill(columns, unfinished, np.zeros(len(words), np.bool_), source, words, rules, sequence)
@@ -216,6 +218,7 @@ def _extended(
         return _added_rows(S, new, admitted, words, rules.max_neighbors)
     settings: dict[str, Any] = {"limit": rules.max_neighbors, "dominant": rules.dominant}
     columns = AddedColumns(S, new, **settings) if apart else GrowingColumns.holding(S, **settings)
+    columns.enter(_pinned(admitted, source, words, rules.max_neighbors), sequence[new[sequence]])
     columns.enter(admitted, sequence[new[sequence]])
     _fill(columns, unfinished & new, ~new, source, words, rules, sequence, factor)
     return columns.to_csr()
@@ -260,6 +263,15 @@ def _fill(
         before, room = room, columns.open()
         if np.array_equal(before, room):
             return  # nothing got full, so asking again would give the same lists
+
+
+def _pinned(
+    candidates: Neighbors, source: TermSimilaritySource, words: tuple[str, ...], limit: int
+) -> Neighbors:
+    """Return the candidates that a person has pinned or listed: these choose before all others."""
+    stay = np.zeros(len(candidates.indices), np.bool_)
+    stay[pinned_pairs(source, words, candidates.rows(), candidates.indices)] = True
+    return candidates.where(stay, max_neighbors=limit)
 
 
 def _placed(

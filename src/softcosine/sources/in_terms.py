@@ -1,9 +1,9 @@
 """Lists that a person wrote, in the terms of an index.
 
-An index has stems, a list words: *defect, bugs* shall mean the term of *bug* whatever form the texts
-have, and a form that stands in no text as well. So the words of a list are brought to terms once
-(`in_terms`), and every word that is asked about is brought to its term too. Of all pairs of words
-that come to one pair of terms the greatest similarity counts (theory T6).
+An index has stems, a list words: *defect, bugs* shall mean the term of *bug* whatever form the
+texts have, and a form that stands in no text as well. So the words of a list are brought to terms
+once (`in_terms`), and every word that is asked about is brought to its term too. Of all pairs of
+words that come to one pair of terms the greatest similarity counts (theory T6).
 
 Sources made of others pass each question below on to their parts, so that a list may stand anywhere
 inside a join.
@@ -40,7 +40,8 @@ __all__ = [
     "have_pins",
     "in_terms",
     "known_as_written",
-    "words_of_lists",
+    "lists_in",
+    "phrases_in",
 ]
 
 
@@ -164,10 +165,10 @@ class PersonsList:
         said = (self.similarities(left, right) > 0.0) & ~equal_strings(left, right)
         return said & (self.listed and self.pinned)
 
-    def words_of_lists(self) -> Iterator[str]:
-        """Give the words of a list that is pinned: others are long, and no person's phrases."""
-        if self.listed and self.pinned:
-            yield from self.words
+    def lists(self) -> Iterator[PersonsList]:
+        """Give the list, if it is one."""
+        if self.listed:
+            yield self
 
 
 class ListInTerms:
@@ -273,9 +274,9 @@ class ListInTerms:
         said = self._said(left, right, rows, columns) > 0.0
         return said & ~equal_strings(rows, columns) & self._source.pinned
 
-    def words_of_lists(self) -> Iterator[str]:
-        """Give the list's words."""
-        return self._source.words_of_lists()
+    def lists(self) -> Iterator[PersonsList]:
+        """Give the list as it was written."""
+        return self._source.lists()
 
     def state(self) -> SourceState:
         """Return the state of the list as it was written: an index brings it to its terms."""
@@ -337,7 +338,16 @@ def are_pinned(
     return np.zeros(len(left), np.bool_) if method is None else method(left, right)
 
 
-def words_of_lists(source: TermSimilaritySource | None) -> Iterator[str]:
-    """Give the words of all lists inside a source, for the phrases among them."""
-    method = None if source is None else _method(source, "words_of_lists")
+def lists_in(source: TermSimilaritySource) -> Iterator[PersonsList]:
+    """Give all lists inside a source, as they were written; a person's pins are one."""
+    method = _method(source, "lists")
     return iter(()) if method is None else method()
+
+
+def phrases_in(source: TermSimilaritySource | None) -> tuple[str, ...]:
+    """Return the words of the lists inside a source, for an analyzer to take phrases from.
+
+    Those of lists that are not pinned are left out: they are long, and written for no one index.
+    """
+    lists = () if source is None else lists_in(source)
+    return tuple(word for one in lists if one.pinned for word in one.words)

@@ -268,7 +268,6 @@ PREFIXES: dict[str, _Maker] = {
 KINDS: dict[str, _Maker] = {**NAMES, **PREFIXES}
 LEARNED = ("texts", "association", "second-order", "regression", "snos")
 _OF_FILES = ("vectors", "synonyms", "thesaurus", "wordnet", "clicks")
-_LISTS = ("synonyms", "thesaurus")
 PROPOSED = ("english", "vectors", "model", "encoder")
 OF_COSINES = ("english", "texts", "snos", "vectors", "model", "encoder", "clicks")
 

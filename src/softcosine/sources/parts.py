@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from softcosine.errors import InvalidInputError
 from softcosine.sources.asking import known_by, neighbors_by, similarities_by
 from softcosine.sources.in_terms import (
+    PersonsList,
     TermKeys,
     are_pinned,
     have_pins,
     in_terms,
     known_as_written,
-    words_of_lists,
+    lists_in,
 )
 from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.source import (
@@ -88,9 +89,9 @@ class SourceOfSources:
         """Whether balancing leaves the pairs as they are joined: a part's list has them."""
         return np.any([are_pinned(source, left, right) for source in self._sources], axis=0)
 
-    def words_of_lists(self) -> Iterator[str]:
-        """Give the words of the parts' lists."""
-        return chain.from_iterable(map(words_of_lists, self._sources))
+    def lists(self) -> Iterator[PersonsList]:
+        """Give the parts' lists."""
+        return chain.from_iterable(map(lists_in, self._sources))
 
 
 class SourceOfOne:
@@ -142,9 +143,9 @@ class SourceOfOne:
         """Whether balancing leaves the pairs as they are: the source's list has them."""
         return are_pinned(self._source, left, right)
 
-    def words_of_lists(self) -> Iterator[str]:
-        """Give the words of the source's lists."""
-        return words_of_lists(self._source)
+    def lists(self) -> Iterator[PersonsList]:
+        """Give the source's lists."""
+        return lists_in(self._source)
 
 
 class MappedSource(SourceOfOne):

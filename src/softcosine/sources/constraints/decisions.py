@@ -14,15 +14,17 @@ from softcosine.sources.constraints.decision_files import read_decisions
 from softcosine.sources.constraints.decision_list import Decision, Decisions, Sign
 from softcosine.sources.constraints.decision_table import DecisionTable, Searched
 from softcosine.sources.in_terms import (
+    PersonsList,
     TermKeys,
     are_pinned,
     have_pins,
     in_terms,
     known_as_written,
-    words_of_lists,
+    lists_in,
 )
 from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors, StringOrder
+from softcosine.sources.pairs import PairSimilarity
 from softcosine.sources.parts import SourceOfOne
 from softcosine.sources.source import (
     SourceState,
@@ -153,12 +155,12 @@ class DecidedSimilarity(SourceOfOne):
         below &= self._table.pair_weight(rows, columns) > 0.0
         return np.where(pins >= 0.0, pins > 0.0, below)
 
-    def words_of_lists(self) -> Iterator[str]:
-        """Give the words of pinned pairs, and those of the source's lists."""
-        for line in self._decisions:
-            if line.other is not None and line.verdict[0] == "pinned" and line.verdict[1] > 0.0:
-                yield from (line.word, line.other)
-        yield from words_of_lists(self._source)
+    def lists(self) -> Iterator[PersonsList]:
+        """Give the pinned pairs as a list, and the source's lists."""
+        pins = self._decisions.pins()
+        if pins:
+            yield PairSimilarity(pins)
+        yield from lists_in(self._source)
 
     def _pinned_words(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         return self._table.has_pins[self._find(terms)]
