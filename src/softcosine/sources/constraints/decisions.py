@@ -93,7 +93,7 @@ class DecidedSimilarity(SourceOfOne):
     [0.75, 0.0, 1.0]
     """
 
-    __slots__ = ("_decisions", "_keys", "_order", "_searched", "_table")
+    __slots__ = ("_decisions", "_keys", "_order", "_searched", "_table", "_written")
 
     def __init__(self, source: TermSimilaritySource, decisions: Decisions) -> None:
         super().__init__(source)
@@ -102,7 +102,7 @@ class DecidedSimilarity(SourceOfOne):
                 f"the decisions are {decisions!r}; needed is Decisions.of(...) or what "
                 "read_decisions(path) gives."
             )
-        self._decisions = decisions
+        self._decisions = self._written = decisions
         self._table = DecisionTable.of(decisions)
         self._keys: TermKeys | None = None
         self._order = StringOrder()
@@ -115,7 +115,7 @@ class DecidedSimilarity(SourceOfOne):
 
     @property
     def decisions(self) -> Decisions:
-        """What was decided."""
+        """What was decided; in terms, with what was carried over."""
         return self._decisions
 
     def in_terms(self, keys: TermKeys) -> DecidedSimilarity:
@@ -128,14 +128,17 @@ class DecidedSimilarity(SourceOfOne):
             if source is self._source:
                 return self
             keys = self._keys
-        made = DecidedSimilarity(source, self._decisions.in_terms(keys))
-        made._keys = keys
-        return made
+        return self._carried(source, keys)
 
     def over(self, source: TermSimilaritySource) -> DecidedSimilarity:
         """Return the same decisions about another source."""
-        made = DecidedSimilarity(source, self._decisions)
-        made._keys = self._keys
+        if self._keys is None:
+            return DecidedSimilarity(source, self._written)
+        return self._carried(source, self._keys)
+
+    def _carried(self, source: TermSimilaritySource, keys: TermKeys) -> DecidedSimilarity:
+        made = DecidedSimilarity(source, self._written.in_terms(keys))
+        made._keys, made._written = keys, self._written
         return made
 
     def known_as_written(self, terms: Sequence[str]) -> NDArray[np.bool_]:
@@ -157,7 +160,7 @@ class DecidedSimilarity(SourceOfOne):
 
     def lists(self) -> Iterator[PersonsList]:
         """Give the pinned pairs as a list, and the source's lists."""
-        pins = self._decisions.pins()
+        pins = self._written.pins()
         if pins:
             yield PairSimilarity(pins)
         yield from lists_in(self._source)
@@ -176,7 +179,7 @@ class DecidedSimilarity(SourceOfOne):
         return numbers
 
     def __repr__(self) -> str:
-        return f"decided({self._source!r}, {len(self._decisions)} decisions)"
+        return f"decided({self._source!r}, {len(self._written)} decisions)"
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether the source knows each term or it is pinned to another, shape (n_terms,)."""
@@ -306,7 +309,7 @@ class DecidedSimilarity(SourceOfOne):
 
     def state(self) -> SourceState:
         """Everything that is needed to build an equal source."""
-        lines = self._decisions.lines
+        lines = self._written.lines
         strings = sorted({word for line in lines for word in (line.word, line.other) if word})
         number = {string: i for i, string in enumerate(strings)}
         blob, offsets = pack_strings(strings)
