@@ -117,9 +117,10 @@ def _found(
     places = list(compress(range(len(stems)), kept))
     own = [stems[place] for place in places]
     for start, end in analyzer.ranges(own):
-        weight = weights.get(" ".join(own[start:end]))
-        for place in places[start:end] if weight is not None else ():
-            found[place] = max(found[place], weight, key=_worth)
+        worth = weights.get(" ".join(own[start:end]))
+        if worth is not None:
+            for place in places[start:end]:
+                found[place] = max(found[place], worth, key=_worth)
     return found
 
 

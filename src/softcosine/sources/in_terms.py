@@ -106,20 +106,19 @@ class TermKeys:
 
 
 class PersonsList:
-    """Base of the sources that hold a list which a person wrote.
-
-    Attributes
-    ----------
-    listed : bool
-        Whether it is one: a thesaurus such as WordNet is asked about words, not terms.
-    pinned : bool
-        Whether balancing leaves its pairs as they are.
-    """
+    """Base of the sources that hold a list which a person wrote."""
 
     __slots__ = ()
 
-    listed: bool
-    pinned: bool
+    @property
+    def listed(self) -> bool:
+        """Whether it is one: a thesaurus such as WordNet is asked about words, not terms."""
+        raise NotImplementedError
+
+    @property
+    def pinned(self) -> bool:
+        """Whether balancing leaves its pairs as they are."""
+        raise NotImplementedError
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -108,8 +108,6 @@ class PairSimilarity(PersonsList):
 
     __slots__ = ("_kept", "_order", "_pinned", "_searched")
 
-    listed = True
-
     def __init__(
         self,
         pairs: Iterable[tuple[str, str, float]] | Mapping[tuple[str, str], float],
@@ -186,6 +184,11 @@ class PairSimilarity(PersonsList):
         source = cls.__new__(cls)
         source._set(_Table(found, matrix))
         return source
+
+    @property
+    def listed(self) -> bool:
+        """That it is a list."""
+        return True
 
     @property
     def pinned(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Self
 
@@ -75,19 +75,21 @@ class SourceOfSources:
         """Return the join with the parts' lists in terms; see `softcosine.sources.in_terms`."""
         parts = [in_terms(source, keys) for source in self._sources]
         same = all(part is own for part, own in zip(parts, self._sources, strict=True))
-        return self if same else self._of(parts)
+        made: Any = self if same else self._of(parts)
+        joined: TermSimilaritySource = made
+        return joined
 
     def known_as_written(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether any part knows each word in just this form."""
-        return np.any([known_as_written(source, terms) for source in self._sources], axis=0)
+        return _any(known_as_written(source, terms) for source in self._sources)
 
     def have_pins(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether balancing leaves some pair of each word as it is."""
-        return np.any([have_pins(source, terms) for source in self._sources], axis=0)
+        return _any(have_pins(source, terms) for source in self._sources)
 
     def are_pinned(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
         """Whether balancing leaves the pairs as they are joined: a part's list has them."""
-        return np.any([are_pinned(source, left, right) for source in self._sources], axis=0)
+        return _any(are_pinned(source, left, right) for source in self._sources)
 
     def lists(self) -> Iterator[PersonsList]:
         """Give the parts' lists."""
@@ -129,7 +131,9 @@ class SourceOfOne:
     def in_terms(self, keys: TermKeys) -> TermSimilaritySource:
         """Return it above the source with its lists in terms."""
         source = in_terms(self._source, keys)
-        return self if source is self._source else self._over(source)
+        made: Any = self if source is self._source else self._over(source)
+        changed: TermSimilaritySource = made
+        return changed
 
     def known_as_written(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether the source knows each word in just this form."""
@@ -186,6 +190,11 @@ class MappedSource(SourceOfOne):
             max_neighbors=max_neighbors,
             order=self._order,
         )
+
+
+def _any(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    answer: NDArray[np.bool_] = np.logical_or.reduce(list(masks))
+    return answer
 
 
 def check_source(source: object) -> None:

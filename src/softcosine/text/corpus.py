@@ -268,9 +268,17 @@ def _terms(read: _Read, analyzer: Analyzer) -> _Stream:
 
 def _with_ngrams(stream: _Stream, analyzer: Analyzer) -> _Stream:
     """Add after each term the n-grams that begin with it, and the phrases."""
-    max_ngram = analyzer.max_ngram
-    if analyzer.longest == 1:
-        return stream
+    longer, starts = stream, np.arange(len(stream.tokens) + 1)
+    if analyzer.max_ngram > 1:
+        longer, starts = _joined(stream, analyzer.max_ngram)
+    if analyzer.longest > analyzer.max_ngram:
+        phrases = [p for p in analyzer.stemmed_phrases if len(p) > analyzer.max_ngram]
+        return _with_phrases(longer, stream, starts, phrases)
+    return longer
+
+
+def _joined(stream: _Stream, max_ngram: int) -> tuple[_Stream, NDArray[np.int64]]:
+    """Return the stream with n-grams, and where what begins with each term starts in it."""
     tokens, n_terms = stream.tokens, len(stream.strings)
     table = {string: number for number, string in enumerate(stream.strings)}
     forms = None if stream.forms is None else [dict(counts) for counts in stream.forms]
@@ -299,24 +307,54 @@ def _with_ngrams(stream: _Stream, analyzer: Analyzer) -> _Stream:
                 forms[number][form] = forms[number].get(form, 0) + n_times
     present = grams >= 0
     before = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
-    joined = grams[present]
-    if analyzer.longest > max_ngram:
-        longer = [phrase for phrase in analyzer.stemmed_phrases if len(phrase) > max_ngram]
-        starts, which = _places_of(longer, tokens, room, stream.strings)
-        numbers = np.empty(len(longer), np.int32)
-        for i in np.unique(which).tolist():
-            numbers[i] = table.setdefault(" ".join(longer[i]), len(table))
-        if forms is not None and heads is not None:
-            own = {string: number for number, string in enumerate(stream.strings)}
-            forms.extend({} for _ in range(len(table) - len(forms)))
-            for i, n_times in Counter(which.tolist()).items():
-                form = " ".join(heads[own[stem]] for stem in longer[i])
-                counts_of = forms[numbers[i]]
-                counts_of[form] = counts_of.get(form, 0) + n_times
-        # Each goes behind the shorter terms of its first word.
-        joined = np.insert(joined, before[starts + 1], numbers[which])
-        before += np.concatenate([[0], np.cumsum(np.bincount(starts, minlength=len(tokens)))])
-    return _Stream(joined.astype(np.int32), before[stream.offsets], list(table), forms)
+    return _Stream(grams[present], before[stream.offsets], list(table), forms), before
+
+
+def _with_phrases(
+    stream: _Stream,
+    words: _Stream,
+    starts: NDArray[np.int64],
+    phrases: Sequence[tuple[str, ...]],
+) -> _Stream:
+    """Add each phrase after the other terms that begin with its first word.
+
+    Parameters
+    ----------
+    stream : _Stream
+    words : _Stream
+        The same without n-grams.
+    starts : ndarray of shape (n_words + 1,), int64
+        Where the terms that begin with each word start in `stream`.
+    phrases : sequence of tuple of str
+        Their stems; each longer than an n-gram.
+    """
+    ends = np.repeat(words.offsets[1:], np.diff(words.offsets))
+    room = ends - np.arange(len(words.tokens))
+    places, which = _places_of(phrases, words.tokens, room, words.strings)
+    if not len(places):
+        return stream
+    counts = Counter(which.tolist())
+    needed = {stem for i in counts for stem in phrases[i]}
+    numbers = {string: i for i, string in enumerate(stream.strings)}
+    heads = {}
+    if stream.forms is not None and words.forms is not None:
+        heads = {stem: _by_frequency(words.forms[numbers[stem]])[0] for stem in needed}
+    strings, forms = list(stream.strings), stream.forms and list(stream.forms)
+    of_phrase = np.empty(len(phrases), np.int32)
+    for i, n_times in counts.items():
+        name = " ".join(phrases[i])
+        of_phrase[i] = number = numbers.setdefault(name, len(strings))
+        if number == len(strings):
+            strings.append(name)
+        if forms is not None:
+            form = " ".join(heads[stem] for stem in phrases[i])
+            own = dict(forms[number]) if number < len(forms) else {}
+            own[form] = own.get(form, 0) + n_times
+            forms[number : number + 1] = [own]
+    tokens = np.insert(stream.tokens, starts[places + 1], of_phrase[which]).astype(np.int32)
+    before = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=len(words.tokens)))])
+    offsets = stream.offsets + before[words.offsets]
+    return _Stream(tokens, offsets, strings, forms)
 
 
 def _places_of(

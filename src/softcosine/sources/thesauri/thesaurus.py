@@ -270,12 +270,12 @@ class ThesaurusSimilarity(PersonsList):
         return self._concepts.words
 
     @property
-    def listed(self) -> bool:  # type: ignore[override]
+    def listed(self) -> bool:
         """Whether it is a list of synonyms."""
         return self._listed
 
     @property
-    def pinned(self) -> bool:  # type: ignore[override]
+    def pinned(self) -> bool:
         """Whether balancing leaves the list's similarities as they are."""
         return self._pinned
 
