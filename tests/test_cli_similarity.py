@@ -151,7 +151,7 @@ def test_the_summary_as_json_has_documented_keys(run, folder):
     assert set(record) == {
         "matrix", "terms", "neighbors", "mean_neighbors", "max_neighbors", "mean_similarity",
         "balanced",
-        "symmetric", "dominant", "shrunk", "sources", "bytes", "seconds", "note",
+        "symmetric", "dominant", "shrunk", "sources", "bytes", "seconds", "note", "list_use",
     }  # fmt: skip
     assert record["sources"] == ["synonyms.txt"]
     assert record["neighbors"] == 2

@@ -106,11 +106,12 @@ def pinned_pairs(
     among : ndarray of shape (n_pairs,), bool, optional
         Only these are looked at.
     """
-    held = have_pins(source, words)
-    if not held.any():
-        return np.empty(0, np.int64)
-    both = held[rows] & held[columns]
-    asked = np.flatnonzero(both if among is None else both & among)
+    asked = np.arange(len(rows)) if among is None else np.flatnonzero(among)
+    held = np.zeros(len(words), np.bool_)
+    held[rows[asked]] = held[columns[asked]] = True
+    terms = np.flatnonzero(held)  # an S that grows asks about few
+    held[terms] = have_pins(source, [words[i] for i in terms.tolist()])
+    asked = asked[held[rows[asked]] & held[columns[asked]]]
     left = [words[i] for i in rows[asked].tolist()]
     right = [words[j] for j in columns[asked].tolist()]
     return asked[are_pinned(source, left, right)]
