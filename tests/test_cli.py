@@ -71,7 +71,9 @@ def test_indexing_says_what_was_made(run, source_file, tmp_path):
     record = json.loads(shown)
     assert record["documents"] == 4
     assert record["index"] == str(tmp_path / "a.index")
-    assert set(record) == {"index", "documents", "terms", "bytes", "seconds", "note"}
+    assert set(record) == {
+        "index", "documents", "terms", "bytes", "seconds", "note", "list_use"
+    }  # fmt: skip
 
 
 def test_indexing_takes_the_options_of_from_texts(run, source_file, tmp_path):

@@ -132,7 +132,10 @@ def index(
     Files are read as they are indexed, so there may be more than memory holds. The index is there
     once it is whole; 'add' and 'delete' change it later.
 
-    JSON: index, documents, terms, bytes, seconds, note (where similarities come from).
+    Of your own lists of synonyms it tells which entries are used, and why others are not.
+
+    JSON: index, documents, terms, bytes, seconds, note (where similarities come from), list_use
+    (null without lists): entries, used, in_queries, reasons, unused.
     """
     from softcosine.storage import check_target
 
@@ -255,7 +258,7 @@ def _show(
     made = SoftIndex.open(output)
     outside = words_outside(decisions, made.vocabulary, analyzer=made.analyzer)
     note = " ".join(filter(None, (note, outside)))
-    n_bytes = bytes_of(output)
+    n_bytes, use = bytes_of(output), made.list_use
     if as_json:
         print_json(
             {
@@ -265,6 +268,7 @@ def _show(
                 "bytes": n_bytes,
                 "seconds": seconds,
                 "note": note,
+                "list_use": None if use is None else use.to_dict(),
             }
         )
         return
@@ -275,4 +279,6 @@ def _show(
     )
     if note:
         out.print(note, style="dim")
+    if use is not None:
+        out.print(str(use), style="dim", markup=False)
     out.print(f'Ask it: {program()} search {output} "your words" --explain', style="dim")

@@ -233,14 +233,15 @@ def _weighed(
 
 
 def _words_of(snapshot: Snapshot, number: int) -> dict[str, str]:
-    """For each stem of a document, the first word of its text that shows it."""
+    """For each term of a document, the first words of its text that show it."""
     analyzer = snapshot.analyzer
     if analyzer.stemmer is None:
         return {}
-    words = analyzer.words(snapshot.documents.text(number))
+    words = analyzer.kept(snapshot.documents.text(number))
+    stems = analyzer.stem(words)
     known: dict[str, str] = {}
-    for stem, word in zip(analyzer.stem(words), words, strict=True):
-        known.setdefault(stem, word)
+    for start, end in analyzer.ranges(stems):
+        known.setdefault(" ".join(stems[start:end]), " ".join(words[start:end]))
     return known
 
 

@@ -27,6 +27,7 @@ from softcosine.matrix.stored import (
 from softcosine.matrix.term_entries import TermEntries
 from softcosine.sources.source import TermSimilaritySource, usual_neighbors
 from softcosine.storage import Folder, open_folder
+from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary, checked_vocabulary
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ class TermSimilarityMatrix(TermEntries):
         balanced: bool = False,
         definite: bool = False,
         guard: bool = True,
+        analyzer: Analyzer | None = None,
         warn: bool = True,
         progress: Progress | None = None,
         resume: str | Path | None = None,
@@ -92,7 +94,7 @@ class TermSimilarityMatrix(TermEntries):
         source : TermSimilaritySource
             Asked for neighbours inside the vocabulary only, so that others never use up a column's
             limit; a column is filled to it while there are neighbours with room. What a person has
-            decided about a word holds for all forms of its term.
+            listed or decided about a word holds for all forms of its term.
         vocabulary : Vocabulary
         max_neighbors : int, optional
             Most off-diagonal entries in a column. 100 by default, 10 for a source that was learned
@@ -105,13 +107,16 @@ class TermSimilarityMatrix(TermEntries):
             Whether to divide s_ij by the roots of both terms' sums of similarities, where these
             exceed 1, so that no term's many neighbours outweigh it. S is then positive
             semidefinite, and terms with few neighbours keep theirs as they are. Pairs that a
-            person pinned stay as they are too, which can undo the first.
+            person pinned or listed stay as they are too, which can undo the first.
         definite : bool
             Whether to shrink the off-diagonals by the least factor that makes S positive
             semidefinite, so that no soft cosine exceeds 1.
         guard : bool
             Whether to keep antonyms apart and give terms with digits no neighbours; see
             `softcosine.sources.constraints.guard.Guarded`.
+        analyzer : Analyzer, optional
+            What the terms were made by: lists and decisions then reach terms by forms that no text
+            has.
         warn : bool
             Whether to warn where S is not positive semidefinite.
         progress : callable, optional
@@ -129,7 +134,7 @@ class TermSimilarityMatrix(TermEntries):
         # What builds S is not loaded where one is only opened.
         from softcosine.matrix.building import build, prepared
 
-        source = prepared(source, checked_vocabulary(vocabulary), guard=guard)
+        source = prepared(source, checked_vocabulary(vocabulary), guard=guard, analyzer=analyzer)
         limit = usual_neighbors(source) if max_neighbors is None else max_neighbors
         rules = Rules(limit, min_similarity, strategy)
         if rules.strategy == "rows" and (balanced or definite):
@@ -242,6 +247,7 @@ class TermSimilarityMatrix(TermEntries):
         *,
         definite: bool = False,
         guard: bool = True,
+        analyzer: Analyzer | None = None,
         warn: bool = True,
         progress: Progress | None = None,
     ) -> Self:
@@ -262,7 +268,7 @@ class TermSimilarityMatrix(TermEntries):
         source : TermSimilaritySource
         definite : bool
             Whether to shrink all off-diagonals, the old ones too, if the larger S needs it.
-        guard, warn, progress
+        guard, analyzer, warn, progress
             As for `from_source`.
 
         Raises
@@ -281,7 +287,7 @@ class TermSimilarityMatrix(TermEntries):
                 )
         from softcosine.matrix.building import extend, prepared
 
-        source = prepared(source, vocabulary, guard=guard)
+        source = prepared(source, vocabulary, guard=guard, analyzer=analyzer)
         rules = Rules.from_settings(
             self.settings, symmetric=self.symmetric, usual=usual_neighbors(source)
         )
