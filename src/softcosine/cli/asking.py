@@ -271,7 +271,7 @@ def _queries(words: list[str]) -> Iterator[str]:
     if words != ["-"]:
         yield " ".join(words)
         return
-    from softcosine.cli.formats import STANDARD_INPUT, opened
+    from softcosine.files import STANDARD_INPUT, opened
 
     with opened(STANDARD_INPUT, "utf-8", advice="convert it: iconv -f latin-1 -t utf-8") as text:
         for _, line in text.lines():

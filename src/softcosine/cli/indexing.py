@@ -183,7 +183,7 @@ def index(
     from softcosine.cli.matrix_index import SavedMatrix
     from softcosine.cli.options import bytes_in
     from softcosine.cli.progress import Reporter
-    from softcosine.cli.reading import Fields, each_document
+    from softcosine.cli.reading import each_document, fields_named
     from softcosine.cli.sources import check_sources, decisions_in
     from softcosine.cli.vocabularies import rules_of
     from softcosine.index.rankings import check_ranking
@@ -204,9 +204,7 @@ def index(
     with Reporter() as report:
         documents = each_document(
             inputs,
-            fields=Fields(id_field, tuple(weights), separate=True)
-            if weights
-            else Fields(id_field, tuple(text_fields or ["text"])),
+            fields=fields_named(id_field, weights or text_fields, separate=bool(weights)),
             format=format,
             encoding=encoding,
             pattern=pattern,
