@@ -116,8 +116,8 @@ def search(
 
     JSON: query, ranking, seconds, outside (words in no document), unknown and left_out (words that
     did not count), offset, with --plan also plan {method, reason}, and hits of rank, id, score,
-    text, metadata, snippet {text, marks}, with --explain also parts of query_word, document_word,
-    similarity and contribution, which sum to the score.
+    title (or null), text, metadata, snippet {text, marks}, with --explain also parts of query_word,
+    document_word, similarity and contribution, which sum to the score.
     """
     from softcosine.cli.conditions import read_where
 

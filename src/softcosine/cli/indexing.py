@@ -125,9 +125,11 @@ def index(
       zcat log.gz | softcosine index - -o log.index --memory 512M --positions --no-texts
 
     Formats: JSON lines, JSON, CSV and TSV with a header line, plain text with a document a line
-    (each also .gz), parquet, and folders of text files. Fields that are neither id nor text become
-    metadata and come back with every answer. Without --source and --similarity, similarities come
-    from bundled English word vectors, if the text is English, and from the texts themselves.
+    (each also .gz), parquet, and folders of text files. The text stands in 'text', and in 'title'
+    before it, which hits show; the id stands in 'id' or '_id', as in BEIR's corpus.jsonl, or in
+    'docid'. Fields that are neither become metadata and come back with every answer. Without
+    --source and --similarity, similarities come from bundled English word vectors, if the text is
+    English, and from the texts themselves.
 
     Files are read as they are indexed, so there may be more than memory holds. The index is there
     once it is whole; 'add' and 'delete' change it later.
