@@ -12,6 +12,7 @@ import numpy as np
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.demands import Demands, demands_of, holding_every
+from softcosine.index.documents import title_of
 from softcosine.index.explanation import Explanation, explain
 from softcosine.index.fields import FieldsSearcher
 from softcosine.index.filters import Where
@@ -328,8 +329,17 @@ def _hits(
         return snippet(text, snapshot.analyzer, weights[0])
 
     numbers = top.documents.tolist()
+    names = tuple(field.name for field in snapshot.fields)
     hits = [
-        Hit(record.id, score, record.text, record.metadata, number, passage)
+        Hit(
+            id=record.id,
+            score=score,
+            text=record.text,
+            metadata=record.metadata,
+            number=number,
+            title=title_of(record, names),
+            _snippet=passage,
+        )
         for number, score, record in zip(
             numbers, top.scores.tolist(), documents.records(numbers), strict=True
         )

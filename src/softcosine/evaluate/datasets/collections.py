@@ -9,7 +9,6 @@ from softcosine.errors import DuplicateIdError, InvalidInputError, MalformedFile
 from softcosine.evaluate.datasets.grades import CLEVERDON, GAINS, GRADES, grades_of
 from softcosine.evaluate.datasets.lines import (
     first_line,
-    json_objects,
     kept_fields,
     numbered_lines,
     stem,
@@ -21,6 +20,7 @@ from softcosine.evaluate.datasets.trec import (
     read_trec_topics,
 )
 from softcosine.evaluate.documents import Documents
+from softcosine.files import Fields, RecordReader, read_records
 
 __all__ = ["read_collection", "read_qrels"]
 
@@ -194,14 +194,14 @@ def _format(line: str) -> str:
 
 
 def _json(path: Path, encoding: str) -> _Texts:
-    for number, row in json_objects(path, ("text",), encoding=encoding):
-        id = row.get("_id", row.get("id"))
-        title, text = row.get("title") or "", row["text"]
-        if id is None or isinstance(id, bool | list | dict):
-            raise MalformedFileError(path, "'id' (or '_id') is missing.", line=number)
-        if not isinstance(title, str) or not isinstance(text, str):
-            raise MalformedFileError(path, "'title' or 'text' is no string.", line=number)
-        yield number, str(id), title, text
+    reader = RecordReader(Fields(separate=True))
+    for record in read_records(str(path), format="jsonl", encoding=encoding):
+        texts, id = reader.text(record), reader.id(record)
+        if id is None:
+            raise MalformedFileError(path, "'id' (or '_id') is missing.", line=record.line)
+        assert isinstance(texts, dict)
+        assert record.line is not None
+        yield record.line, id, texts.get("title", ""), texts["text"]
 
 
 def _tabs(path: Path, encoding: str) -> _Texts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +9,12 @@ from pathlib import Path
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.evaluate.datasets.classification import ClassificationSet, read_classification
 from softcosine.evaluate.datasets.collections import read_collection
-from softcosine.evaluate.datasets.lines import first_line, json_fault
+from softcosine.evaluate.datasets.lines import first_line
 from softcosine.evaluate.datasets.pairs import PairSet, WordPairSet, pair_layout, read_pairs
 from softcosine.evaluate.datasets.questions import read_questions
 from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.evaluate.datasets.trec import TOPIC_FIELDS
+from softcosine.files import parsed_json
 
 __all__ = ["KINDS", "DataSet", "load"]
 
@@ -146,11 +146,11 @@ def _kind_of_line(path: Path, line: str) -> str | None:
         layout = pair_layout(line)
         return None if layout is None else "words" if layout.words else "pairs"
     try:
-        found = json.loads(line)
+        found = parsed_json(line)
     except (ValueError, RecursionError) as error:
         raise MalformedFileError(
             path,
-            f"its first line is no JSON ({json_fault(error)}); every line must be one object.",
+            f"its first line is no JSON ({error}); every line must be one object.",
         ) from error
     if "orgq_id" in found:
         return "questions"
