@@ -5,6 +5,8 @@
     faq.index/engines/faiss/
       manifest.json     engine, settings, route, and which commit of which index it was made of
       numbers.npy, digests.npy, zeros.npy     which document stands where
+      ids.jsonl         the same for other programs: line n is the id of the engine's vector n, as
+                        JSON; null where it was deleted; of SoftNeighbors the row
       route/...npy      the basis, or the singular vectors
       engine/...        files of the engine's own
 
@@ -15,6 +17,7 @@ would be wrong.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +37,9 @@ from softcosine.storage import Folder, open_folder, write_folder
 
 __all__ = ["FOLDER", "opened", "place", "saved"]
 
-KIND, VERSION = "engine", 1
+KIND, VERSION = "engine", 2
 FOLDER = "engines"  # inside the folder of an index
-_FILES = "engine"
+_FILES, _IDS = "engine", "ids.jsonl"
 
 
 def place(owner: Owner, name: str) -> Path:
@@ -96,12 +99,18 @@ def saved(state: State, path: str | Path | None, *, overwrite: bool) -> Path:
         "scale": None if space is None else float(space.scale).hex(),
     }
     arrays = {"numbers": contents.numbers, "digests": contents.digests, "zeros": contents.zeros}
-    files = {}
+    files = {_IDS: lambda path: _write_ids(state, path)}
     if space is not None:
         arrays |= {f"route/{name}": array for name, array in space.route.arrays().items()}
-        files = {f"{_FILES}/{name}": write for name, write in state.engine.files().items()}
+        files |= {f"{_FILES}/{name}": write for name, write in state.engine.files().items()}
     write_folder(target, KIND, settings, arrays, files=files, overwrite=overwrite, version=VERSION)
     return target
+
+
+def _write_ids(state: State, path: Path) -> None:
+    with path.open("w", encoding="ascii", newline="\n") as file:
+        for id in state.document_ids():
+            file.write(json.dumps(id) + "\n")
 
 
 def opened(path: str | Path, owner: Owner, *, stale: bool) -> State:
