@@ -99,7 +99,7 @@ def test_a_dictionary_that_does_not_fit_is_refused():
     dictionary.token2id["dog"] = 7
     with pytest.raises(InvalidInputError, match="compactify"):
         sc.TermSimilarityMatrix.from_gensim(S, dictionary)
-    with pytest.raises(InvalidInputError, match="pass a gensim.corpora.Dictionary"):
+    with pytest.raises(InvalidInputError, match=r"pass a gensim\.corpora\.Dictionary"):
         sc.TermSimilarityMatrix.from_gensim(S, TERMS)
 
 
