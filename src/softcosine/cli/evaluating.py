@@ -294,8 +294,11 @@ def _run_files(
     check_trec_ids("query", dataset.judged.ids)
     check_trec_ids("document", dataset.documents.ids)
     files = {name: folder / f"{_quoted(dataset.name)}.{_quoted(name)}.run" for name in systems}
-    for file in files.values() if folder.is_dir() else (folder,):  # the folder is made on writing
-        check_file(file, overwrite=overwrite and folder.is_dir())
+    if not folder.is_dir():
+        check_file(folder, overwrite=False)  # it is made when there is a run to write
+        return files
+    for file in files.values():
+        check_file(file, overwrite=overwrite)
     return files
 
 
