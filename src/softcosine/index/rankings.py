@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.index.segment import Segment
+from softcosine.index.segment import POSTINGS, STARTS, Segment
 from softcosine.index.statistics import FieldStatistics
 from softcosine.index.threads import n_threads
 from softcosine.kernels.documents import COUNTS, REALS, SATURATED, soft_norms_squared
@@ -143,6 +143,7 @@ def prepare(
     if name == "soft_bm25":
         given = Weighting() if weighting is None else weighting
         weighting = Weighting(tf="bm25", idf="bm25", k1=given.k1, b=given.b)
+    segment.require(POSTINGS)
     base = _base(name, segment, weighting, statistics, like)
     return _finished(finish(base, segment, S, norms, first, n_threads(threads)), segment)
 
@@ -164,6 +165,7 @@ def _base(
     like: PreparedRanking | None,
 ) -> PreparedRanking:
     """Values and term weights, with no norm yet."""
+    segment.require(STARTS)
     raw = Weighting(tf="raw", idf="none") if weighting is None else weighting
     average = statistics.average_length
     if like is not None:
