@@ -18,6 +18,7 @@ from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting, checked_weighting
 
 if TYPE_CHECKING:
+    from softcosine.index.backup import Backup
     from softcosine.index.build import Progress
     from softcosine.index.merging import MergePolicy
     from softcosine.index.on_disk import OnDisk
@@ -84,7 +85,8 @@ class SoftIndex(Answering):
         metadata : iterable of mappings or None, optional
             Anything that JSON can hold; given back with every hit.
         source : TermSimilaritySource, optional
-            Who is similar to whom; S is balanced (`TermSimilarityMatrix.from_source`). By default
+            Who is similar to whom; S is balanced (`TermSimilarityMatrix.from_source`), but for the
+            pairs of your own lists, whose phrases become terms; see `list_use`. By default
             the bundled English vectors, if the text is English, joined with what the texts
             themselves teach; `note` says which.
         S : TermSimilarityMatrix, optional
@@ -92,7 +94,8 @@ class SoftIndex(Answering):
         plain : bool
             True for S = I: ordinary cosine.
         analyzer : Analyzer, optional
-            English stemming and no stop words where the text is English, else ``Analyzer()``.
+            English stemming and no stop words where the text is English, else ``Analyzer()``. The
+            phrases of your own lists are added to it.
         weighting : Weighting, optional
             ``Weighting(tf="log", idf="smooth", k1=1.6, b=0.75)`` by default; soft BM25 takes k1
             and b of it.
@@ -264,6 +267,63 @@ class SoftIndex(Answering):
         index = cls(snapshot)
         index._on_disk = on_disk
         return index
+
+    def backup(
+        self,
+        path: str | Path,
+        *,
+        links: bool = False,
+        verify: bool = True,
+        overwrite: bool = False,
+    ) -> Backup:
+        """Copy the last commit of the index to another folder, whole or not at all.
+
+        A writer may commit and merge meanwhile. The copy is an index like any other, with the same
+        files to the byte. Engines beside the index are copied if they were made of that commit.
+
+        Parameters
+        ----------
+        path : path of the copy
+            Its parent must exist.
+        links : bool
+            Share the files by hard links where the file system can. Such a copy is made at once and
+            takes no room until the index changes. No change of the index reaches it, since files of
+            an index are never changed in place; but what damages a file in place (a disk fault,
+            another program) damages both. So files are copied by default.
+        verify : bool
+            Whether to compare the checksum of every copied file.
+        overwrite : bool
+            Whether an index at `path` may be replaced, such as an earlier copy. Readers that have
+            it open keep what they have.
+
+        Returns
+        -------
+        Backup
+            The number of the commit, its size, and which engines were copied.
+
+        Raises
+        ------
+        InvalidInputError
+            If the index is in memory alone, or one of the folders lies inside the other.
+        CorruptIndexError
+            If a file of the index is damaged; names it.
+        IndexLockedError
+            If a writer has the index open that is to be replaced.
+        AlreadyExistsError, FileNotFoundError, OSError
+
+        Examples
+        --------
+        >>> import tempfile, softcosine as sc
+        >>> folder = tempfile.mkdtemp()
+        >>> index = sc.SoftIndex.create(f"{folder}/faq.index", plain=True)
+        >>> index.backup(f"{folder}/faq.backup").generation
+        1
+        """
+        if self._on_disk is None:
+            raise InvalidInputError("this index is in memory alone; `save` writes it to a folder.")
+        from softcosine.index.backup import back_up
+
+        return back_up(self._on_disk.store, path, links=links, verify=verify, overwrite=overwrite)
 
     @staticmethod
     def rescue(path: str | Path, to: str | Path, *, overwrite: bool = False) -> Rescued:

@@ -39,9 +39,11 @@ def signed_manifest(kind: str, version: int, content: Mapping[str, Any]) -> dict
 
 
 def write_manifest(manifest: Mapping[str, Any], file: Path) -> None:
-    """Write what `signed_manifest` gave."""
+    """Write what `signed_manifest` gave to a new file, in place of any of that name."""
     text = json.dumps(manifest, ensure_ascii=True, indent=1, sort_keys=True)
-    file.write_text(text + "\n", encoding="utf-8")
+    file.unlink(missing_ok=True)  # it may be a link
+    with file.open("x", encoding="utf-8") as stream:
+        stream.write(text + "\n")
 
 
 def read_manifest(folder: Path, kind: str, version: int) -> dict[str, Any]:
@@ -54,7 +56,7 @@ def read_manifest(folder: Path, kind: str, version: int) -> dict[str, Any]:
     IndexFormatError
         If it is not a stored object of this kind, or of a version that cannot be read.
     CorruptIndexError
-        If the manifest was altered.
+        If the manifest was altered, or is a link.
     """
     file = folder / MANIFEST
     try:
@@ -77,8 +79,6 @@ def read_manifest(folder: Path, kind: str, version: int) -> dict[str, Any]:
         )
     if manifest.get("checksum") != own:
         raise CorruptIndexError(f"{file} has changed since it was written.")
-    if type(manifest.get("settings")) is not dict:
-        raise CorruptIndexError(f"{file} holds no settings; rebuild the index.")
     return manifest
 
 
