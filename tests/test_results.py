@@ -25,6 +25,36 @@ def tea_hits(query="tea mocha nobody"):
     ).search(query)
 
 
+@pytest.mark.parametrize(
+    ("fields", "documents", "titles"),
+    [
+        ({"title": 2, "body": 1}, [{"title": "Tea", "body": "tea\ncup"}, {"body": "tea"}],
+         ["Tea", None]),
+        ({"body": 1, "title": 2}, [{"body": "tea\ncup", "title": "Tea"}, {"body": "tea"}],
+         ["Tea", None]),
+        ({"a": 1, "title": 2, "b": 1}, [{"a": "tea", "title": "Tea", "b": "x"},
+                                        {"a": "tea\ncup", "title": "Tea"}], ["Tea", None]),
+        ({"text": 1, "notes": 1}, [{"text": "tea"}, {"notes": "tea"}], [None, None]),
+    ],
+)  # fmt: skip
+def test_a_field_called_title_is_the_title(fields, documents, titles):
+    index = SoftIndex.from_texts(documents, fields=fields, plain=True, ids=["a", "b"])
+    found = {hit.id: hit.title for hit in index.search("tea")}
+    assert [found["a"], found["b"]] == titles
+
+
+@pytest.mark.parametrize(
+    ("metadata", "title"),
+    [({"title": "Tea & <cups>"}, "Tea & <cups>"), ({"title": 1984}, "1984"), ({"title": ""}, None),
+     ({"title": ["x"]}, None), ({"title": True}, None), ({}, None)],
+)  # fmt: skip
+def test_metadata_may_name_the_title(metadata, title):
+    hits = SoftIndex.from_texts(["tea"], metadata=[metadata], plain=True).search("tea")
+    assert hits[0].title == title
+    assert pickle.loads(pickle.dumps(hits[0])).title == title
+    assert ("<b>Tea &amp; &lt;cups&gt;</b>" in hits._repr_html_()) == (title == "Tea & <cups>")
+
+
 def test_hits_are_a_sequence():
     hits = tea_hits()
     assert len(hits) == 2

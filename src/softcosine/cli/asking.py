@@ -116,8 +116,8 @@ def search(
 
     JSON: query, ranking, seconds, outside (words in no document), unknown and left_out (words that
     did not count), offset, with --plan also plan {method, reason}, and hits of rank, id, score,
-    text, metadata, snippet {text, marks}, with --explain also parts of query_word, document_word,
-    similarity and contribution, which sum to the score.
+    title (or null), text, metadata, snippet {text, marks}, with --explain also parts of query_word,
+    document_word, similarity and contribution, which sum to the score.
     """
     from softcosine.cli.conditions import read_where
 
@@ -271,7 +271,7 @@ def _queries(words: list[str]) -> Iterator[str]:
     if words != ["-"]:
         yield " ".join(words)
         return
-    from softcosine.cli.formats import STANDARD_INPUT, opened
+    from softcosine.files import STANDARD_INPUT, opened
 
     with opened(STANDARD_INPUT, "utf-8", advice="convert it: iconv -f latin-1 -t utf-8") as text:
         for _, line in text.lines():

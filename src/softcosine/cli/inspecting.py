@@ -43,8 +43,10 @@ def info(
     JSON: index, generation (commits so far), documents, deleted (still taking room), segments,
     counted (documents that term weights rest on), terms, postings, fields of name and weight,
     positions, texts (whether they are kept), bytes, ranking, weighting, analyzer, note, and
-    similarity: n_terms, n_neighbors, mean_neighbors, and so on; with --quality also quality of
-    n_words, n_lacking, share, and examples of word and id.
+    similarity: n_terms, n_neighbors, mean_neighbors, and so on; list_use (null without lists of
+    your own): entries, used, in_queries (with one word in no document), reasons, and the first
+    hundred unused, of left, right and reason; with --quality also quality of n_words, n_lacking,
+    share, and examples of word and id.
     """
     from softcosine.cli.showing import print_json
     from softcosine.index.soft_index import SoftIndex
@@ -53,10 +55,11 @@ def info(
     facts = _facts(opened, index)
     if quality:
         facts["quality"] = _quality(opened)
+    use = opened.list_use
     if as_json:
-        print_json(facts)
+        print_json({**facts, "list_use": None if use is None else use.to_dict()})
     else:
-        _show(facts)
+        _show({**facts, "list_use": "" if use is None else str(use)})
 
 
 def verify(index: Index, as_json: Json = False) -> None:
@@ -283,6 +286,7 @@ def _show(facts: dict[str, Any]) -> None:
         **_ranked(facts),
         "similar words": _similar(facts["similarity"]),
         "source": facts["note"] or _unnamed_source(facts),
+        "your lists": facts["list_use"],
         "on disk": f"{size(facts['bytes'])} in {counted(facts['segments'], 'segment')}, "
         f"generation {facts['generation']:,}",
         "single words": _single_words(facts["quality"]) if "quality" in facts else "",
@@ -313,6 +317,8 @@ def _words(analyzer: dict[str, Any]) -> str:
         words.append(f"{analyzer['stop_words']} stop words")
     if analyzer["max_ngram"] > 1:
         words.append(f"up to {analyzer['max_ngram']} words a term")
+    if analyzer.get("phrases"):
+        words.append(f"{counted(len(analyzer['phrases']), 'phrase')} of your lists")
     return ", ".join(words)
 
 

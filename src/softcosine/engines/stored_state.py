@@ -5,6 +5,8 @@
     faq.index/engines/faiss/
       manifest.json     engine, settings, route, and which commit of which index it was made of
       numbers.npy, digests.npy, zeros.npy     which document stands where
+      ids.jsonl         the same for other programs: line n is the id of the engine's vector n, as
+                        JSON; null where it was deleted; of SoftNeighbors the row
       route/...npy      the basis, or the singular vectors
       engine/...        files of the engine's own
 
@@ -16,6 +18,7 @@ would be wrong.
 from __future__ import annotations
 
 import contextlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +40,7 @@ from softcosine.storage import Folder, check_folder, open_folder, write_folder
 
 __all__ = ["opened", "place", "saved"]
 
-_FILES = "engine"
+_FILES, _IDS = "engine", "ids.jsonl"
 
 
 def place(owner: Owner, name: str) -> Path:
@@ -103,15 +106,21 @@ def saved(state: State, path: str | Path | None, *, overwrite: bool) -> Path:
         "scale": None if space is None else float(space.scale).hex(),
     }
     arrays = {"numbers": contents.numbers, "digests": contents.digests, "zeros": contents.zeros}
-    files = {}
+    files = {_IDS: lambda path: _write_ids(state, path)}
     if space is not None:
         arrays |= {f"route/{name}": array for name, array in space.route.arrays().items()}
-        files = {f"{_FILES}/{name}": write for name, write in state.engine.files().items()}
+        files |= {f"{_FILES}/{name}": write for name, write in state.engine.files().items()}
     write_folder(
         target, ENGINE_KIND, settings, arrays, files=files, overwrite=overwrite,
         version=ENGINE_VERSION,
     )  # fmt: skip
     return target
+
+
+def _write_ids(state: State, path: Path) -> None:
+    with path.open("w", encoding="ascii", newline="\n") as file:
+        for id in state.document_ids():
+            file.write(json.dumps(id) + "\n")
 
 
 def opened(path: str | Path, owner: Owner, *, stale: bool) -> State:

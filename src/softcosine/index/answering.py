@@ -23,6 +23,7 @@ from softcosine.text.weighting import Weighting
 if TYPE_CHECKING:
     from softcosine.index.all_pairs import Progress
     from softcosine.index.likeness import SimilarGroup, SimilarPair
+    from softcosine.matrix.list_use import ListUse
 
 __all__ = ["Answering"]
 
@@ -92,6 +93,16 @@ class Answering:
     def note(self) -> str:
         """Where the similarities come from."""
         return self._snapshot.note
+
+    @property
+    def list_use(self) -> ListUse | None:
+        """Which entries of your own lists of similar words have an effect; None without lists.
+
+        Found out anew each time, as an index that grows gets words that were in no document.
+        """
+        from softcosine.matrix.list_use import list_use
+
+        return list_use(self.S, self.source, analyzer=self.analyzer)
 
     def search(
         self,

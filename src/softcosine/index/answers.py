@@ -12,6 +12,7 @@ import numpy as np
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.demands import Demands, demands_of, holding_every
+from softcosine.index.documents import title_of
 from softcosine.index.explanation import Explanation, explain
 from softcosine.index.fields import FieldsSearcher
 from softcosine.index.filters import Where
@@ -233,14 +234,15 @@ def _weighed(
 
 
 def _words_of(snapshot: Snapshot, number: int) -> dict[str, str]:
-    """For each stem of a document, the first word of its text that shows it."""
+    """For each term of a document, the first words of its text that show it."""
     analyzer = snapshot.analyzer
     if analyzer.stemmer is None:
         return {}
-    words = analyzer.words(snapshot.documents.text(number))
+    words = analyzer.kept(snapshot.documents.text(number))
+    stems = analyzer.stem(words)
     known: dict[str, str] = {}
-    for stem, word in zip(analyzer.stem(words), words, strict=True):
-        known.setdefault(stem, word)
+    for start, end in analyzer.ranges(stems):
+        known.setdefault(" ".join(stems[start:end]), " ".join(words[start:end]))
     return known
 
 
@@ -327,8 +329,17 @@ def _hits(
         return snippet(text, snapshot.analyzer, weights[0])
 
     numbers = top.documents.tolist()
+    names = tuple(field.name for field in snapshot.fields)
     hits = [
-        Hit(record.id, score, record.text, record.metadata, number, passage)
+        Hit(
+            id=record.id,
+            score=score,
+            text=record.text,
+            metadata=record.metadata,
+            number=number,
+            title=title_of(record, names),
+            _snippet=passage,
+        )
         for number, score, record in zip(
             numbers, top.scores.tolist(), documents.records(numbers), strict=True
         )

@@ -38,6 +38,7 @@ from softcosine.index.stored import (
     write_statistics,
 )
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.in_terms import phrases_in
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
@@ -124,7 +125,7 @@ class Draft:
         n_fields = len(self.settings.fields)
         texts = [document.texts[number] for number in range(n_fields) for document in documents]
         if self.settings.analyzer is None:
-            analyzed, analyzer = analyzed_first(texts)
+            analyzed, analyzer = analyzed_first(texts, phrases_in(self._space.source))
         else:
             analyzer = self.settings.analyzer
             analyzed = analyze(texts, analyzer)

@@ -88,7 +88,7 @@ def parse_weighted(
 ) -> ParsedQuery:
     """Parse a query of several pieces, each word of which counts as often as its weight says."""
     counts: dict[str, float] = {}
-    forms: dict[str, str] = {}  # for each stem, the first word of the query that comes to it
+    forms: dict[str, str] = {}  # for each term, the first words of the query that come to it
     for query, weight in pieces:
         if not isinstance(query, str | list | tuple | np.ndarray):
             raise InvalidInputError(
@@ -96,11 +96,11 @@ def parse_weighted(
             )
         words = analyzer.kept(query)
         stems = analyzer.stem(words)
-        for term in analyzer.joined(stems):
+        for start, end in analyzer.ranges(stems):
+            term = " ".join(stems[start:end])
             counts[term] = counts.get(term, 0.0) + weight
-        if analyzer.stemmer is not None:
-            for stem, word in zip(stems, words, strict=True):
-                forms.setdefault(stem, str(word))
+            if analyzer.stemmer is not None:
+                forms.setdefault(term, " ".join(map(str, words[start:end])))
     # Lists, since queries are short: arrays would take longer to make than to fill.
     numbered = sorted(zip(S.vocabulary.indices(list(counts)).tolist(), counts, strict=True))
     inside = [(number, term) for number, term in numbered if number >= 0]

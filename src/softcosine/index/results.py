@@ -33,6 +33,8 @@ class Hit:
     metadata : dict
     number : int
         How many documents were inserted before it.
+    title : str or None
+        What the metadata name ``title``, or else the index's field of that name.
     """
 
     id: str
@@ -40,6 +42,7 @@ class Hit:
     text: str
     metadata: dict[str, Any]
     number: int
+    title: str | None
     _snippet: Callable[[str], Snippet] = field(repr=False, compare=False)
 
     @property
@@ -49,7 +52,7 @@ class Hit:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What makes the snippet holds the whole index, so the snippet itself is kept.
-        found = (self.id, self.score, self.text, self.metadata, self.number)
+        found = (self.id, self.score, self.text, self.metadata, self.number, self.title)
         return Hit, (*found, partial(_kept, self.snippet))
 
 
@@ -57,6 +60,10 @@ def _shortened(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return a few words, and how many more there are."""
     few = words[:_SHOWN]
     return (*few, f"and {len(words) - len(few)} more") if len(words) > len(few) else few
+
+
+def _title_html(hit: Hit) -> str:
+    return f"<b>{html.escape(hit.title)}</b><br>" if hit.title else ""
 
 
 def _kept(passage: Snippet, text: str) -> Snippet:
@@ -130,7 +137,7 @@ class Hits(Sequence[Hit]):
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><td>{rank}</td><td>{hit.score:.3f}</td><td>{html.escape(hit.id)}</td>"
-            f"<td style='text-align:left'>{hit.snippet.to_html()}</td></tr>"
+            f"<td style='text-align:left'>{_title_html(hit)}{hit.snippet.to_html()}</td></tr>"
             for rank, hit in enumerate(self.hits, self.offset + 1)
         )
         notes = [

@@ -24,6 +24,7 @@ from softcosine.index.searcher import Searcher
 from softcosine.index.segment import Segment
 from softcosine.index.statistics import FieldStatistics
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.in_terms import TermKeys, in_terms
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting
@@ -101,6 +102,7 @@ class Snapshot:
         At least one; documents are numbered through them, deleted ones too.
     S : TermSimilarityMatrix
     source : TermSimilaritySource or None
+        With a person's lists and decisions in the analyzer's terms.
     analyzer : Analyzer
     weighting : Weighting
     ranking : str
@@ -129,6 +131,11 @@ class Snapshot:
     generation: int = 0
     _searchers: dict[str, FieldsSearcher] = field(default_factory=dict, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.source is not None:
+            source = in_terms(self.source, TermKeys(self.analyzer))
+            object.__setattr__(self, "source", source)
 
     @cached_property
     def n_docs(self) -> int:

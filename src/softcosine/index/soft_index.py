@@ -85,7 +85,8 @@ class SoftIndex(Answering):
         metadata : iterable of mappings or None, optional
             Anything that JSON can hold; given back with every hit.
         source : TermSimilaritySource, optional
-            Who is similar to whom; S is balanced (`TermSimilarityMatrix.from_source`). By default
+            Who is similar to whom; S is balanced (`TermSimilarityMatrix.from_source`), but for the
+            pairs of your own lists, whose phrases become terms; see `list_use`. By default
             the bundled English vectors, if the text is English, joined with what the texts
             themselves teach; `note` says which.
         S : TermSimilarityMatrix, optional
@@ -93,7 +94,8 @@ class SoftIndex(Answering):
         plain : bool
             True for S = I: ordinary cosine.
         analyzer : Analyzer, optional
-            English stemming and no stop words where the text is English, else ``Analyzer()``.
+            English stemming and no stop words where the text is English, else ``Analyzer()``. The
+            phrases of your own lists are added to it.
         weighting : Weighting, optional
             ``Weighting(tf="log", idf="smooth", k1=1.6, b=0.75)`` by default; soft BM25 takes k1
             and b of it.

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.matrix.balance import are_pinned
 from softcosine.matrix.rules import Rules
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.asking import neighbors_by, similarities_by
+from softcosine.sources.in_terms import are_pinned
 from softcosine.sources.source import TermSimilaritySource
 
 __all__ = ["OutsideRow", "outside_rows", "outside_similarities"]
