@@ -365,7 +365,7 @@ def _show_neighbors(opened: SoftIndex, word: str, k: int, origins: bool, as_json
     from softcosine.cli.showing import print_json, show_neighbors
     from softcosine.text.analyzer import shortened
 
-    parsed = opened.parse(word)
+    parsed = opened.parse_word(word)
     n_terms = len(parsed.terms) + len(parsed.outside) + len(parsed.unknown)
     if n_terms != 1:
         raise InvalidInputError(

@@ -10,7 +10,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.index.answers import Asked, answered, explained, explained_likeness, like
 from softcosine.index.explanation import Explanation
 from softcosine.index.fields import Field, FieldsSearcher
-from softcosine.index.query import ParsedQuery, parse_query
+from softcosine.index.query import ParsedQuery, parse_query, parse_word
 from softcosine.index.results import Hits
 from softcosine.index.snapshot import SegmentedDocuments, Snapshot
 from softcosine.index.values import check_k, check_min_score
@@ -266,7 +266,7 @@ class Answering:
             If `word` holds several terms, or none.
         """
         check_k(k)
-        parsed = self.parse(word)
+        parsed = self.parse_word(word)
         n_terms = len(parsed.terms) + len(parsed.outside) + len(parsed.unknown)
         if n_terms != 1:
             raise InvalidInputError(
@@ -293,6 +293,10 @@ class Answering:
     def parse(self, query: str | Sequence[str]) -> ParsedQuery:
         """Find the query's terms, its words outside the vocabulary, and its unknown words."""
         return parse_query(query, self.analyzer, self.S, self.source)
+
+    def parse_word(self, word: str) -> ParsedQuery:
+        """Find the term of a word, or the one that several words are together."""
+        return parse_word(word, self.analyzer, self.S, self.source)
 
     def searcher(self, ranking: str | None = None) -> FieldsSearcher:
         """Return what searches query vectors by a ranking; prepared once."""
