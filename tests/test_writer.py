@@ -318,7 +318,7 @@ def test_there_is_one_writer(store):
     with IndexWriter(store) as writer:
         writer.add("a", "tea")
         with pytest.raises(IndexLockedError, match="another writer of this same process"):
-            IndexWriter(store)
+            IndexWriter(store, timeout=0)
         with pytest.raises(InvalidInputError, match="refresh is 1; pass True, False or None"):
             writer.commit(refresh=1)
 
@@ -741,3 +741,31 @@ def test_many_search_while_one_writes_and_merges(tmp_path):
             finally:
                 done.set()
             assert [future.result() for future in searching] == [40, 40, 40]
+
+
+@pytest.mark.parametrize("ranking", ["soft_bm25", "soft_cosine"])
+def test_a_deleted_document_of_negative_norm_stops_no_search(tmp_path, ranking):
+    """x'Sx = 3 - 6 * .875 for the document that holds all three words."""
+    S = TermSimilarityMatrix.from_matrix(
+        1.875 * np.eye(3) - 0.875, Vocabulary(["tea", "tire", "wheel"]), warn=False
+    )
+    index = SoftIndex.create(
+        tmp_path / "x", S=S, ranking=ranking, analyzer=Analyzer(), weighting=Weighting("raw")
+    )
+    with index.writer(merge=None) as writer:
+        writer.add_many(["a", "c"], ["tea", "wheel"])
+    assert index.search("tea", ranking="soft_cosine").ids == ["a"]
+    unharmed = index.search("wheel", ranking="soft_cosine")[0].score
+    index.set_weighting(index.weighting, ranking="soft_bm25")
+    with index.writer(merge=None) as writer:
+        writer.add("b", "tea wheel tire")
+    with pytest.raises(IndefiniteMatrixError, match="document 2"):
+        index.search("wheel", ranking="soft_cosine")
+    with index.writer(merge=None) as writer:
+        writer.delete("b")
+    for one in (index, SoftIndex.open(index.path)):
+        assert one.search("wheel", ranking="soft_cosine")[0].score == unharmed
+    verify_index(Store.open(index.path))
+    index.save(tmp_path / "copy")
+    again = SoftIndex.open(tmp_path / "copy").search("wheel", ranking="soft_cosine")
+    assert [(hit.id, hit.score) for hit in again] == [("c", unharmed)]

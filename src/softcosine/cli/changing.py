@@ -26,6 +26,7 @@ from softcosine.cli.options import (
 )
 from softcosine.cli.showing import counted
 from softcosine.errors import IndexLockedError, InvalidInputError
+from softcosine.index.lock import WRITER_TIMEOUT
 
 if TYPE_CHECKING:
     from softcosine.cli.reading import Fields
@@ -45,7 +46,7 @@ def add(
     pattern: Pattern = None,
     memory: Memory = "1G",
     refresh: Refresh = None,
-    wait: Wait = 0.0,
+    wait: Wait = WRITER_TIMEOUT,
     as_json: Summary = False,
 ) -> None:
     """Add documents to an index; those with an id that is there take that one's place.
@@ -114,7 +115,7 @@ def delete(
     ] = False,
     encoding: Encoding = "utf-8",
     refresh: Refresh = None,
-    wait: Wait = 0.0,
+    wait: Wait = WRITER_TIMEOUT,
     as_json: Summary = False,
 ) -> None:
     """Delete documents from an index.
@@ -155,7 +156,7 @@ def merge(
     index: Index,
     refresh: Refresh = None,
     memory: Memory = "1G",
-    wait: Wait = 0.0,
+    wait: Wait = WRITER_TIMEOUT,
     as_json: Summary = False,
 ) -> None:
     """Join the segments of an index into full ones, and free the room of deleted documents.
@@ -189,7 +190,7 @@ def merge(
     )
 
 
-def refresh(index: Index, wait: Wait = 0.0, as_json: Summary = False) -> None:
+def refresh(index: Index, wait: Wait = WRITER_TIMEOUT, as_json: Summary = False) -> None:
     """Count anew in how many documents words stand, for their weights.
 
       softcosine refresh faq.index
@@ -244,7 +245,7 @@ def writing(
     try:
         writer = opened.writer(timeout=wait, memory=memory)
     except IndexLockedError as error:
-        advice = "wait longer by --wait" if wait else "wait for it by --wait SECONDS"
+        advice = "wait longer by --wait SECONDS"
         raise IndexLockedError(f"{str(error).rpartition(';')[0]}; {advice}.") from error
     try:
         opened.refresh()

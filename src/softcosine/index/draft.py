@@ -347,7 +347,7 @@ class Draft:
             if stale or norms is None:
                 try:
                     norms = tuple(
-                        soft_norms(own, S, weighting, of_field, first=first)
+                        soft_norms(own, S, weighting, of_field, live=piece.live, first=first)
                         for own, of_field in zip(piece.fields, statistics, strict=True)
                     )
                 except IndefiniteMatrixError:

@@ -151,12 +151,14 @@ class Snapshot:
         return Snapshot(**{**state, "segments": segments, "generation": 0, **changes})
 
     def with_norms(self) -> Snapshot:
-        """Return the snapshot with the soft norms of all documents, if S is definite enough."""
+        """Return the snapshot with the soft norms of its documents, if S is definite enough."""
         segments = []
         try:
             for segment, first in zip(self.segments, self.documents.firsts, strict=True):
                 norms = segment.norms or tuple(
-                    soft_norms(own, self.S, self.weighting, statistics, first=first)
+                    soft_norms(
+                        own, self.S, self.weighting, statistics, live=segment.live, first=first
+                    )
                     for own, statistics in zip(segment.fields, self.statistics, strict=True)
                 )
                 segments.append(replace(segment, norms=norms))
@@ -180,7 +182,7 @@ class Snapshot:
                 ranking = prepare(
                     name, segment.fields[number], self.S, self.weighting, statistics,
                     norms=None if segment.norms is None else segment.norms[number],
-                    like=parts[0].ranking if parts else None, first=first,
+                    like=parts[0].ranking if parts else None, live=segment.live, first=first,
                 )  # fmt: skip
                 parts.append(Part(segment.fields[number], ranking, first, segment.live))
             searchers.append(Searcher(parts, self.S))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.index.answering import Answering
 from softcosine.index.defaults import RANKING
+from softcosine.index.lock import WRITER_TIMEOUT
 from softcosine.index.rankings import check_ranking
 from softcosine.index.snapshot import Snapshot
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
@@ -48,6 +50,7 @@ class SoftIndex(Answering):
     def __init__(self, snapshot: Snapshot) -> None:
         super().__init__(snapshot)
         self._on_disk: OnDisk | None = None
+        self._refreshing = threading.Lock()
 
     @classmethod
     def from_texts(
@@ -299,18 +302,19 @@ class SoftIndex(Answering):
 
         Searches that are under way go on with what they began with.
         """
-        if self._on_disk is None:
-            return False
-        newer = self._on_disk.refreshed(self._snapshot)
-        if newer is None:
-            return False
-        self._snapshot, self._on_disk = newer
-        return True
+        with self._refreshing:  # or of two threads the later could bring the older commit back
+            if self._on_disk is None:
+                return False
+            newer = self._on_disk.refreshed(self._snapshot)
+            if newer is None:
+                return False
+            self._snapshot, self._on_disk = newer
+            return True
 
     def writer(
         self,
         *,
-        timeout: float | None = 0.0,
+        timeout: float | None = WRITER_TIMEOUT,
         memory: int = 1 << 30,
         merge: MergePolicy | Literal["default"] | None = "default",
     ) -> IndexWriter:
@@ -330,7 +334,7 @@ class SoftIndex(Answering):
         InvalidInputError
             If the index is in memory alone.
         IndexLockedError
-            If another writer has it open.
+            If another writer still has it open after `timeout` seconds.
         PermissionError
             If nothing may be written there.
 
@@ -366,7 +370,7 @@ class SoftIndex(Answering):
         *,
         source: TermSimilaritySource | None = None,
         note: str = "",
-        timeout: float | None = 0.0,
+        timeout: float | None = WRITER_TIMEOUT,
     ) -> None:
         """Take another S, on disk too; no posting is rewritten, norms are computed anew.
 
@@ -394,7 +398,7 @@ class SoftIndex(Answering):
         weighting: Weighting,
         *,
         ranking: str | None = None,
-        timeout: float | None = 0.0,
+        timeout: float | None = WRITER_TIMEOUT,
     ) -> None:
         """Take other term weights, or another ranking; as `set_similarity`."""
         if self._on_disk is None:
@@ -424,4 +428,4 @@ class SoftIndex(Answering):
         return {"_snapshot": pickle.dumps(self._snapshot)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(_snapshot=pickle.loads(state["_snapshot"]), _on_disk=None)
+        self.__init__(pickle.loads(state["_snapshot"]))  # type: ignore[misc]

@@ -210,18 +210,21 @@ def _live_ids(segment: IndexedSegment) -> Iterator[tuple[int, str]]:
 
 
 def _check_norms(generation: Generation, snapshot: Snapshot) -> None:
-    """Compute the norms that are kept once more."""
+    """Compute the norms that are kept once more; those of deleted documents are of no account."""
     for segment in snapshot.segments:
         if segment.norms is None:
             continue
         for field, norms, statistics in zip(
             segment.fields, segment.norms, snapshot.statistics, strict=True
         ):
+            live = slice(None) if segment.live is None else segment.live
             try:
-                right = soft_norms(field, snapshot.S, snapshot.weighting, statistics)
+                right = soft_norms(
+                    field, snapshot.S, snapshot.weighting, statistics, live=segment.live
+                )
             except IndefiniteMatrixError:
                 right = np.full_like(norms, np.nan)
-            if not _are_close(norms, right):
+            if not _are_close(norms[live], right[live]):
                 raise CorruptIndexError(
                     f"{generation.path}: the norms of {segment.part} are not those of S and the "
                     "weights; rebuild the index."

@@ -17,6 +17,7 @@ from softcosine.errors import (
 )
 from softcosine.index.draft import Draft
 from softcosine.index.incoming import NewDocument, checked_id, new_document
+from softcosine.index.lock import WRITER_TIMEOUT
 from softcosine.index.merging import MergePolicy
 from softcosine.index.rankings import check_ranking
 from softcosine.index.segment import MAX_DOCS
@@ -71,7 +72,7 @@ class IndexWriter:
     Raises
     ------
     IndexLockedError
-        If another writer has the index open.
+        If another writer still has the index open after `timeout`.
     PermissionError
         If nothing may be written there.
     FileNotFoundError, IndexFormatError, CorruptIndexError
@@ -81,7 +82,7 @@ class IndexWriter:
         self,
         store: Store,
         *,
-        timeout: float | None = 0.0,
+        timeout: float | None = WRITER_TIMEOUT,
         memory: int = _MEMORY,
         merge: MergePolicy | None = MergePolicy(),  # noqa: B008  # it is frozen
         source: TermSimilaritySource | None = None,
