@@ -11,6 +11,7 @@ from softcosine.errors import (
     InvalidInputError,
     UnknownDocumentError,
 )
+from softcosine.index.metadata_values import Default, metadata_json
 
 __all__ = [
     "Documents",
@@ -80,9 +81,10 @@ class MemoryDocuments:
     ids : sequence of str, optional
         Distinct; the numbers in decimal by default.
     metadata : sequence of mappings or None, optional
-        Each serialisable as JSON.
     keep_texts : bool
         False forgets the texts.
+    default : callable, optional
+        See `softcosine.index.metadata_values.json_of`.
 
     Raises
     ------
@@ -96,6 +98,7 @@ class MemoryDocuments:
         ids: Iterable[str] | None = None,
         metadata: Iterable[Metadata | None] | None = None,
         keep_texts: bool = True,
+        default: Default | None = None,
     ) -> None:
         self._n_docs = len(texts)
         self._texts = texts if keep_texts else None
@@ -103,7 +106,9 @@ class MemoryDocuments:
         self._numbers = (
             None if self._ids is None else {id: number for number, id in enumerate(self._ids)}
         )
-        self._metadata = None if metadata is None else _checked_metadata(metadata, len(texts))
+        self._metadata = (
+            None if metadata is None else _checked_metadata(metadata, len(texts), default)
+        )
 
     def __len__(self) -> int:
         return self._n_docs
@@ -173,26 +178,16 @@ def checked_ids(ids: Iterable[str], n_docs: int) -> list[str]:
     return checked
 
 
-def _checked_metadata(metadata: Iterable[Metadata | None], n_docs: int) -> list[str | None]:
+def _checked_metadata(
+    metadata: Iterable[Metadata | None], n_docs: int, default: Default | None
+) -> list[str | None]:
     """Return metadata as JSON: an index gives the same before and after it is saved."""
     if isinstance(metadata, str | Mapping) or not isinstance(metadata, Iterable):
         raise InvalidInputError(
             f"metadata is of type {type(metadata).__name__}; pass a list of mappings, one a "
             "document."
         )
-    checked = []
-    for number, value in enumerate(metadata):
-        if value is not None and not isinstance(value, Mapping):
-            raise InvalidInputError(
-                f"the metadata of document {number} is of type {type(value).__name__}; pass a "
-                "mapping or None."
-            )
-        try:
-            checked.append(json.dumps(dict(value), allow_nan=False) if value else None)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise InvalidInputError(
-                f"the metadata of document {number} cannot be written as JSON: {error}."
-            ) from error
+    checked = [metadata_json(number, value, default) for number, value in enumerate(metadata)]
     if len(checked) != n_docs:
         raise InvalidInputError(f"{len(checked)} metadata were given for {n_docs} documents.")
     return checked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -70,6 +70,7 @@ class SoftIndex(Answering):
         min_df: int | float = 1,
         max_df: int | float = 1.0,
         progress: Progress | None = None,
+        default: Callable[[Any], Any] | None = None,
     ) -> Self:
         """Index texts.
 
@@ -85,7 +86,8 @@ class SoftIndex(Answering):
         ids : iterable of str, optional
             Distinct; ``"0"``, ``"1"``, ... by default.
         metadata : iterable of mappings or None, optional
-            Anything that JSON can hold; given back with every hit.
+            Anything that JSON can hold, and dates, datetimes, UUIDs and NumPy scalars
+            (`softcosine.index.metadata_values`); given back with every hit.
         source : TermSimilaritySource, optional
             Who is similar to whom; S is balanced (`TermSimilarityMatrix.from_source`). By default
             the bundled English vectors, if the text is English, joined with what the texts
@@ -108,6 +110,8 @@ class SoftIndex(Answering):
             See `softcosine.analyze`.
         progress : callable, optional
             Called with (what is being done, how far, out of how many or None).
+        default : callable, optional
+            What other values in metadata are written as, in the manner of `json.dumps`.
 
         Raises
         ------
@@ -123,6 +127,7 @@ class SoftIndex(Answering):
                 texts, fields=fields, ids=ids, metadata=metadata, source=source, S=S, plain=plain,
                 analyzer=analyzer, weighting=weighting, ranking=ranking,
                 max_neighbors=max_neighbors, min_df=min_df, max_df=max_df, progress=progress,
+                default=default,
             )
         )  # fmt: skip
         index.searcher(ranking)  # norms are computed, and faults of S found, now
@@ -317,6 +322,7 @@ class SoftIndex(Answering):
         timeout: float | None = WRITER_TIMEOUT,
         memory: int = 1 << 30,
         merge: MergePolicy | Literal["default"] | None = "default",
+        default: Callable[[Any], Any] | None = None,
     ) -> IndexWriter:
         """Open the index for writing; this index sees each of the writer's commits.
 
@@ -328,6 +334,9 @@ class SoftIndex(Answering):
             Bytes that documents in work may take, about.
         merge : MergePolicy or None
             Which segments a commit joins; None joins none.
+        default : callable, optional
+            What values in metadata are written as that are neither JSON's nor of
+            `softcosine.index.metadata_values`, in the manner of `json.dumps`.
 
         Raises
         ------
@@ -361,6 +370,7 @@ class SoftIndex(Answering):
             memory=memory,
             merge=MergePolicy() if merge == "default" else merge,
             source=self._on_disk.source,
+            default=default,
             on_commit=self.refresh,
         )
 

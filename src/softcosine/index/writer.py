@@ -19,6 +19,7 @@ from softcosine.index.draft import Draft
 from softcosine.index.incoming import NewDocument, checked_id, new_document
 from softcosine.index.lock import WRITER_TIMEOUT
 from softcosine.index.merging import MergePolicy
+from softcosine.index.metadata_values import Default
 from softcosine.index.rankings import check_ranking
 from softcosine.index.segment import MAX_DOCS
 from softcosine.index.store import Store
@@ -66,6 +67,9 @@ class IndexWriter:
         Which segments a commit joins; None joins none.
     source : TermSimilaritySource, optional
         In place of the one that is kept with the index.
+    default : callable, optional
+        What values in metadata are written as that are neither JSON's nor of
+        `softcosine.index.metadata_values`, in the manner of `json.dumps`.
     on_commit : callable, optional
         Called without arguments after each commit.
 
@@ -86,6 +90,7 @@ class IndexWriter:
         memory: int = _MEMORY,
         merge: MergePolicy | None = MergePolicy(),  # noqa: B008  # it is frozen
         source: TermSimilaritySource | None = None,
+        default: Default | None = None,
         on_commit: Callable[[], object] | None = None,
     ) -> None:
         if type(memory) is not int or memory < _LEAST_MEMORY:
@@ -95,8 +100,11 @@ class IndexWriter:
         if merge is not None and not isinstance(merge, MergePolicy):
             raise InvalidInputError(f"merge is {merge!r}; pass a MergePolicy, or None.")
         self._memory = memory
+        if default is not None and not callable(default):
+            raise InvalidInputError(f"default is {default!r}; pass a function, or None.")
         self._policy = merge
         self._given_source = None if source is None else checked_source(source)
+        self._default = default
         self._on_commit = on_commit
         self._buffer: dict[str, NewDocument] = {}
         self._size = 0
@@ -147,7 +155,8 @@ class IndexWriter:
         text : str, list of tokens, or mapping of field names to str
             A mapping for an index of several fields; those left out are empty.
         metadata : mapping, optional
-            Anything that JSON can hold; given back with every hit.
+            Anything that JSON can hold, and dates, datetimes, UUIDs and NumPy scalars
+            (`softcosine.index.metadata_values`); given back with every hit.
 
         Raises
         ------
@@ -158,7 +167,7 @@ class IndexWriter:
         """
         self._check_open()
         names = [field.name for field in self._draft.settings.fields]
-        document = new_document(id, text, metadata, fields=names)
+        document = new_document(id, text, metadata, fields=names, default=self._default)
         if self._is_full_for(document):
             self._flush()
         self._forget(id)
