@@ -118,14 +118,9 @@ class Model:
 def assert_same(index, model, queries, *, rankings, weighting):
     """The index holds the model's documents, in order, and ranks them as the oracle does."""
     ids = list(model.documents)
-    live = [
-        first + local
-        for segment, first in zip(index.snapshot.segments, index.documents.firsts, strict=True)
-        for local in range(segment.n_docs)
-        if segment.live is None or segment.live[local]
-    ]
-    assert [index.documents.id(number) for number in live] == ids
-    assert len(index) == len(ids)
+    live = index.documents.numbers.tolist()
+    assert [index.documents.id(number) for number in live] == list(index) == ids
+    assert len(index) == len(index.documents) == len(ids)
     for number, (id, (tokens, metadata)) in zip(live, model.documents.items(), strict=True):
         assert index.documents.number(id) == number
         assert index.documents.text(number) == " ".join(tokens)

@@ -73,6 +73,18 @@ def search(
             min=0, metavar="N", help="Only the N weightiest words of the query count; 0 for all."
         ),
     ] = 512,
+    sort: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sort", metavar="KEY", help="Order by metadata: year, or -year; repeatable."
+        ),
+    ] = None,
+    facets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--facet", metavar="KEY", help="Count the values of a key of metadata; repeatable."
+        ),
+    ] = None,
     explain: Explained = False,
     plan: Annotated[
         bool, typer.Option("--plan", help="Say how the answer was found, and why so.")
@@ -99,6 +111,7 @@ def search(
       softcosine search faq.index "bicycle tire repair" -k 5 --explain
       softcosine search faq.index '+tyre -car "flat tyre" repair^2' --page 2
       softcosine search faq.index "tire repair" --where lang=en --where 'year>=2020'
+      softcosine search faq.index "tire repair" --sort -year --facet lang
       softcosine search faq.index "bicycle tire repair" --json | jq -r '.hits[].id'
       softcosine search faq.index - --json < queries.txt > answers.jsonl
 
@@ -111,11 +124,15 @@ def search(
 
     --plot draws the soft cosines of every two of the documents found, similar ones side by side.
 
+    --sort and --facet look at all documents that match, not at the best alone: --facet lang says
+    how many of them are of each language.
+
     With --engine another engine finds the documents, which 'export' has brought them into; it may
     miss some. Scores are then its own, but with --rerank 100 those of the index.
 
     JSON: query, ranking, seconds, outside (words in no document), unknown and left_out (words that
-    did not count), offset, with --plan also plan {method, reason}, and hits of rank, id, score,
+    did not count), offset, with --plan also plan {method, reason}, with --facet also facets (for
+    each key a list of value and documents), and hits of rank, id, score,
     text, metadata, snippet {text, marks}, with --explain also parts of query_word, document_word,
     similarity and contribution, which sum to the score.
     """
@@ -130,14 +147,16 @@ def search(
     only, most = read_where(where), max_terms or None
     opened = _open(index)
     find: Callable[..., Hits] = partial(
-        opened.search, where=only, exact_first=exact_first, ranking=ranking
-    )
+        opened.search, where=only, exact_first=exact_first, ranking=ranking, sort=sort,
+        facets=facets or (),
+    )  # fmt: skip
     if engine is not None:
         from softcosine.cli.exporting import asking_engine
 
-        if only is not None or exact_first:
+        if only is not None or exact_first or sort or facets:
             raise InvalidInputError(
-                "--where and --exact-first are for the index's own search; leave --engine out."
+                "--where, --exact-first, --sort and --facet are for the index's own search; leave "
+                "--engine out."
             )
         find, ranking = asking_engine(opened, engine, ranking, rerank=rerank, width=width)
     elif rerank is not None or width is not None:

@@ -13,8 +13,9 @@ import numpy as np
 from softcosine.errors import InvalidInputError
 from softcosine.index.demands import Demands, demands_of, holding_every
 from softcosine.index.explanation import Explanation, explain
+from softcosine.index.facets import checked_facets, counted_facets
 from softcosine.index.fields import FieldsSearcher
-from softcosine.index.filters import Where
+from softcosine.index.lookup import passing
 from softcosine.index.masks import Mask, all_of
 from softcosine.index.query import (
     ParsedQuery,
@@ -26,9 +27,11 @@ from softcosine.index.query import (
 from softcosine.index.results import Hit, Hits
 from softcosine.index.snapshot import Snapshot
 from softcosine.index.snippet import Snippet, snippet
+from softcosine.index.sorting import parse_sort, sorted_places
 from softcosine.index.syntax import parse_syntax
 from softcosine.index.threads import in_threads
-from softcosine.index.values import QueryVector, Top, check_k, check_min_score
+from softcosine.index.values import QueryVector, Top, check_k, check_min_score, check_offset
+from softcosine.inputs import is_whole
 
 __all__ = [
     "Asked",
@@ -57,18 +60,27 @@ class Asked:
     expand: bool = True
     syntax: bool = True
     max_terms: int | None = 512
+    sort: str | Sequence[str] | None = None
+    facets: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         check_k(self.k)
         check_min_score(self.min_score)
-        if not _whole(self.offset, 0):
+        check_offset(self.offset)
+        checked_facets(self.facets)
+        if parse_sort(self.sort) and self.exact_first:
             raise InvalidInputError(
-                f"offset is {self.offset!r}; it must be a whole number of 0 or more."
+                "sort and exact_first both say which documents come first; give one of them."
             )
-        if self.max_terms is not None and not _whole(self.max_terms, 1):
+        if self.max_terms is not None and not (is_whole(self.max_terms) and self.max_terms >= 1):
             raise InvalidInputError(
                 f"max_terms is {self.max_terms!r}; it must be a whole number of 1 or more, or None."
             )
+
+    @property
+    def all_matching(self) -> bool:
+        """Whether every document that matches has to be found, not the best alone."""
+        return bool(self.facets) or bool(parse_sort(self.sort))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +102,10 @@ def answered(
 ) -> list[Hits]:
     """Answer queries from one state of an index."""
     searcher = snapshot.searcher(asked.ranking)
-    filtered = _filtered(snapshot, asked)
+    filtered = passing(snapshot, asked.where)
     ready = [_ready(snapshot, searcher, query, asked) for query in queries]
-    single = [query.demands is not None or asked.exact_first for query in ready]
+    apart = asked.exact_first or asked.all_matching
+    single = [query.demands is not None or apart for query in ready]
     plain = list(compress(ready, map(not_, single)))
     together = _searched(searcher, plain, asked, filtered, asked.k + asked.offset, threads)
     alone = in_threads(
@@ -102,7 +115,7 @@ def answered(
     )
     answers = {False: iter(together), True: iter(alone)}
     return [
-        _hits(snapshot, searcher, query, _page(next(answers[kind]), asked), asked)
+        _hits(snapshot, searcher, query, next(answers[kind]), asked)
         for query, kind in zip(ready, single, strict=True)
     ]
 
@@ -124,8 +137,7 @@ def answered_by(
     ready = _plain(snapshot, searcher, queries, asked)
     tops = find([query.vectors for query in ready])
     return [
-        _hits(snapshot, searcher, query, _page(top, asked), asked)
-        for query, top in zip(ready, tops, strict=True)
+        _hits(snapshot, searcher, query, top, asked) for query, top in zip(ready, tops, strict=True)
     ]
 
 
@@ -142,12 +154,10 @@ def like(snapshot: Snapshot, id: str, asked: Asked) -> Hits:
     """Find the documents most like one of the index, itself left out."""
     searcher = snapshot.searcher(asked.ranking)
     query, number = _document(snapshot, searcher, id), snapshot.documents.number(id)
-    filtered = _filtered(snapshot, asked)
+    filtered = passing(snapshot, asked.where)
     (top,) = _searched(searcher, [query], asked, filtered, asked.k + 1, 1)
     others = top.documents != number
-    top = replace(
-        top, documents=top.documents[others][: asked.k], scores=top.scores[others][: asked.k]
-    )
+    top = replace(top, documents=top.documents[others], scores=top.scores[others])
     return _hits(snapshot, searcher, query, top, asked)
 
 
@@ -256,14 +266,6 @@ def _explained(snapshot: Snapshot, searcher: FieldsSearcher, query: _Query, id: 
     return Explanation(query.shown, id, score, parts, searcher.ranking.name)
 
 
-def _filtered(snapshot: Snapshot, asked: Asked) -> list[Mask | None]:
-    """Return which documents of each segment pass the filter; None for all."""
-    if asked.where is None:
-        return [None for _ in snapshot.segments]
-    where = Where.parse(asked.where)
-    return [segment.columns.mask(where) for segment in snapshot.segments]
-
-
 def _searched(
     searcher: FieldsSearcher,
     queries: Sequence[_Query],
@@ -286,7 +288,7 @@ def _alone(
     filtered: Sequence[Mask | None],
 ) -> Top:
     """Answer a query whose demands, or exact answers first, make masks of its own."""
-    k = asked.k + asked.offset
+    k = max(1, snapshot.n_docs) if asked.all_matching else asked.k + asked.offset
     allowed = list(filtered)
     if query.demands is not None:
         allowed = [
@@ -309,16 +311,20 @@ def _alone(
     )
 
 
-def _page(top: Top, asked: Asked) -> Top:
-    if asked.offset == 0:
-        return top
-    return replace(top, documents=top.documents[asked.offset :], scores=top.scores[asked.offset :])
+def _page(snapshot: Snapshot, top: Top, asked: Asked) -> Top:
+    """Return what is shown of the documents that were found."""
+    if keys := parse_sort(asked.sort):
+        places = sorted_places(snapshot, keys, top.documents, top.scores)
+        top = replace(top, documents=top.documents[places], scores=top.scores[places])
+    page = slice(asked.offset, asked.offset + asked.k)
+    return replace(top, documents=top.documents[page], scores=top.scores[page])
 
 
 def _hits(
     snapshot: Snapshot, searcher: FieldsSearcher, query: _Query, top: Top, asked: Asked
 ) -> Hits:
-    documents = snapshot.documents
+    documents, facets = snapshot.documents, counted_facets(snapshot, asked.facets, top.documents)
+    top = _page(snapshot, top, asked)
     weights: list[_Weights] = []
 
     def passage(text: str) -> Snippet:
@@ -343,6 +349,7 @@ def _hits(
         left_out=parsed.left_out,
         offset=asked.offset,
         plan=top.plan,
+        facets=facets,
     )
 
 
@@ -358,9 +365,3 @@ def _word_weights(snapshot: Snapshot, searcher: FieldsSearcher, query: _Query) -
     own = {j for parsed in query.parsed for j in parsed.terms.tolist()}
     term = snapshot.S.vocabulary.term
     return {term(j): (value, "exact" if j in own else "near") for j, value in weights.items()}
-
-
-def _whole(value: object, least: int) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        return False
-    return int(value) >= least

@@ -14,9 +14,9 @@ from softcosine.errors import (
 from softcosine.index.metadata_values import Default, metadata_json
 
 __all__ = [
+    "Document",
     "Documents",
     "MemoryDocuments",
-    "Record",
     "block_loaded",
     "checked_ids",
     "loaded",
@@ -29,8 +29,8 @@ Metadata = Mapping[str, Any]
 _BLOCK = 1024
 
 
-class Record(NamedTuple):
-    """A document; its text is empty where texts are not kept."""
+class Document(NamedTuple):
+    """A document as it was added; its text is empty where texts are not kept."""
 
     id: str
     text: str
@@ -59,12 +59,16 @@ class Documents(Protocol):
         """Return the metadata of a document; empty if it has none."""
         ...
 
-    def records(self, numbers: Sequence[int]) -> list[Record]:
+    def records(self, numbers: Sequence[int]) -> list[Document]:
         """Return some documents, in the order given; faster than one by one."""
         ...
 
     def all_metadata(self) -> Iterator[dict[str, Any]]:
         """Give the metadata of every document, in order of number; faster than one by one."""
+        ...
+
+    def all_ids(self) -> Iterator[str]:
+        """Give the id of every document, in order of number."""
         ...
 
     def number(self, id: str) -> int:
@@ -130,9 +134,9 @@ class MemoryDocuments:
         """Return the metadata of a document; empty if it has none."""
         return loaded(None if self._metadata is None else self._metadata[number])
 
-    def records(self, numbers: Sequence[int]) -> list[Record]:
+    def records(self, numbers: Sequence[int]) -> list[Document]:
         """Return some documents, in the order given."""
-        return [Record(self.id(n), self.text(n), self.metadata(n)) for n in numbers]
+        return [Document(self.id(n), self.text(n), self.metadata(n)) for n in numbers]
 
     def all_metadata(self) -> Iterator[dict[str, Any]]:
         """Give the metadata of every document, in order of number."""
@@ -140,6 +144,10 @@ class MemoryDocuments:
             last = min(first + _BLOCK, len(self))
             block = None if self._metadata is None else block_loaded(self._metadata[first:last])
             yield from block or (self.metadata(number) for number in range(first, last))
+
+    def all_ids(self) -> Iterator[str]:
+        """Give the id of every document, in order of number."""
+        return map(self.id, range(len(self)))
 
     def number(self, id: str) -> int:
         """Return the number of a document."""

@@ -40,7 +40,7 @@ from softcosine.index.metadata_columns import (
 from softcosine.index.metadata_values import json_of
 from softcosine.index.operators import OPERATORS
 
-__all__ = ["Where"]
+__all__ = ["Where", "key_path"]
 
 _Columns = Mapping[Path, MetadataColumn]
 _MOST_NESTED = 50
@@ -254,7 +254,7 @@ def _joined(join: type[_All] | type[_Any], parts: list[_Node]) -> _Node:
 
 def _conditions(key: str, value: object) -> list[_Node]:
     """Read what stands beside a key."""
-    path = _path(key)
+    path = key_path(key)
     asked = value if isinstance(value, Mapping) else {"==": value}
     if not asked:
         raise InvalidInputError(
@@ -303,8 +303,14 @@ def _canonical(value: Any, depth: int) -> Any:
     return value
 
 
-def _path(key: str) -> Path:
-    """Cut a key at its dots, but for those behind a backslash."""
+def key_path(key: str) -> Path:
+    """Cut a key of metadata at its dots, but for those behind a backslash.
+
+    Raises
+    ------
+    InvalidInputError
+        If a backslash is the last of it.
+    """
     path, characters = [""], iter(key)
     for character in characters:
         if character == ".":

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import accumulate
-from typing import Any
+from itertools import accumulate, compress
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import IndefiniteMatrixError, UnknownDocumentError
-from softcosine.index.documents import Documents, Record
+from softcosine.index.documents import Document, Documents
 from softcosine.index.fields import Field, FieldsSearcher
 from softcosine.index.metadata_columns import MetadataColumns
 from softcosine.index.parts import Part
@@ -29,6 +29,8 @@ from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting
 
 __all__ = ["IndexedSegment", "SegmentedDocuments", "Snapshot"]
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,10 @@ class IndexedSegment:
     def n_live(self) -> int:
         """How many documents there are, without deleted ones."""
         return self.n_docs if self.live is None else int(np.count_nonzero(self.live))
+
+    def of_live(self, values: Iterable[_T]) -> Iterator[_T]:
+        """Give those of some values, one a document in order, whose documents are not deleted."""
+        return iter(values) if self.live is None else compress(values, self.live)
 
 
 @dataclass(frozen=True)
@@ -202,17 +208,30 @@ _STORED = (
 
 
 class SegmentedDocuments:
-    """The documents of several segments under one numbering; deleted ones are known by none."""
+    """The live documents of several segments under one numbering.
+
+    Deleted and replaced documents keep their numbers, so that those of the others have gaps, and
+    are shown by nothing.
+    """
 
     def __init__(self, segments: tuple[IndexedSegment, ...]) -> None:
         self._segments = segments
         sizes = [segment.n_docs for segment in segments]
         ends = list(accumulate(sizes))
         self.firsts = [end - size for end, size in zip(ends, sizes, strict=True)]
-        self._n_docs = ends[-1]
 
     def __len__(self) -> int:
-        return self._n_docs
+        return sum(segment.n_live for segment in self._segments)
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """Numbers of the documents, ascending, shape (n_docs,)."""
+        return np.concatenate(
+            [
+                first + (np.arange(one.n_docs) if one.live is None else np.flatnonzero(one.live))
+                for first, one in zip(self.firsts, self._segments, strict=True)
+            ]
+        ).astype(np.int64)
 
     @property
     def keeps_texts(self) -> bool:
@@ -225,9 +244,22 @@ class SegmentedDocuments:
         return segment, int(number) - self.firsts[segment]
 
     def owner(self, number: int) -> tuple[Documents, int]:
-        """Return the documents of the segment that a document is in, and its number there."""
+        """Return the documents of the segment that a document is in, and its number there.
+
+        Raises
+        ------
+        UnknownDocumentError
+            If it was deleted or replaced, or never was.
+        """
+        place = self._live_place(number)
+        return self._segments[place[0]].documents, place[1]
+
+    def _live_place(self, number: int) -> tuple[int, int]:
         segment, local = self.place(number)
-        return self._segments[segment].documents, local
+        owner = self._segments[segment]
+        if number >= 0 and local < owner.n_docs and (owner.live is None or owner.live[local]):
+            return segment, local
+        raise UnknownDocumentError(f"there is no document number {number} in the index.")
 
     def id(self, number: int) -> str:
         """Return the id of a document."""
@@ -244,12 +276,12 @@ class SegmentedDocuments:
         documents, local = self.owner(number)
         return documents.metadata(local)
 
-    def records(self, numbers: Sequence[int]) -> list[Record]:
+    def records(self, numbers: Sequence[int]) -> list[Document]:
         """Return some documents, in the order given."""
+        places = [self._live_place(number) for number in numbers]
         if len(self._segments) == 1:
             return self._segments[0].documents.records(numbers)
-        places = [self.place(number) for number in numbers]
-        found: dict[tuple[int, int], Record] = {}
+        found: dict[tuple[int, int], Document] = {}
         for number in {number for number, _ in places}:
             own = [place for place in places if place[0] == number]
             records = self._segments[number].documents.records([local for _, local in own])
@@ -259,7 +291,12 @@ class SegmentedDocuments:
     def all_metadata(self) -> Iterator[dict[str, Any]]:
         """Give the metadata of every document, in order of number."""
         for segment in self._segments:
-            yield from segment.documents.all_metadata()
+            yield from segment.of_live(segment.documents.all_metadata())
+
+    def all_ids(self) -> Iterator[str]:
+        """Give the id of every document, in order of number."""
+        for segment in self._segments:
+            yield from segment.of_live(segment.documents.all_ids())
 
     def number(self, id: str) -> int:
         """Return the number of a document; UnknownDocumentError if there is none of that id."""

@@ -13,8 +13,8 @@ from typing import Any
 
 from softcosine.errors import CorruptIndexError
 from softcosine.index.documents import (
+    Document,
     Documents,
-    Record,
     block_loaded,
     loaded,
     unknown_document,
@@ -133,10 +133,10 @@ class StoredDocuments:
             shown = self._decoded(text[0], number) if text else ""
             yield self._decoded(id, number), shown, self._loaded(metadata, number)
 
-    def records(self, numbers: Sequence[int]) -> list[Record]:
+    def records(self, numbers: Sequence[int]) -> list[Document]:
         """Return some documents, in the order given."""
         texts = ", text" if self.keeps_texts else ", ''"
-        found: dict[int, Record] = {}
+        found: dict[int, Document] = {}
         for first in range(0, len(numbers), _ASKED_AT_ONCE):
             asked = [int(number) for number in numbers[first : first + _ASKED_AT_ONCE]]
             places = ", ".join("?" * len(asked))
@@ -144,7 +144,7 @@ class StoredDocuments:
             for number, id, metadata, text in self._select(f"{statement}({places})", *asked):
                 shown = self._decoded(text, number)
                 facts = self._loaded(metadata, number)
-                found[number] = Record(self._decoded(id, number), shown, facts)
+                found[number] = Document(self._decoded(id, number), shown, facts)
         if missing := [number for number in numbers if number not in found]:
             raise CorruptIndexError(f"{self._path} has no document number {missing[0]}.")
         return [found[number] for number in numbers]
