@@ -184,6 +184,17 @@ def test_a_second_writer_is_told_how_to_wait(run, folder, command):
         assert message.endswith("; wait longer by --wait SECONDS.")
 
 
+def test_a_filter_deletes_the_documents_that_pass_it(run, folder):
+    with SoftIndex.open(folder).writer() as writer:
+        writer.update_metadata("tea", {"year": 2019})
+        writer.update_metadata("car", {"year": 2021})
+    record = json.loads(run("delete", folder, "--where", "year>2020", "--json"))
+    assert (record["deleted"], record["missing"], record["documents"]) == (1, 0, 2)
+    record = json.loads(run("delete", folder, "bike", "--where", "year=2019", "--json"))
+    assert (record["deleted"], record["documents"]) == (2, 0)
+    assert "a filter by --where" in run("delete", folder, code=2)
+
+
 def test_a_second_writer_waits(run, folder):
     writer = SoftIndex.open(folder).writer()
     writer.delete("tea")

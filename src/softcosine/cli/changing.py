@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softcosine.cli.asking import Index
+from softcosine.cli.conditions import Conditions
 from softcosine.cli.options import (
     Encoding,
     Format,
@@ -110,6 +111,7 @@ def delete(
         str | None,
         typer.Option("--from", metavar="FILE", help="A file with one id a line; - for stdin."),
     ] = None,
+    where: Conditions = None,
     missing_ok: Annotated[
         bool, typer.Option("--missing-ok", help="It is no error if there is none of an id.")
     ] = False,
@@ -122,6 +124,7 @@ def delete(
 
       softcosine delete faq.index faq-17 faq-18
       softcosine delete faq.index --from gone.txt --missing-ok
+      softcosine delete faq.index --where lang=de --where 'year<2020'
       softcosine dedupe faq.index --min 0.95 --keep first | softcosine delete faq.index --from -
 
     All are deleted, or none, as where there is no document of an id. Their room on disk is freed
@@ -129,12 +132,14 @@ def delete(
 
     JSON: index, deleted, missing, documents, segments, generation, bytes, seconds.
     """
+    from softcosine.cli.conditions import read_where
     from softcosine.cli.progress import Reporter
 
-    started = time.perf_counter()
-    if not ids and source is None:
+    started, passing = time.perf_counter(), read_where(where)
+    if not ids and source is None and passing is None:
         raise InvalidInputError(
-            "there is nothing to delete; name ids, or a file with one id a line by --from FILE."
+            "there is nothing to delete; name ids, a file with one id a line by --from FILE, or a "
+            "filter by --where."
         )
     wanted = dict.fromkeys([*(ids or ()), *(_ids_in(source, encoding) if source else ())])
     with Reporter() as report, writing(index, wait=wait) as (opened, writer):
@@ -142,12 +147,12 @@ def delete(
         for done, id in enumerate(wanted):
             n_deleted += writer.delete(id, missing_ok=missing_ok)
             report("deleting", done, len(wanted))
+        n_missing = len(wanted) - n_deleted
+        if passing is not None:
+            n_deleted += writer.delete(where=passing)
         report("committing", 0, None)
         writer.commit(refresh)
-    facts = _facts(opened, index, started) | {
-        "deleted": n_deleted,
-        "missing": len(wanted) - n_deleted,
-    }
+    facts = _facts(opened, index, started) | {"deleted": n_deleted, "missing": n_missing}
     missing = f"; {facts['missing']:,} of the ids were not there" if facts["missing"] else ""
     _tell(facts, f"Deleted {counted(n_deleted, 'document')}{missing}", as_json)
 

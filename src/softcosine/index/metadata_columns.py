@@ -99,7 +99,7 @@ def order_of(key: Hashable) -> tuple[int, Any] | None:
     return (2, key.value) if key in (_Constant.FALSE, _Constant.TRUE) else None
 
 
-def scalar_of(key: Hashable) -> str | int | float | bool | None:
+def scalar_of(key: Hashable) -> Any:
     """Return the string, number, boolean or null that has a key; `MISSING` for other keys.
 
     A float that is whole is an int, so that it does not matter which of both was met first.
@@ -107,10 +107,10 @@ def scalar_of(key: Hashable) -> str | int | float | bool | None:
     if isinstance(key, str) or key is None:
         return key
     if isinstance(key, _Constant):
-        return MISSING if key is MISSING else key is _Constant.TRUE  # type: ignore[no-any-return]
+        return MISSING if key is MISSING else key is _Constant.TRUE
     if isinstance(key, float) and key.is_integer():
         return int(key)
-    return key if is_number(key) else MISSING  # type: ignore[no-any-return, return-value]
+    return key if is_number(key) else MISSING
 
 
 class MetadataColumn:

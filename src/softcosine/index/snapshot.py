@@ -50,6 +50,8 @@ class IndexedSegment:
         Soft norms of each field's documents under the index's S and W, if they are known.
     part : str
         Name on disk; empty in memory.
+    updates : str or None
+        Name of the part with what the documents' metadata have become since, if they have changed.
     """
 
     fields: tuple[Segment, ...]
@@ -58,6 +60,7 @@ class IndexedSegment:
     positions: tuple[Positions, ...] | None = None
     norms: tuple[NDArray[np.float64], ...] | None = None
     part: str = ""
+    updates: str | None = None
     _columns: MetadataColumns | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -66,8 +69,12 @@ class IndexedSegment:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The columns are made again of the documents.
-        stored = (self.fields, self.documents, self.live, self.positions, self.norms, self.part)
-        return IndexedSegment, stored
+        names = ("fields", "documents", "live", "positions", "norms", "part", "updates")
+        return IndexedSegment, tuple(getattr(self, name) for name in names)
+
+    def with_documents(self, documents: Documents, updates: str | None) -> IndexedSegment:
+        """Return the segment with other metadata of its documents."""
+        return replace(self, documents=documents, updates=updates, _columns=None)
 
     @property
     def columns(self) -> MetadataColumns:

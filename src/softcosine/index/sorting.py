@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,6 @@ from softcosine.index.metadata_columns import Path, order_of
 from softcosine.index.snapshot import Snapshot
 
 __all__ = ["SortKey", "columns_of", "parse_sort", "sorted_places"]
-
-_LAST = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +94,15 @@ def columns_of(
 
 def _ranks(snapshot: Snapshot, key: SortKey, documents: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return numbers in whose order the documents stand by one key, shape (n,)."""
-    columns = columns_of(snapshot, key.path, documents)
-    orders = {order for *_, keys in columns for one in keys if (order := order_of(one))}
-    rank = {order: place for place, order in enumerate(sorted(orders, reverse=key.descending))}
+    columns = [
+        (places, numbers, [order_of(one) for one in keys])
+        for places, numbers, keys in columns_of(snapshot, key.path, documents)
+    ]
+    met = {order for *_, orders in columns for order in orders if order is not None}
+    ascending = sorted(met, reverse=key.descending)
+    rank: dict[tuple[int, Any] | None, int] = {None: len(ascending)}
+    rank.update(zip(ascending, range(len(ascending)), strict=True))
     ranks = np.empty(documents.shape[0], np.int64)
-    for places, numbers, keys in columns:
-        table = [_LAST if (order := order_of(one)) is None else rank[order] for one in keys]
-        ranks[places] = np.array(table, np.int64)[numbers]
+    for places, numbers, orders in columns:
+        ranks[places] = np.array([rank[order] for order in orders], np.int64)[numbers]
     return ranks

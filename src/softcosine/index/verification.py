@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import CorruptIndexError, IndefiniteMatrixError
+from softcosine.index.documents import loaded
 from softcosine.index.generation import Generation
 from softcosine.index.rankings import soft_norms
 from softcosine.index.segment import Segment
@@ -23,6 +24,7 @@ from softcosine.index.stored import (
     read_snapshot,
     read_space,
     read_statistics,
+    read_updates,
 )
 from softcosine.index.stored_documents import StoredDocuments
 from softcosine.matrix.definiteness import is_symmetric
@@ -92,6 +94,11 @@ def _check(generation: Generation, progress: Progress) -> None:
         if stated.deleted is not None:
             with _naming(generation.part(stated.deleted)) as folder:
                 _check_deleted(folder, stated.n_docs)
+        if stated.updates is not None:
+            with _naming(generation.part(stated.updates)) as folder:
+                _require(folder.settings["n_docs"] == stated.n_docs, "it is of another segment")
+                for metadata in read_updates(folder).all().values():
+                    loaded(metadata)
         if stated.norms is not None:
             with _naming(generation.part(stated.norms)) as folder:
                 norms = read_norms(folder, stated.n_docs)
@@ -103,10 +110,10 @@ def _check(generation: Generation, progress: Progress) -> None:
 
 def _check_names(generation: Generation, settings: IndexSettings) -> None:
     """Compare the parts that the manifest lists, and their kinds, with its settings."""
-    kinds = {settings.space: "space", settings.statistics: "statistics"}
+    shared = {"space": settings.space, "statistics": settings.statistics}
+    kinds = {name: kind for kind, name in shared.items() if name is not None}
     for segment in settings.segments:
-        kinds |= {segment.part: "segment", segment.deleted: "deleted", segment.norms: "norms"}
-    kinds.pop(None, None)
+        kinds |= segment.parts
     listed = {name: generation.kind(name) for name in generation.parts}
     if listed != kinds:
         wrong = sorted(str(name) for name, _ in listed.items() ^ kinds.items())
