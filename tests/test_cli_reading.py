@@ -58,12 +58,19 @@ def test_parquet_is_read_with_dates_as_strings(tmp_path):
 
     path = tmp_path / "a.parquet"
     day = datetime.date(2024, 5, 1)
-    table = {"id": [1, 2], "text": ["red", None], "day": [day, None], "x": [float("nan"), 1.5]}
+    at = datetime.datetime(2024, 5, 1, 12, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))
+    table = {
+        "id": [1, 2], "text": ["red", None], "day": [day, None], "x": [float("nan"), 1.5],
+        "at": [at, None],
+    }  # fmt: skip
     pq.write_table(pa.table(table), path)
     documents = read_documents([str(path)])
     assert documents.ids == ["1", "2"]
     assert documents.texts == ["red", ""]
-    assert documents.metadata == [{"day": "2024-05-01", "x": None}, {"day": None, "x": 1.5}]
+    assert documents.metadata == [
+        {"day": "2024-05-01", "x": None, "at": "2024-05-01T10:00:00.000000Z"},
+        {"day": None, "x": 1.5, "at": None},
+    ]
 
 
 def test_a_file_that_is_no_parquet_is_named(tmp_path):

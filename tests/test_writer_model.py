@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
@@ -205,10 +205,68 @@ class Index(RuleBasedStateMachine):
         tokens = [own for own, _ in self.committed.documents.values()]
         counted = [own for own, _ in (self.committed.counted or {}).values()]
         if sorted(tokens) == sorted(counted):
-            assert_as_made_anew(self.index, self.committed, QUERIES)
+            assert_as_made_anew(self.index, self.committed.documents, QUERIES)
 
 
 TestIndex = Index.TestCase
 TestIndex.settings = settings(
     max_examples=max(2, settings().max_examples // 3), stateful_step_count=30
 )
+
+
+changes = st.one_of(
+    st.tuples(
+        st.just("add"),
+        st.sampled_from(IDS),
+        st.dictionaries(
+            st.sampled_from(["title", "body"]),
+            st.lists(st.sampled_from(WORDS[:5]), max_size=4).map(" ".join),
+        ),
+        METADATA,
+    ),
+    st.tuples(st.just("delete"), st.sampled_from(IDS)),
+    st.tuples(st.just("delete where"), WHERES),
+    st.tuples(st.just("update"), st.sampled_from(IDS), METADATA),
+    st.tuples(st.sampled_from(["commit", "merge"])),
+)
+
+
+@settings(max_examples=max(5, settings().max_examples // 3))
+@given(st.lists(changes, max_size=20), st.sampled_from(["soft_bm25", "soft_cosine"]))
+def test_several_fields_after_any_changes_are_as_made_anew(many, ranking):
+    documents = {}
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        patch.setattr(writers, "MAX_DOCS", 3)
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        store = created(
+            Path(folder) / "x", fields={"title": 2.0, "body": 1.0}, ranking=ranking,
+            source=PairSimilarity([(a, b, value) for (a, b), value in PAIRS.items()]),
+        )  # fmt: skip
+        with IndexWriter(store, merge=MergePolicy(factor=2, min_docs=1, max_docs=4)) as writer:
+            for change, *what in many:
+                if change == "add":
+                    id, texts, metadata = what
+                    writer.add(id, texts, metadata)
+                    documents.pop(id, None)
+                    documents[id] = texts, metadata
+                elif change == "delete":
+                    assert writer.delete(*what, missing_ok=True) == (what[0] in documents)
+                    documents.pop(what[0], None)
+                elif change == "delete where":
+                    where = Where.parse(what[0])
+                    gone = [id for id, (_, own) in documents.items() if where.matches(own or {})]
+                    assert writer.delete(where=what[0]) == len(gone)
+                    for id in gone:
+                        del documents[id]
+                elif change == "update" and what[0] in documents:
+                    id, metadata = what
+                    writer.update_metadata(id, metadata or {})
+                    texts, before = documents[id]
+                    documents[id] = texts, {**(before or {}), **(metadata or {})}
+                elif change == "commit":
+                    writer.commit()
+                elif change == "merge":
+                    writer.merge()
+            writer.commit(refresh=True)
+        verify_index(store)
+        assert_as_made_anew(opened(store), documents, QUERIES)
