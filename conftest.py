@@ -15,6 +15,7 @@ import shutil
 import sys
 import time
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parent
@@ -40,3 +41,5 @@ def _cache() -> Path:
 
 
 os.environ["NUMBA_CACHE_DIR"] = str(_cache())
+# Its examples run gensim.
+collect_ignore = [] if find_spec("gensim") else ["docs/gensim.md"]

@@ -317,9 +317,7 @@ def test_a_matrix_of_other_stems_or_words_is_refused(run, folder):
     assert SoftIndex.open(folder).snapshot.generation == 1
     with SoftIndex.open(folder).writer():
         run("similarity", "build", "english", "--vocabulary", folder, "-o", "s.matrix")
-        assert "--wait SECONDS" in run(
-            "similarity", "set", folder, "s.matrix", "--wait", 0, code=1
-        )
+        assert "--wait SECONDS" in run("similarity", "set", folder, "s.matrix", "--wait", 0, code=1)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals come otherwise there")

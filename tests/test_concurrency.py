@@ -169,11 +169,11 @@ for number in range(int(sys.argv[2]), int(sys.argv[3])):
 
 
 def test_many_threads_and_processes_add_a_document_each(tmp_path):
-    path, n = tmp_path / "x", 16
+    path, n = tmp_path / "x", 8
     index = SoftIndex.create(path, plain=True)
     processes = [
-        subprocess.Popen([sys.executable, "-c", _ADDER, str(path), str(first), str(first + 4)])
-        for first in (n, n + 4)
+        subprocess.Popen([sys.executable, "-c", _ADDER, str(path), str(first), str(first + 2)])
+        for first in (n, n + 2)
     ]
     start, failures = threading.Barrier(n), []
 
@@ -194,5 +194,4 @@ def test_many_threads_and_processes_add_a_document_each(tmp_path):
     assert not failures
     assert [process.wait() for process in processes] == [0, 0]
     index.refresh()
-    assert len(index) == n + 8
-    assert index.search("tea", k=n + 9).ids == [hit.id for hit in index.search("green", k=n + 9)]
+    assert sorted(index, key=int) == [str(number) for number in range(n + 4)]

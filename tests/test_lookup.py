@@ -269,7 +269,7 @@ def test_what_makes_no_sense_is_refused(index, settings, message):
         index.filter(**settings)
     with pytest.raises(InvalidInputError, match=message):
         index.search("tea", **settings)
-    with pytest.raises(InvalidInputError, match="sort and exact_first both say"):
+    with pytest.raises(InvalidInputError, match="sort, exact_first and mmr are orders"):
         index.search("tea", sort="a", exact_first=True)
 
 

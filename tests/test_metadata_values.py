@@ -126,6 +126,23 @@ def test_pandas_times_are_datetimes():
         json_of(pd.NaT)
 
 
+def test_the_times_of_a_data_frame_are_kept():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(
+        {
+            "text": ["green tea", "black tea"],
+            "at": pd.to_datetime(["2024-05-01 12:00", None]),
+            "day": [date(2024, 5, 1), np.datetime64("2024-05-02T00:00", "ns")],
+            "n": np.array([1.5, np.nan], np.float32),
+        }
+    )
+    index = SoftIndex.from_frame(frame, text="text", plain=True)
+    assert [one.metadata for one in index.filter()] == [
+        {"at": "2024-05-01T12:00:00.000000Z", "day": "2024-05-01", "n": 1.5},
+        {"day": "2024-05-02T00:00:00.000000Z"},
+    ]
+
+
 def test_anything_else_is_what_default_says(tmp_path):
     def default(value):
         if isinstance(value, Decimal):

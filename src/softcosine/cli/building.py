@@ -13,7 +13,9 @@ from softcosine.errors import InvalidInputError
 if TYPE_CHECKING:
     from softcosine.cli.sources import SourceSettings
     from softcosine.cli.vocabularies import Corpus
+    from softcosine.matrix.list_use import ListUse
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+    from softcosine.sources.constraints.decision_list import Decisions
     from softcosine.sources.source import TermSimilaritySource
 
 __all__ = ["Plan", "built_matrix", "document_limit"]
@@ -60,8 +62,8 @@ class Plan:
     overwrite: bool
 
 
-def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, str]:
-    """Build a matrix and write it; returned with what is to be said about it.
+def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, str, ListUse | None]:
+    """Build a matrix and write it; returned with what is to be said about it and its lists.
 
     What is wrong with the arguments is found out before anything is read or learned.
     """
@@ -73,6 +75,7 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
         words_outside,
     )
     from softcosine.matrix.kept import KeptAnswers
+    from softcosine.matrix.list_use import list_use
     from softcosine.matrix.rules import Rules
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
     from softcosine.storage import check_target
@@ -100,7 +103,7 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
             "--strategy rows gives an asymmetric matrix, which cannot be balanced; take another "
             "strategy, or say --as-given."
         )
-    corpus = _corpus(plan, report)
+    corpus = _corpus(plan, decisions, report)
     settings = SourceSettings(
         threshold=plan.threshold,
         exponent=plan.exponent,
@@ -128,11 +131,12 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
             balanced=_is_balanced(plan),
             definite=plan.definite,
             guard=False,  # it is guarded already, where it is to be
+            analyzer=corpus.analyzer,
             warn=False,
             progress=lambda done, total: report("finding similar terms", done, total),
             resume=folder,
         )
-    S = TermSimilarityMatrix(
+    S = TermSimilarityMatrix.from_entries(
         S.to_scipy(),
         S.vocabulary,
         representatives=S.representatives,
@@ -147,7 +151,8 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
         note = note or "There are no words to find similarities for."
     outside = words_outside(decisions, corpus.vocabulary, analyzer=corpus.analyzer)
     recall = settings.recall_told()
-    return S, " ".join(filter(None, (note, recall, outside, _indefinite(S))))
+    use = list_use(S, source, analyzer=corpus.analyzer, queries=plan.keep_source)
+    return S, " ".join(filter(None, (note, recall, outside, _indefinite(S)))), use
 
 
 def document_limit(given: str) -> int | float:
@@ -160,8 +165,9 @@ def document_limit(given: str) -> int | float:
         ) from None
 
 
-def _corpus(plan: Plan, report: Progress) -> Corpus:
+def _corpus(plan: Plan, decisions: Decisions | None, report: Progress) -> Corpus:
     from softcosine.cli.vocabularies import read_corpus, read_words
+    from softcosine.sources.named import phrases_named
 
     if plan.words is not None:
         return read_words(plan.words, encoding=plan.encoding, stemmer=plan.stemmer)
@@ -173,6 +179,10 @@ def _corpus(plan: Plan, report: Progress) -> Corpus:
         pattern=plan.pattern,
         stemmer=plan.stemmer,
         min_df=None if plan.min_df is None else document_limit(plan.min_df),
+        phrases=(
+            *phrases_named(plan.sources),
+            *(() if decisions is None else decisions.pinned_words()),
+        ),
         report=report,
     )
 

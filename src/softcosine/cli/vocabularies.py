@@ -57,6 +57,7 @@ def read_corpus(
     pattern: str | None,
     stemmer: str | None,
     min_df: int | float | None,
+    phrases: Sequence[str],
     report: Progress,
 ) -> Corpus:
     """Read documents as ``softcosine index`` does, or take the vocabulary of an index or a matrix.
@@ -71,6 +72,8 @@ def read_corpus(
         A language, ``"none"``, or None for English stems where the text is English.
     min_df : int or float, or None
         See `softcosine.analyze`; None leaves out none.
+    phrases : sequence of str
+        Words of the lists to be asked; several together become terms of documents.
     report : callable
 
     Raises
@@ -86,11 +89,11 @@ def read_corpus(
         )
     if stored:
         return _of_index(stored[0]) if stored_kind(stored[0]) == "index" else _of_matrix(stored[0])
-    from softcosine.cli.reading import Fields, read_documents
+    from softcosine.cli.reading import fields_named, read_documents
 
     documents = read_documents(
         inputs,
-        fields=Fields(None, tuple(text_fields or ["text"])),
+        fields=fields_named(None, text_fields),
         format=format,
         encoding=encoding,
         pattern=pattern,
@@ -98,7 +101,7 @@ def read_corpus(
     )
     least = 1 if min_df is None else min_df
     texts, analyzer = analyzed_texts(
-        documents.texts, rules_of(stemmer), min_df=least, report=report
+        documents.texts, rules_of(stemmer), min_df=least, phrases=phrases, report=report
     )
     return Corpus(texts.vocabulary, analyzer, texts)
 
@@ -122,8 +125,9 @@ def analyzed_texts(
     *,
     min_df: int | float,
     report: Progress,
+    phrases: Sequence[str] = (),
 ) -> tuple[AnalyzedTexts, Analyzer]:
-    """Analyse texts by an analyzer, or as their language asks for."""
+    """Analyse texts by an analyzer, or as their language asks for, with phrases as terms."""
     from softcosine.index.defaults import MIN_ENGLISH
     from softcosine.sources.vectors.english import english_share
     from softcosine.text.analyzer import Analyzer
@@ -135,9 +139,10 @@ def analyzed_texts(
     guessed = analyzer is None
     if analyzer is None:
         analyzer = Analyzer("english")
+    analyzer = analyzer.with_phrases(phrases)
     analyzed = analyze(texts, analyzer, min_df=min_df, progress=told)
     if guessed and english_share(analyzed.vocabulary) < MIN_ENGLISH:
-        analyzer = Analyzer()
+        analyzer = Analyzer(phrases=analyzer.phrases)
         analyzed = analyze(texts, analyzer, min_df=min_df, progress=told)
     return analyzed, analyzer
 
@@ -155,14 +160,15 @@ def read_words(path: str, *, encoding: str, stemmer: str | None) -> Corpus:
     """
     import numpy as np
 
-    from softcosine.cli.formats import read_records
+    from softcosine.cli.reading import ADVICE
+    from softcosine.files import read_records
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.vocabulary import Vocabulary
 
     analyzer = rules_of(stemmer) or Analyzer()
     forms: dict[str, dict[str, int]] = {}
     counted = False
-    for record in read_records(path, format="lines", encoding=encoding):
+    for record in read_records(path, format="lines", encoding=encoding, advice=ADVICE):
         shown, tab, told = record.values["text"].partition("\t")
         count = 0
         if tab:

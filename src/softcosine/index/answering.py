@@ -24,7 +24,8 @@ from softcosine.text.weighting import Weighting
 
 if TYPE_CHECKING:
     from softcosine.index.all_pairs import Progress
-    from softcosine.index.likeness import SimilarGroup, SimilarPair
+    from softcosine.index.likeness import SimilarGroup, SimilarPairs
+    from softcosine.matrix.list_use import ListUse
 
 __all__ = ["Answering"]
 
@@ -98,6 +99,16 @@ class Answering:
     def note(self) -> str:
         """Where the similarities come from."""
         return self._snapshot.note
+
+    @property
+    def list_use(self) -> ListUse | None:
+        """Which entries of your own lists of similar words have an effect; None without lists.
+
+        Found out anew each time, as an index that grows gets words that were in no document.
+        """
+        from softcosine.matrix.list_use import list_use
+
+        return list_use(self.S, self.source, analyzer=self.analyzer)
 
     def get(self, ids: Iterable[str], *, missing_ok: bool = False) -> list[Document]:
         """Return documents by their ids, in the order asked for.
@@ -181,6 +192,9 @@ class Answering:
         expand: bool = True,
         syntax: bool = True,
         max_terms: int | None = 512,
+        fill: bool = False,
+        mmr: float | None = None,
+        fuzzy: bool = False,
         sort: str | Sequence[str] | None = None,
         facets: Sequence[str] = (),
     ) -> Hits:
@@ -217,12 +231,28 @@ class Answering:
             of largest weight (of equal ones, the first in the vocabulary), as if the others had not
             been asked for; `Hits.left_out` names these. What ``+``, ``-`` and quotes demand is
             demanded all the same, and words that no document has all count. None for no limit.
+        fill : bool
+            Whether documents of score 0 follow all others, in order of insertion, as far as k
+            reaches and `where`, ``+``, ``-`` and quotes let them; not with a `min_score` above 0,
+            and never documents of a score below 0.
+        mmr : float, optional
+            From 0 to 1: the best ``max(50, 5 * k)`` documents come in the order of their maximal
+            marginal relevance, ``mmr * score / best score - (1 - mmr) * greatest soft cosine with
+            a document before it`` (see `softcosine.index.diversity`), all others behind them by
+            score. Pages of one k so have every document once. Hits keep their scores. Not together
+            with `exact_first`.
+        fuzzy : bool
+            Whether words that neither the documents nor the source know are searched by the
+            indexed words of nearest spelling (`Hits.suggestions`), each by its similarity
+            (`softcosine.EditDistanceSimilarity`, balanced as S is). Words with digits are not, and
+            what ``+``, ``-`` and quotes demand is demanded as it is spelled.
         sort : str or list of str, optional
             Order by keys of metadata instead, such as ``"-year"``, of equal ones by score; see
-            `softcosine.index.sorting`.
+            `softcosine.index.sorting`. Not together with `exact_first` or `mmr`.
         facets : list of str
             Keys of metadata whose values are counted, in `Hits.facets`, over all documents that
             match; see `softcosine.index.facets`. Both need the score of every one of these.
+            Documents that `fill` adds do not count, and stand behind the sorted ones.
 
         Raises
         ------
@@ -231,7 +261,8 @@ class Answering:
         return self.search_batch(
             [query], k=k, offset=offset, min_score=min_score, where=where,
             exact_first=exact_first, ranking=ranking, expand=expand, syntax=syntax,
-            max_terms=max_terms, sort=sort, facets=facets, threads=1,
+            max_terms=max_terms, fill=fill, mmr=mmr, fuzzy=fuzzy, sort=sort, facets=facets,
+            threads=1,
         )[0]  # fmt: skip
 
     def search_batch(
@@ -247,6 +278,9 @@ class Answering:
         expand: bool = True,
         syntax: bool = True,
         max_terms: int | None = 512,
+        fill: bool = False,
+        mmr: float | None = None,
+        fuzzy: bool = False,
         sort: str | Sequence[str] | None = None,
         facets: Sequence[str] = (),
         threads: int | None = None,
@@ -259,8 +293,8 @@ class Answering:
             )
         asked = Asked(
             k=k, offset=offset, min_score=min_score, where=where, exact_first=exact_first,
-            ranking=ranking, expand=expand, syntax=syntax, max_terms=max_terms,
-            sort=sort, facets=facets,
+            ranking=ranking, expand=expand, syntax=syntax, max_terms=max_terms, fill=fill, mmr=mmr,
+            fuzzy=fuzzy, sort=sort, facets=facets,
         )  # fmt: skip
         return answered(self._snapshot, list(queries), asked, threads=threads)
 
@@ -295,6 +329,7 @@ class Answering:
         ranking: str | None = None,
         syntax: bool = True,
         max_terms: int | None = 512,
+        fuzzy: bool = False,
     ) -> Explanation:
         """Say why a document scores what it scores: pairs of words whose parts sum to the score.
 
@@ -304,7 +339,7 @@ class Answering:
         ------
         UnknownDocumentError, InvalidInputError
         """
-        asked = Asked(ranking=ranking, syntax=syntax, max_terms=max_terms)
+        asked = Asked(ranking=ranking, syntax=syntax, max_terms=max_terms, fuzzy=fuzzy)
         return explained(self._snapshot, query, id, asked)
 
     def explain_similar(self, id: str, other: str, *, ranking: str = "soft_cosine") -> Explanation:
@@ -361,7 +396,7 @@ class Answering:
         threads: int | None = None,
         checkpoint: str | Path | None = None,
         progress: Progress | None = None,
-    ) -> Iterator[SimilarPair]:
+    ) -> SimilarPairs:
         """Give all similar pairs of documents, or every document's nearest others.
 
         Every similarity is that of the later document to the earlier one as a query, exactly.
@@ -379,6 +414,12 @@ class Answering:
             Keeps what is found, so that the same call goes on where it was stopped.
         progress : callable, optional
             Called with the number of pairs compared, and of all.
+
+        Returns
+        -------
+        SimilarPairs
+            An iterator of pairs (id, other, score), found as they are asked for; its
+            ``to_pandas()`` makes a table of them.
 
         Raises
         ------

@@ -31,8 +31,8 @@ from softcosine.matrix.term_similarity_matrix import (
     checked_similarity,
     checked_source,
 )
-from softcosine.sources.constraints.decisions import DecidedSimilarity
 from softcosine.sources.constraints.guard import guarded
+from softcosine.sources.in_terms import TermKeys, in_terms, phrases_in
 from softcosine.sources.progress import silent
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.sources.vectors.english import english_share
@@ -96,7 +96,7 @@ def build(
     kept: list[Any] = []
     analyzed, rules = _analyzed(
         _keeping(texts, kept) if _many(texts) else texts,
-        kept, analyzer, min_df=min_df, max_df=max_df, n_fields=n_fields,
+        kept, analyzer, phrases_in(source), min_df=min_df, max_df=max_df, n_fields=n_fields,
         progress=lambda done: tell("reading texts", done // n_fields, None),
     )  # fmt: skip
     documents = MemoryDocuments(
@@ -121,9 +121,7 @@ def build(
             source, note = chosen.source, chosen.note
             _logger.info(note)
         else:
-            source = guarded(source)
-            if isinstance(source, DecidedSimilarity):
-                source = source.for_vocabulary(vocabulary, analyzer=rules)
+            source = in_terms(guarded(source), TermKeys(rules))
         tell("finding similar terms", 0, None)
         S = TermSimilarityMatrix.from_source(
             source, vocabulary, max_neighbors=max_neighbors,
@@ -194,16 +192,25 @@ def _keeping(texts: Iterable[Any], kept: list[Any]) -> Iterable[Any]:
 
 
 def _analyzed(
-    texts: Iterable[Any], kept: list[Any], analyzer: Analyzer | None, **settings: Any
+    texts: Iterable[Any],
+    kept: list[Any],
+    analyzer: Analyzer | None,
+    phrases: tuple[str, ...],
+    **settings: Any,
 ) -> tuple[AnalyzedTexts, Analyzer]:
-    """Analyse texts; with no analyzer given, stem them if they turn out to be English."""
+    """Analyse texts; with no analyzer given, stem them if they turn out to be English.
+
+    Phrases of a person's list become terms.
+    """
     if analyzer is not None:
+        analyzer = analyzer.with_phrases(phrases)
         return analyze(texts, analyzer, **settings), analyzer
-    stemming = Analyzer("english")
+    stemming = Analyzer("english", phrases=phrases)
     analyzed = analyze(texts, stemming, **settings)
     if english_share(analyzed.vocabulary) >= MIN_ENGLISH:
         return analyzed, stemming
-    return analyze(kept, Analyzer(), **settings), Analyzer()
+    plain = Analyzer(phrases=phrases)
+    return analyze(kept, plain, **settings), plain
 
 
 def in_vocabulary(counts: csr_array, own: Vocabulary, given: Vocabulary) -> csr_array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -39,18 +39,23 @@ class Inverted:
     vocabulary: Vocabulary
 
 
-def analyzed_first(texts: Sequence[Any]) -> tuple[AnalyzedTexts, Analyzer]:
+def analyzed_first(
+    texts: Sequence[Any], phrases: Iterable[str] = ()
+) -> tuple[AnalyzedTexts, Analyzer]:
     """Analyse the first documents of an index: stemmed if they turn out to be English.
 
     Parameters
     ----------
     texts : sequence of str, or of token lists
+    phrases : iterable of str
+        Those that become terms; see `Analyzer`.
     """
-    stemming = Analyzer("english")
+    stemming = Analyzer("english").with_phrases(phrases)
     analyzed = analyze(texts, stemming)
     if english_share(analyzed.vocabulary) >= MIN_ENGLISH:
         return analyzed, stemming
-    return analyze(texts, Analyzer()), Analyzer()
+    plain = replace(stemming, stemmer=None)
+    return analyze(texts, plain), plain
 
 
 def invert(
@@ -122,7 +127,7 @@ def positions_of(texts: Sequence[Any], analyzer: Analyzer, vocabulary: Vocabular
     analyzer, vocabulary
         Of the index.
     """
-    whole = replace(analyzer, stemmer=None, stop_words=None, max_ngram=1, min_length=1)
+    whole = replace(analyzer, stemmer=None, stop_words=None, max_ngram=1, min_length=1, phrases=())
     words = analyze(texts, whole)
     stems = vocabulary.indices(analyzer.stem(list(words.vocabulary.terms)))
     kept = np.fromiter(map(analyzer.keeps, words.vocabulary.terms), np.bool_, len(stems))

@@ -21,6 +21,7 @@ from softcosine.matrix.term_similarity_matrix import (
     checked_similarity,
     checked_source,
 )
+from softcosine.sources.in_terms import phrases_in
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer, checked_analyzer
 from softcosine.text.vocabulary import Vocabulary
@@ -58,7 +59,10 @@ class OnDisk:
         def read(generation: Generation) -> tuple[Snapshot, Self]:
             if verify:
                 generation.verify()
-            return read_snapshot(generation, source=source), cls(store, generation, source)
+            snapshot = read_snapshot(generation, source=source)
+            if verify:
+                snapshot.check()
+            return snapshot, cls(store, generation, source)
 
         return store.opened(read)
 
@@ -111,7 +115,11 @@ def create(
         fields=checked_fields(fields),
         weighting=WEIGHTING if weighting is None else checked_weighting(weighting),
         ranking=check_ranking(ranking),
-        analyzer=None if analyzer is None else checked_analyzer(analyzer),
+        analyzer=(
+            None
+            if analyzer is None
+            else checked_analyzer(analyzer).with_phrases(phrases_in(source))
+        ),
         note="Ordinary cosine: S = I." if plain else note,
         positions=bool(positions),
         texts=bool(texts),

@@ -81,7 +81,12 @@ def check_starts(name: str, starts: NDArray[np.integer[Any]], end: int) -> None:
 
 def check_numbers(name: str, numbers: NDArray[np.integer[Any]], limit: int) -> None:
     """Raise CorruptIndexError unless all numbers are at least 0 and below a limit."""
-    if numbers.shape[0] and not (int(numbers.min()) >= 0 and int(numbers.max()) < limit):
+    least = np.iinfo(numbers.dtype).min
+    if least == 0 and np.iinfo(numbers.dtype).max < limit:
+        return  # as all their type can hold are
+    if numbers.shape[0] and not (
+        (least == 0 or int(numbers.min()) >= 0) and int(numbers.max()) < limit
+    ):
         raise _damaged(f"a number in {name} is not between 0 and {limit - 1}")
 
 

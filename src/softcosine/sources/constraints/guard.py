@@ -13,6 +13,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.sources.asking import neighbors_by, similarities_by
 from softcosine.sources.constraints.antonyms import Antonyms
 from softcosine.sources.constraints.decisions import DecidedSimilarity
+from softcosine.sources.in_terms import are_pinned
 from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors
 from softcosine.sources.parts import SourceOfOne
@@ -39,7 +40,7 @@ def guarded(source: TermSimilaritySource) -> Guarded | DecidedSimilarity:
     though its words be antonyms or hold digits.
     """
     if isinstance(source, DecidedSimilarity):
-        return DecidedSimilarity(guarded(source.source), source.decisions)
+        return source.over(guarded(source.source))
     return source if isinstance(source, Guarded) else Guarded(source)
 
 
@@ -117,6 +118,15 @@ class Guarded(SourceOfOne):
         answer = similarities_by(self._source, left, right).copy()
         answer[self.apart(left, right)] = 0.0
         return answer
+
+    def _over(self, source: TermSimilaritySource) -> Guarded:
+        made = Guarded(source, antonyms=None, isolate_digits=self._isolate_digits)
+        made._antonyms = self._antonyms
+        return made
+
+    def are_pinned(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether balancing leaves the pairs as they are; not what is kept apart."""
+        return are_pinned(self._source, left, right) & ~self.apart(left, right)
 
     def apart(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
         """Whether the guard keeps ``left[i]`` and ``right[i]`` apart, shape (n_pairs,)."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +64,4 @@ def _plain(value: Any, path: str, column: str) -> Any:
         return [_plain(one, path, column) for one in value]
     if isinstance(value, dict):
         return {str(name): _plain(one, path, column) for name, one in value.items()}
-    if isinstance(value, date):  # as an index writes it, so that --where and --sort compare times
-        from softcosine.index.metadata_values import json_of
-
-        return json.loads(json_of(value))
     return str(value)
