@@ -93,16 +93,11 @@ class Asked:
             raise InvalidInputError(
                 f"max_terms is {self.max_terms!r}; it must be a whole number of 1 or more, or None."
             )
-        if self.mmr is not None:
-            if not (is_number(self.mmr) and 0.0 <= self.mmr <= 1.0):
-                raise InvalidInputError(
-                    f"mmr is {self.mmr!r}; it must be a number from 0 (as different as can be) to "
-                    "1 (by score alone), or None."
-                )
-            if self.exact_first:
-                raise InvalidInputError(
-                    "exact_first and mmr are two orders of the answers; choose one of them."
-                )
+        if self.mmr is not None and not (is_number(self.mmr) and 0.0 <= self.mmr <= 1.0):
+            raise InvalidInputError(
+                f"mmr is {self.mmr!r}; it must be a number from 0 (as different as can be) to "
+                "1 (by score alone), or None."
+            )
 
     @property
     def n_wanted(self) -> int:
