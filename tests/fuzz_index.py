@@ -100,7 +100,7 @@ def _plain(path: Path) -> None:
 
 
 def _pairs(path: Path) -> None:
-    """Several segments with deletions, similarities of pairs."""
+    """Several segments with deletions and new metadata, similarities of pairs."""
     source = PairSimilarity(
         [("tyre", "tire", 0.8), ("tea", "coffee", 0.5), ("tyre", "bicycle", 0.4)]
     )
@@ -109,6 +109,8 @@ def _pairs(path: Path) -> None:
     with index.writer(merge=None) as writer:
         writer.delete("1")
         writer.delete("6")
+        writer.update_metadata("0", {"n": 20, "deep": {"x": 1}})
+        writer.update_metadata("5", {}, replace=True)
 
 
 def _fields(path: Path) -> None:
@@ -189,7 +191,7 @@ class _Deeds:
         return [
             self.search, self.search, self.search, self.batch, self.similar, self.explain,
             self.explain_similar, self.neighbors, self.pairs, self.nearest, self.dedupe,
-            self.documents, self.inspect, self.save, self.other_weights, self.refresh,
+            self.documents, self.listing, self.inspect, self.save, self.other_weights, self.refresh,
         ]  # fmt: skip
 
     def handling(self) -> list[Callable[[], object]]:
@@ -205,6 +207,8 @@ class _Deeds:
             "k": choose((1, 3, 10, 100)), "offset": choose((0, 0, 1)), "ranking": choose(RANKINGS),
             "where": choose((None, None, *FILTERS)), "exact_first": choose((False, True)),
             "expand": choose((True, True, False)), "max_terms": choose((512, 2, 1, None)),
+            "sort": choose((None, None, "-n", ["lang", "deep.x"])),
+            "facets": choose(((), (), ["tags", "n"])),
         }  # fmt: skip
 
     def _id(self) -> str:
@@ -260,6 +264,15 @@ class _Deeds:
             id in index  # noqa: B015  # it may raise
         len(index)
 
+    def listing(self, index: SoftIndex) -> None:
+        choose = self.random.choice
+        found = index.filter(
+            choose((None, *FILTERS)), k=choose((2, None)), sort=choose((None, "-n", "deep.x")),
+            facets=["lang", "tags"],
+        )  # fmt: skip
+        assert index.get(found.ids) == list(found)
+        assert len(list(index)) == index.count()
+
     def inspect(self, index: SoftIndex) -> None:
         index.S.statistics(eigenvalue=False)
         list(index.vocabulary)
@@ -299,6 +312,11 @@ class _Deeds:
                 text = f"new {TEXTS[number % 7]} brandnew{number}"
                 writer.add(str(number), {"title": text} if several else text, _metadata(number))
             writer.delete("2", missing_ok=True)
+            for id in ("0", "3", "5"):
+                if id in SoftIndex.open(self.folder):
+                    writer.update_metadata(id, {"n": 7, "new": True})
+            if self.random.random() < 0.3:
+                writer.delete(where=self.random.choice(FILTERS))
             if self.random.random() < 0.3:
                 writer.set_weighting(Weighting(tf="log", idf="bm25"), ranking="soft_cosine")
             writer.commit(self.random.choice((None, True, False)))
