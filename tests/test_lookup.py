@@ -269,8 +269,27 @@ def test_what_makes_no_sense_is_refused(index, settings, message):
         index.filter(**settings)
     with pytest.raises(InvalidInputError, match=message):
         index.search("tea", **settings)
+
+
+@pytest.mark.parametrize(
+    "orders",
+    [
+        {"sort": "a", "exact_first": True},
+        {"sort": "a", "mmr": 0.5},
+        {"exact_first": True, "mmr": 1},
+    ],
+)
+def test_answers_have_one_order(index, orders):
     with pytest.raises(InvalidInputError, match="sort, exact_first and mmr are orders"):
-        index.search("tea", sort="a", exact_first=True)
+        index.search("tea", **orders)
+    assert index.search("tea", mmr=0.5, facets=["year"]).facets["year"] == ((2000, 1), (2003, 1))
+
+
+def test_filled_answers_follow_the_sorted_ones_and_do_not_count(index):
+    hits = index.search("tea", sort="-year", fill=True, facets=["year"])
+    assert hits.ids == ["d3", "d0", "d1"]
+    assert hits.facets["year"] == ((2000, 1), (2003, 1))
+    assert index.search("tea", sort="-year", fill=True, k=1, offset=2).ids == ["d1"]
 
 
 def test_a_listing_is_a_table(index):

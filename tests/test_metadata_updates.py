@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 
 import numpy as np
 import pytest
 
+from crafted import rewrite_array
 from softcosine.errors import CorruptIndexError, InvalidInputError, UnknownDocumentError
 from softcosine.index import draft as drafts
 from softcosine.index.documents import Document
@@ -281,16 +281,10 @@ def test_a_copy_and_what_is_rescued_have_the_new_metadata(index, tmp_path):
         assert {one.updates for one in settings_of(copied).segments} == {None}
 
 
-def rewritten(path, name, arrays):
-    """Put a part with other arrays in the place of one; every checksum is right."""
-    store = Store.open(path)
-    with store.writing() as writer:
-        old = writer.part(name)
-        made = IndexSettings.from_dict(writer.base.settings).to_dict()
-        kept = {one: old.array(one) for one in ("numbers", "starts", "values")} | arrays
-        new = writer.write("updates", old.settings, kept)
-        text = json.dumps(made).replace(name, new)
-        writer.commit(json.loads(text), [new if one == name else one for one in writer.base.parts])
+def rewritten(path, arrays):
+    """Put other arrays in the only part of updates; every checksum is right."""
+    for name, array in arrays.items():
+        rewrite_array(path, "updates", name, array)
 
 
 @pytest.mark.parametrize(
@@ -310,12 +304,10 @@ def test_contents_that_cannot_be_are_found_on_opening(index, tmp_path, arrays, m
     with index.writer(merge=None) as writer:
         writer.update_metadata("0", {"n": 1000})
         writer.update_metadata("1", {"n": 1000})
-    rewritten(index.path, settings_of(index).segments[0].updates, arrays)
+    rewritten(index.path, arrays)
     for look in (lambda: SoftIndex.open(index.path), lambda: verify_index(Store.open(index.path))):
         with pytest.raises(CorruptIndexError, match=message):
             look()
-    with pytest.raises(CorruptIndexError, match=message):
-        index.refresh()
     report = SoftIndex.rescue(index.path, tmp_path / "rescued")
     assert (report.n_docs, report.n_lost) == (3, 2)
     assert message in report.damage[0]
@@ -325,9 +317,8 @@ def test_contents_that_cannot_be_are_found_on_opening(index, tmp_path, arrays, m
 def test_what_is_no_metadata_is_found_when_it_is_read(index, content):
     with index.writer(merge=None) as writer:
         writer.update_metadata("0", {"n": 1000})
-    name = settings_of(index).segments[0].updates
     values = np.frombuffer(content, np.uint8)
-    rewritten(index.path, name, {"values": values, "starts": np.array([0, len(values)])})
+    rewritten(index.path, {"values": values, "starts": np.array([0, len(values)])})
     opened = SoftIndex.open(index.path)
     assert opened.get(["1", "3"])[0].metadata["n"] == 1
     for look in (

@@ -85,7 +85,7 @@ class Asked:
         check_min_score(self.min_score)
         check_offset(self.offset)
         checked_facets(self.facets)
-        if parse_sort(self.sort) and (self.exact_first or self.mmr is not None):
+        if bool(parse_sort(self.sort)) + bool(self.exact_first) + (self.mmr is not None) > 1:
             raise InvalidInputError(
                 "sort, exact_first and mmr are orders of the answers; choose one of them."
             )
@@ -144,24 +144,23 @@ def answered(
     apart = asked.exact_first or asked.all_matching
     single = [query.demands is not None or apart for query in ready]
     plain = list(compress(ready, map(not_, single)))
-    together = _searched(searcher, plain, asked, filtered, asked.n_ranked, threads)
-    alone = in_threads(
-        lambda query: _alone(snapshot, searcher, query, asked, filtered),
-        list(compress(ready, single)),
-        threads,
-    )
+    tops = _searched(searcher, plain, asked, filtered, asked.n_ranked, threads)
+
+    def shown(query: _Query, top: Top | None = None) -> tuple[Top, Facets]:
+        # Cut at once: all documents that match, of many queries, are too many to hold.
+        found = top or _alone(snapshot, searcher, query, asked, filtered)
+        facets = counted_facets(snapshot, asked.facets, found.documents)
+        return _page(_arranged(snapshot, searcher, query, found, asked, filtered), asked), facets
+
+    together = in_threads(
+        lambda pair: shown(*pair), list(zip(plain, tops, strict=True)),
+        threads if asked.mmr is not None or asked.fill else 1,
+    )  # fmt: skip
+    alone = in_threads(shown, list(compress(ready, single)), threads)
     answers = {False: iter(together), True: iter(alone)}
-    tops = [next(answers[kind]) for kind in single]
-    counts = [counted_facets(snapshot, asked.facets, top.documents) for top in tops]
-    if asked.mmr is not None or asked.fill or parse_sort(asked.sort):
-        tops = in_threads(
-            lambda pair: _arranged(snapshot, searcher, *pair, asked, filtered),
-            list(zip(ready, tops, strict=True)),
-            threads,
-        )
     return [
-        _hits(snapshot, searcher, query, _page(top, asked), asked, facets)
-        for query, top, facets in zip(ready, tops, counts, strict=True)
+        _hits(snapshot, searcher, query, *next(answers[kind]), asked)
+        for query, kind in zip(ready, single, strict=True)
     ]
 
 
@@ -182,7 +181,7 @@ def answered_by(
     ready = _plain(snapshot, searcher, queries, asked)
     tops = find([query.vectors for query in ready])
     return [
-        _hits(snapshot, searcher, query, _page(top, asked), asked)
+        _hits(snapshot, searcher, query, _page(top, asked), {}, asked)
         for query, top in zip(ready, tops, strict=True)
     ]
 
@@ -204,7 +203,7 @@ def like(snapshot: Snapshot, id: str, asked: Asked) -> Hits:
     (top,) = _searched(searcher, [query], asked, filtered, asked.k + 1, 1)
     others = top.documents != number
     top = replace(top, documents=top.documents[others], scores=top.scores[others])
-    return _hits(snapshot, searcher, query, _page(top, asked), asked)
+    return _hits(snapshot, searcher, query, _page(top, asked), {}, asked)
 
 
 def explained(snapshot: Snapshot, query: str | Sequence[str], id: str, asked: Asked) -> Explanation:
@@ -458,8 +457,8 @@ def _hits(
     searcher: FieldsSearcher,
     query: _Query,
     top: Top,
+    facets: Facets,
     asked: Asked,
-    facets: Facets | None = None,
 ) -> Hits:
     documents = snapshot.documents
     weights: list[_Weights] = []
@@ -496,7 +495,7 @@ def _hits(
         left_out=parsed.left_out,
         offset=asked.offset,
         plan=top.plan,
-        facets=facets or {},
+        facets=facets,
         mmr=asked.mmr,
         _suggest=partial(_suggestions, snapshot, misspelled),
     )
