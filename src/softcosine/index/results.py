@@ -82,6 +82,14 @@ def _same(suggestions: tuple[Suggestion, ...]) -> tuple[Suggestion, ...]:
     return suggestions
 
 
+def _shown(hit: Hit) -> str:
+    """Return the title of a hit, if it has one, and its passage."""
+    passage = hit.snippet.text
+    if not hit.title or passage.startswith(hit.title):
+        return passage
+    return f"{hit.title}: {passage}"
+
+
 def _remade(values: dict[str, Any]) -> Hits:
     return Hits(**values)
 
@@ -180,7 +188,7 @@ class Hits(Sequence[Hit]):
         shown = self.hits[:_PRINTED]
         rows = [("rank", "score", "id", TITLES.get(self.ranking, self.ranking))]
         rows += [
-            (str(rank), f"{hit.score:.3f}", _line(hit.id, _WIDTH_OF_ID), _line(hit.snippet.text))
+            (str(rank), f"{hit.score:.3f}", _line(hit.id, _WIDTH_OF_ID), _line(_shown(hit)))
             for rank, hit in enumerate(shown, self.offset + 1)
         ]
         rank, score, id, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
