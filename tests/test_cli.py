@@ -160,7 +160,7 @@ def test_search_as_json_has_documented_keys(run, folder):
     assert record["outside"] == ["wheel"]
     assert record["unknown"] == ["xyzzyx"]
     (hit,) = record["hits"]
-    assert set(hit) == {"rank", "id", "score", "text", "metadata", "snippet", "parts"}
+    assert set(hit) == {"rank", "id", "score", "title", "text", "metadata", "snippet", "parts"}
     assert hit["text"] == TEXTS[hit["id"]]
     assert hit["metadata"] == {"n": 1}
     assert sum(part["contribution"] for part in hit["parts"]) == pytest.approx(hit["score"])

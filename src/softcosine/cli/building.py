@@ -136,7 +136,7 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
             progress=lambda done, total: report("finding similar terms", done, total),
             resume=folder,
         )
-    S = TermSimilarityMatrix(
+    S = TermSimilarityMatrix.from_entries(
         S.to_scipy(),
         S.vocabulary,
         representatives=S.representatives,

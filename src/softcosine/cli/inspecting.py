@@ -1,4 +1,4 @@
-"""``softcosine info``, ``verify`` and ``rescue``: what an index is, and whether it is whole."""
+"""``softcosine info``, ``verify``, ``backup`` and ``rescue``: what an index is, and kept whole."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from softcosine.index.generation import Generation
     from softcosine.index.soft_index import SoftIndex
 
-__all__ = ["bytes_of", "files_of", "info", "rescue", "verify"]
+__all__ = ["backup", "bytes_of", "files_of", "info", "rescue", "verify"]
 
 
 def info(
@@ -99,6 +99,69 @@ def verify(index: Index, as_json: Json = False) -> None:
         console().print(
             f"{index} is whole: {n_files} files, {size(n_bytes)}, read in {duration(seconds)}."
         )
+
+
+def backup(
+    index: Index,
+    to: Annotated[Path, typer.Argument(metavar="TO", help="The folder to write.")],
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an index of that name.")
+    ] = False,
+    links: Annotated[
+        bool,
+        typer.Option(
+            "--links", help="Share files by hard links: at once, but no help if a disk fails."
+        ),
+    ] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify/--no-verify", help="Compare the checksum of every file.")
+    ] = True,
+    as_json: Json = False,
+) -> None:
+    """Copy the last commit of an index, also while it is written.
+
+      softcosine backup faq.index /backups/faq.index
+      softcosine backup faq.index /backups/faq.index --overwrite
+
+    The copy is an index like any other, there whole or not at all. Files are copied, so that no
+    damage of one reaches the other; --links shares them instead, where the file system can.
+    Engines that were made of this commit are copied too.
+
+    JSON: index, backup, generation, documents, bytes, engines (those copied), left_out (a message
+    for each of the others), seconds.
+    """
+    from softcosine.cli.progress import Reporter
+    from softcosine.cli.showing import console, duration, print_json, size
+    from softcosine.index.backup import back_up
+    from softcosine.index.soft_index import SoftIndex
+    from softcosine.index.store import Store
+
+    started = time.perf_counter()
+    with Reporter() as report:
+        made = back_up(
+            Store.open(index), to, links=links, verify=verify, overwrite=overwrite, progress=report
+        )
+    n_docs, seconds = len(SoftIndex.open(to)), time.perf_counter() - started
+    if as_json:
+        print_json(
+            {
+                "index": str(index),
+                "backup": str(to),
+                "generation": made.generation,
+                "documents": n_docs,
+                "bytes": made.n_bytes,
+                "engines": list(made.engines),
+                "left_out": list(made.left_out),
+                "seconds": seconds,
+            }
+        )
+        return
+    for message in made.left_out:
+        console().print(message, soft_wrap=True)
+    console().print(
+        f"Copied {counted(n_docs, 'document')} of commit {made.generation} in "
+        f"{duration(seconds)}: {to} ({size(made.n_bytes)})."
+    )
 
 
 def rescue(

@@ -89,11 +89,11 @@ def read_corpus(
         )
     if stored:
         return _of_index(stored[0]) if stored_kind(stored[0]) == "index" else _of_matrix(stored[0])
-    from softcosine.cli.reading import Fields, read_documents
+    from softcosine.cli.reading import fields_named, read_documents
 
     documents = read_documents(
         inputs,
-        fields=Fields(None, tuple(text_fields or ["text"])),
+        fields=fields_named(None, text_fields),
         format=format,
         encoding=encoding,
         pattern=pattern,
@@ -160,14 +160,15 @@ def read_words(path: str, *, encoding: str, stemmer: str | None) -> Corpus:
     """
     import numpy as np
 
-    from softcosine.cli.formats import read_records
+    from softcosine.cli.reading import ADVICE
+    from softcosine.files import read_records
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.vocabulary import Vocabulary
 
     analyzer = rules_of(stemmer) or Analyzer()
     forms: dict[str, dict[str, int]] = {}
     counted = False
-    for record in read_records(path, format="lines", encoding=encoding):
+    for record in read_records(path, format="lines", encoding=encoding, advice=ADVICE):
         shown, tab, told = record.values["text"].partition("\t")
         count = 0
         if tab:

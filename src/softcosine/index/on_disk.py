@@ -59,7 +59,10 @@ class OnDisk:
         def read(generation: Generation) -> tuple[Snapshot, Self]:
             if verify:
                 generation.verify()
-            return read_snapshot(generation, source=source), cls(store, generation, source)
+            snapshot = read_snapshot(generation, source=source)
+            if verify:
+                snapshot.check()
+            return snapshot, cls(store, generation, source)
 
         return store.opened(read)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ from softcosine.sources.in_terms import TermKeys, in_terms
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting
+
+if TYPE_CHECKING:
+    from softcosine.index.suggestions import Spellings
 
 __all__ = ["IndexedSegment", "SegmentedDocuments", "Snapshot"]
 
@@ -78,6 +81,13 @@ class IndexedSegment:
     def n_docs(self) -> int:
         """How many documents there are, deleted ones too."""
         return self.fields[0].n_docs
+
+    def check(self, n_terms: int) -> None:
+        """Read all numbers; CorruptIndexError where one is impossible for so many terms."""
+        for number, segment in enumerate(self.fields):
+            segment.check()
+            if self.positions is not None:
+                self.positions[number].check(n_terms)
 
     @property
     def n_live(self) -> int:
@@ -140,6 +150,13 @@ class Snapshot:
         """Ids, texts and metadata of all segments."""
         return SegmentedDocuments(self.segments)
 
+    @cached_property
+    def spellings(self) -> Spellings:
+        """The indexed words, for suggestions; made when they are first asked for."""
+        from softcosine.index.suggestions import Spellings  # which few searches need
+
+        return Spellings(self.S.vocabulary, self.analyzer, self.segments)
+
     def searcher(self, ranking: str | None = None) -> FieldsSearcher:
         """Return what searches query vectors by a ranking; prepared once."""
         name = self.ranking if ranking is None else check_ranking(ranking)
@@ -156,6 +173,12 @@ class Snapshot:
         segments = tuple(replace(segment, norms=None) for segment in self.segments)
         state = {name: getattr(self, name) for name in _STORED}
         return Snapshot(**{**state, "segments": segments, "generation": 0, **changes})
+
+    def check(self) -> None:
+        """Read all numbers and terms; CorruptIndexError where one is impossible."""
+        self.S.check()
+        for segment in self.segments:
+            segment.check(len(self.S))
 
     def with_norms(self) -> Snapshot:
         """Return the snapshot with the soft norms of all documents, if S is definite enough."""

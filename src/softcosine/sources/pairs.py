@@ -66,8 +66,13 @@ class _Table:
         S = csr_array(
             (arrays["similarities"], arrays["indices"], arrays["indptr"]), shape=(n_rows, n_rows)
         )
-        S.check_format(full_check=True)  # a damaged file must not lead kernels astray
+        # A damaged file must not lead kernels astray; SciPy overlooks starts that fall to 0.
+        S.check_format(full_check=True)
+        if (np.diff(S.indptr) < 0).any() or S.indptr[-1] != len(S.indices):
+            raise InvalidInputError(f"the starts of {n_rows} rows of pairs do not rise.")
         rows = arrays["rows"]
+        if rows.ndim != 1 or rows.dtype.kind not in "iu":
+            raise InvalidInputError(f"rows have the shape {rows.shape} and type {rows.dtype}.")
         if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < n_rows:
             raise InvalidInputError(
                 f"rows run from {rows.min()} to {rows.max()}, but the pairs' matrix has {n_rows}."

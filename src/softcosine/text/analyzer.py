@@ -18,6 +18,7 @@ __all__ = ["Analyzer", "checked_analyzer"]
 _RULES = 1
 _STOP_WORDS = {"english": ENGLISH}
 _DIGIT = re.compile(r"\d")
+_MAX_NGRAM = 64  # a text of n words has n n-grams of each size, the longer the larger
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Analyzer:
         Words to leave out: ``"english"`` or any words. They are normalised as texts are, and
         compared with words before stemming. By default none.
     max_ngram : int, optional
-        Terms of up to so many successive words, joined by a space. By default 1.
+        Terms of up to so many successive words, joined by a space; at most 64. By default 1.
     min_length : int, optional
         Words of fewer characters are left out. By default 1; 2 also leaves out single ideographs.
     phrases : collection of str, optional
@@ -78,6 +79,8 @@ class Analyzer:
                 raise InvalidInputError(
                     f"{name} is {value!r}; it must be an integer of at least 1."
                 )
+        if self.max_ngram > _MAX_NGRAM:
+            raise InvalidInputError(f"max_ngram is {self.max_ngram}; {_MAX_NGRAM} is the most.")
         object.__setattr__(self, "stop_words", _stop_words(self.stop_words))
         phrases = [self.kept(phrase) for phrase in _strings("phrases", self.phrases)]
         several = sorted({" ".join(words) for words in phrases if len(words) > 1})
