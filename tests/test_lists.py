@@ -248,7 +248,9 @@ def test_entries_of_several_words_work_by_themselves(tmp_path):
         assert found(index, "+disk -outer") == ["0"], name
         near = {"storage": pytest.approx(0.8), "space stations": pytest.approx(0.8)}
         assert dict(index.neighbors("Disk spaces")) == near, name
-        assert index.neighbors("storage") == [("disks space", pytest.approx(0.8))], name
+        ((near_storage, similarity),) = index.neighbors("storage")
+        assert near_storage in ("disk space", "disks space"), name
+        assert similarity == pytest.approx(0.8), name
     copy = sc.SoftIndex.open(tmp_path / "created")
     assert copy.analyzer == sc.Analyzer.from_dict(copy.analyzer.to_dict())
 
