@@ -438,7 +438,7 @@ class SoftIndex(Answering):
         Parameters
         ----------
         timeout : float or None
-            Seconds to wait for another writer; None waits for ever.
+            Seconds to wait while one and the same writer has it open; None waits for ever.
         memory : int
             Bytes that documents in work may take, about.
         merge : MergePolicy or None
@@ -500,7 +500,7 @@ class SoftIndex(Answering):
         note : str
             Where the similarities come from, for people.
         timeout : float or None
-            Seconds to wait for a writer of the index.
+            Seconds to wait while one and the same writer has it open.
 
         Raises
         ------

@@ -65,7 +65,7 @@ class IndexWriter:
     ----------
     store : Store
     timeout : float or None
-        Seconds to wait for another writer; None waits for ever.
+        Seconds to wait while one and the same writer has it open; None waits for ever.
     memory : int
         Bytes that the documents in work may take, about. At least 65,536.
     merge : MergePolicy or None
