@@ -114,7 +114,8 @@ def pinned_pairs(
     asked = asked[held[rows[asked]] & held[columns[asked]]]
     left = [words[i] for i in rows[asked].tolist()]
     right = [words[j] for j in columns[asked].tolist()]
-    return asked[are_pinned(source, left, right)]
+    pinned: NDArray[np.int64] = asked[are_pinned(source, left, right)]
+    return pinned
 
 
 def _beside(
