@@ -165,6 +165,10 @@ def current_manifest(path: Path) -> dict[str, Any]:
             f"{path / MANIFEST} lacks a part of an index: it counts {number!r} commits; rebuild "
             "the index."
         )
+    if type(manifest.get("settings")) is not dict:
+        raise CorruptIndexError(
+            f"{path / MANIFEST} lacks a part of an index: its settings; rebuild the index."
+        )
     return manifest
 
 
