@@ -166,9 +166,7 @@ def current_manifest(path: Path) -> dict[str, Any]:
             "the index."
         )
     if type(manifest.get("settings")) is not dict:
-        raise CorruptIndexError(
-            f"{path / MANIFEST} lacks a part of an index: its settings; rebuild the index."
-        )
+        raise CorruptIndexError(f"{path / MANIFEST} holds no settings; rebuild the index.")
     return manifest
 
 

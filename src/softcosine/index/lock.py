@@ -16,7 +16,9 @@ from pathlib import Path
 from softcosine.errors import IndexLockedError, InvalidInputError
 from softcosine.storage import file_size
 
-__all__ = ["WriteLock"]
+__all__ = ["WRITER_TIMEOUT", "WriteLock"]
+
+WRITER_TIMEOUT = 10.0  # seconds that a writer waits for another one, if not told otherwise
 
 _FILE = "write.lock"
 _PAUSE = 0.02  # seconds between two trials

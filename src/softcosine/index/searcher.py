@@ -385,7 +385,7 @@ class Searcher:
             rank_candidates(
                 ranking.kind, *segment.rows, ranking.table,
                 ranking.saturation, ranking.k1, segment.reals, ranking.factors,
-                expanded.pointers, expanded.terms, expanded.weights, factors,
+                ranking.rounded_one, expanded.pointers, expanded.terms, expanded.weights, factors,
                 candidates.starts, candidates.documents, asked.minimum, asked.exclusive,
                 space.expansion, np.array(places), n_ranked, documents, scores,
             )  # fmt: skip
@@ -408,8 +408,8 @@ def _scores(
     scores = np.empty(documents.shape[0])
     score_documents(
         ranking.kind, *segment.rows, ranking.table,
-        ranking.saturation, ranking.k1, segment.reals, ranking.factors, space.expansion,
-        factor, documents, scores,
+        ranking.saturation, ranking.k1, segment.reals, ranking.factors, ranking.rounded_one,
+        space.expansion, factor, documents, scores,
     )  # fmt: skip
     if np.isnan(scores).any():
         segment.check()

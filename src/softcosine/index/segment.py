@@ -110,7 +110,7 @@ class Segment:
     group_levels: NDArray[np.uint16]
     documents: NDArray[np.uint16]
     posting_weights: NDArray[np.float32]
-    _unchecked: set[str] = field(default_factory=set, repr=False, compare=False)
+    _unchecked: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     @classmethod
     def from_counts(cls, X: csr_array) -> Self:
@@ -290,8 +290,8 @@ class Segment:
         segment = cls(
             n_terms=arrays["term_groups"].shape[0] - 1,
             **{name: arrays[name] for name in _DTYPES},
-            _unchecked=set(_CHECKS),
         )
+        segment._unchecked.update(_CHECKS)
         n = segment.n_postings
         if (
             segment.documents.shape[0] != n

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.index.answering import Answering
 from softcosine.index.defaults import RANKING
+from softcosine.index.lock import WRITER_TIMEOUT
 from softcosine.index.rankings import check_ranking
 from softcosine.index.snapshot import Snapshot
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
@@ -49,6 +51,7 @@ class SoftIndex(Answering):
     def __init__(self, snapshot: Snapshot) -> None:
         super().__init__(snapshot)
         self._on_disk: OnDisk | None = None
+        self._refreshing = threading.Lock()
 
     @classmethod
     def from_texts(
@@ -68,6 +71,7 @@ class SoftIndex(Answering):
         min_df: int | float = 1,
         max_df: int | float = 1.0,
         progress: Progress | None = None,
+        default: Callable[[Any], Any] | None = None,
     ) -> Self:
         """Index texts.
 
@@ -83,7 +87,8 @@ class SoftIndex(Answering):
         ids : iterable of str, optional
             Distinct; ``"0"``, ``"1"``, ... by default.
         metadata : iterable of mappings or None, optional
-            Anything that JSON can hold; given back with every hit.
+            Anything that JSON can hold, and dates, datetimes, UUIDs and NumPy scalars
+            (`softcosine.index.metadata_values`); given back with every hit.
         source : TermSimilaritySource, optional
             Who is similar to whom; S is balanced (`TermSimilarityMatrix.from_source`), but for the
             pairs of your own lists, whose phrases become terms; see `list_use`. By default
@@ -108,6 +113,8 @@ class SoftIndex(Answering):
             See `softcosine.analyze`.
         progress : callable, optional
             Called with (what is being done, how far, out of how many or None).
+        default : callable, optional
+            What other values in metadata are written as, in the manner of `json.dumps`.
 
         Raises
         ------
@@ -123,10 +130,59 @@ class SoftIndex(Answering):
                 texts, fields=fields, ids=ids, metadata=metadata, source=source, S=S, plain=plain,
                 analyzer=analyzer, weighting=weighting, ranking=ranking,
                 max_neighbors=max_neighbors, min_df=min_df, max_df=max_df, progress=progress,
+                default=default,
             )
         )  # fmt: skip
         index.searcher(ranking)  # norms are computed, and faults of S found, now
         return index
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        text: str | Sequence[str],
+        id: str | None = None,
+        metadata: Sequence[str] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Index the rows of a data frame.
+
+        Parameters
+        ----------
+        frame : DataFrame of pandas or polars
+        text : str or sequence of str
+            The column of texts; several are fields, each a space of its own.
+        id : str, optional
+            The column of ids, strings or whole numbers; rows are numbered by default.
+        metadata : sequence of str, optional
+            Columns that are kept with the documents, for filters; all others by default. Values
+            that are missing are left out.
+        **options
+            Others of `from_texts`, such as ``source=`` and, for weights of several columns,
+            ``fields={"title": 2, "body": 1}``.
+
+        Raises
+        ------
+        InvalidInputError
+            If a column is not there, or a text or id is missing; else as `from_texts`.
+
+        Examples
+        --------
+        >>> import pandas as pd, softcosine as sc
+        >>> frame = pd.DataFrame({"key": [7, 8], "body": ["green tea", "a tyre"], "n": [1, 2]})
+        >>> index = sc.SoftIndex.from_frame(frame, text="body", id="key", plain=True)
+        >>> index.search("tea", where={"n": {"<": 2}}).ids
+        ['7']
+        """
+        from softcosine.index.frames import read_frame
+
+        documents = read_frame(frame, text=text, id=id, metadata=metadata)
+        if not isinstance(text, str):
+            options.setdefault("fields", list(text))
+        return cls.from_texts(
+            documents.texts, ids=documents.ids, metadata=documents.metadata, **options
+        )
 
     @property
     def path(self) -> Path | None:
@@ -360,20 +416,22 @@ class SoftIndex(Answering):
 
         Searches that are under way go on with what they began with.
         """
-        if self._on_disk is None:
-            return False
-        newer = self._on_disk.refreshed(self._snapshot)
-        if newer is None:
-            return False
-        self._snapshot, self._on_disk = newer
-        return True
+        with self._refreshing:  # or of two threads the later could bring the older commit back
+            if self._on_disk is None:
+                return False
+            newer = self._on_disk.refreshed(self._snapshot)
+            if newer is None:
+                return False
+            self._snapshot, self._on_disk = newer
+            return True
 
     def writer(
         self,
         *,
-        timeout: float | None = 0.0,
+        timeout: float | None = WRITER_TIMEOUT,
         memory: int = 1 << 30,
         merge: MergePolicy | Literal["default"] | None = "default",
+        default: Callable[[Any], Any] | None = None,
     ) -> IndexWriter:
         """Open the index for writing; this index sees each of the writer's commits.
 
@@ -385,13 +443,16 @@ class SoftIndex(Answering):
             Bytes that documents in work may take, about.
         merge : MergePolicy or None
             Which segments a commit joins; None joins none.
+        default : callable, optional
+            What values in metadata are written as that are neither JSON's nor of
+            `softcosine.index.metadata_values`, in the manner of `json.dumps`.
 
         Raises
         ------
         InvalidInputError
             If the index is in memory alone.
         IndexLockedError
-            If another writer has it open.
+            If another writer still has it open after `timeout` seconds.
         PermissionError
             If nothing may be written there.
 
@@ -418,6 +479,7 @@ class SoftIndex(Answering):
             memory=memory,
             merge=MergePolicy() if merge == "default" else merge,
             source=self._on_disk.source,
+            default=default,
             on_commit=self.refresh,
         )
 
@@ -427,7 +489,7 @@ class SoftIndex(Answering):
         *,
         source: TermSimilaritySource | None = None,
         note: str = "",
-        timeout: float | None = 0.0,
+        timeout: float | None = WRITER_TIMEOUT,
     ) -> None:
         """Take another S, on disk too; no posting is rewritten, norms are computed anew.
 
@@ -455,7 +517,7 @@ class SoftIndex(Answering):
         weighting: Weighting,
         *,
         ranking: str | None = None,
-        timeout: float | None = 0.0,
+        timeout: float | None = WRITER_TIMEOUT,
     ) -> None:
         """Take other term weights, or another ranking; as `set_similarity`."""
         if self._on_disk is None:
@@ -485,4 +547,4 @@ class SoftIndex(Answering):
         return {"_snapshot": pickle.dumps(self._snapshot)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(_snapshot=pickle.loads(state["_snapshot"]), _on_disk=None)
+        self.__init__(pickle.loads(state["_snapshot"]))  # type: ignore[misc]

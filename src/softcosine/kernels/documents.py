@@ -44,7 +44,7 @@ def _term(kind, entry):  # type: ignore[no-untyped-def]
 @helper
 def _score(  # type: ignore[no-untyped-def]
     kind, d, pointers, entries, spilled, spilled_levels, table, saturation, k1,
-    reals, factors, expansion, query_factor,
+    reals, factors, rounded_one, expansion, query_factor,
 ):  # fmt: skip
     """Score one document: the sum over its terms, ascending, in float64.
 
@@ -75,7 +75,10 @@ def _score(  # type: ignore[no-untyped-def]
         if kind == 1:
             value = value * (k1 + 1.0) / (value + saturation[d])
         total += expansion[term] * value
-    return total * factors[d] * query_factor
+    score = total * factors[d] * query_factor
+    if 1.0 < abs(score) <= rounded_one:
+        return 1.0 if score > 0.0 else -1.0
+    return score
 
 
 @kernel(
@@ -125,7 +128,7 @@ def soft_norms_squared(  # type: ignore[no-untyped-def]
 @helper
 def _rank(  # type: ignore[no-untyped-def]
     kind, pointers, entries, spilled, spilled_levels, table, saturation, k1,
-    reals, factors, expansion, query_factor, candidates, minimum, exclusive,
+    reals, factors, rounded_one, expansion, query_factor, candidates, minimum, exclusive,
     out_documents, out_scores,
 ):  # fmt: skip
     """Write the best candidates of one query, best first; their number is returned.
@@ -137,7 +140,7 @@ def _rank(  # type: ignore[no-untyped-def]
         d = candidates[c]
         score = _score(
             kind, d, pointers, entries, spilled, spilled_levels, table, saturation, k1,
-            reals, factors, expansion, query_factor,
+            reals, factors, rounded_one, expansion, query_factor,
         )  # fmt: skip
         if np.isnan(score):
             return -1
@@ -155,13 +158,13 @@ def _rank(  # type: ignore[no-untyped-def]
 
 @kernel(
     "void(int64, int64[::1], uint32[::1], int64[::1], uint16[::1], float64[::1], float64[::1],"
-    " float64, float64[::1], float64[::1], int64[::1], int32[::1], float64[::1], float64[::1],"
-    " int64[::1], uint32[::1], float64, boolean, float64[::1], int64[::1], int64[::1],"
-    " uint32[::1], float64[::1])"
+    " float64, float64[::1], float64[::1], float64, int64[::1], int32[::1], float64[::1],"
+    " float64[::1], int64[::1], uint32[::1], float64, boolean, float64[::1], int64[::1],"
+    " int64[::1], uint32[::1], float64[::1])"
 )
 def rank_candidates(  # type: ignore[no-untyped-def]
     kind, pointers, entries, spilled, spilled_levels, table, saturation, k1,
-    reals, factors, query_pointers, query_terms, query_weights, query_factors,
+    reals, factors, rounded_one, query_pointers, query_terms, query_weights, query_factors,
     starts, candidates, minimum, exclusive, expansion,
     places, n_ranked, out_documents, out_scores,
 ):  # fmt: skip
@@ -184,8 +187,9 @@ def rank_candidates(  # type: ignore[no-untyped-def]
         place = slice(places[q], places[q + 1])
         n_ranked[q] = _rank(
             kind, pointers, entries, spilled, spilled_levels, table, saturation, k1,
-            reals, factors, expansion, query_factors[q], candidates[starts[q] : starts[q + 1]],
-            minimum, exclusive, out_documents[place], out_scores[place],
+            reals, factors, rounded_one, expansion, query_factors[q],
+            candidates[starts[q] : starts[q + 1]], minimum, exclusive,
+            out_documents[place], out_scores[place],
         )  # fmt: skip
         for t in range(query_pointers[q], query_pointers[q + 1]):
             expansion[query_terms[t]] = 0.0
@@ -193,11 +197,12 @@ def rank_candidates(  # type: ignore[no-untyped-def]
 
 @kernel(
     "void(int64, int64[::1], uint32[::1], int64[::1], uint16[::1], float64[::1], float64[::1],"
-    " float64, float64[::1], float64[::1], float64[::1], float64, uint32[::1], float64[::1])"
+    " float64, float64[::1], float64[::1], float64, float64[::1], float64, uint32[::1],"
+    " float64[::1])"
 )
 def score_documents(  # type: ignore[no-untyped-def]
     kind, pointers, entries, spilled, spilled_levels, table, saturation, k1,
-    reals, factors, expansion, query_factor, documents, out_scores,
+    reals, factors, rounded_one, expansion, query_factor, documents, out_scores,
 ):  # fmt: skip
     """Write the scores of some documents, those of `rank_candidates` to the bit.
 
@@ -206,18 +211,18 @@ def score_documents(  # type: ignore[no-untyped-def]
     for c in range(documents.shape[0]):
         out_scores[c] = _score(
             kind, documents[c], pointers, entries, spilled, spilled_levels, table, saturation, k1,
-            reals, factors, expansion, query_factor,
+            reals, factors, rounded_one, expansion, query_factor,
         )  # fmt: skip
 
 
 @kernel(
     "void(int64, int64[::1], uint32[::1], int64[::1], uint16[::1], float64[::1], float64[::1],"
-    " float64, float64[::1], float64[::1], int64[::1], int64, int64, int64[::1], int32[::1],"
-    " float64[::1], float64[::1], int64[::1], uint32[::1], float64[::1], float64[::1])"
+    " float64, float64[::1], float64[::1], float64, int64[::1], int64, int64, int64[::1],"
+    " int32[::1], float64[::1], float64[::1], int64[::1], uint32[::1], float64[::1], float64[::1])"
 )
 def score_pairs(  # type: ignore[no-untyped-def]
     kind, pointers, entries, spilled, spilled_levels, table, saturation, k1, reals,
-    factors, local, begin, end, kept_starts, kept_terms, kept_weights,
+    factors, rounded_one, local, begin, end, kept_starts, kept_terms, kept_weights,
     query_factors, pair_starts, pair_documents, expansion, scores,
 ):  # fmt: skip
     """Write exact scores, those of `rank_candidates` to the bit.
@@ -240,7 +245,7 @@ def score_pairs(  # type: ignore[no-untyped-def]
             d = local[document]
             scores[c] = _score(
                 kind, d, pointers, entries, spilled, spilled_levels, table, saturation, k1,
-                reals, factors, expansion, query_factors[q],
+                reals, factors, rounded_one, expansion, query_factors[q],
             )  # fmt: skip
         if filled:
             for t in range(kept_starts[q], kept_starts[q + 1]):

@@ -42,7 +42,8 @@ _LEADS = {  # of a topic's parts: their tags, and what may stand before the text
     "description": ("desc|description|question", r"Description:?"),
     "narrative": ("narr|narrative", r"Narrative:?"),
 }
-_RUN_ID = re.compile("(?!\ufeff)[^\\s\ud800-\udfff]+")  # a byte order mark is lost on reading
+# A byte order mark is lost on reading, and no text file holds NUL.
+_RUN_ID = re.compile("(?!\ufeff)[^\\s\0\ud800-\udfff]+")
 _NUMBER = re.compile(r"""(?i)\snumber\s*=\s*(["'])(.*?)\1""")
 
 
@@ -153,7 +154,7 @@ def check_trec_ids(what: str, ids: Iterable[str]) -> None:
         if not _RUN_ID.fullmatch(id):
             raise InvalidInputError(
                 f"a TREC run cannot hold {id!r}, the id of a {what}: its columns are separated by "
-                "white space. Give ids that are UTF-8 text, not empty, without white space."
+                "white space. Give ids of UTF-8 text, not empty, without white space or NUL."
             )
 
 
