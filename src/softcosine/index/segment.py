@@ -381,7 +381,7 @@ _CHECKS: dict[str, Callable[[Segment], None]] = {
 }
 
 
-def packed(terms: NDArray[np.uint32], levels: NDArray[np.uint16]) -> dict[str, NDArray[Any]]:
+def packed(terms: NDArray[np.uint32], levels: NDArray[np.uint16]) -> dict[str, Any]:
     """Return `entries`, `spilled` and `spilled_levels` of a segment of counts."""
     spilled = np.flatnonzero(levels >= _SPILLED)
     upper = np.minimum(levels, _SPILLED).astype(np.uint32) << np.uint32(24)
