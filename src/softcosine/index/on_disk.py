@@ -11,6 +11,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.index.defaults import WEIGHTING, check_one_similarity
 from softcosine.index.fields import checked_fields
 from softcosine.index.generation import Generation
+from softcosine.index.language import check_language
 from softcosine.index.rankings import check_ranking
 from softcosine.index.snapshot import Snapshot
 from softcosine.index.store import Store
@@ -22,7 +23,7 @@ from softcosine.matrix.term_similarity_matrix import (
     checked_source,
 )
 from softcosine.sources.source import TermSimilaritySource
-from softcosine.text.analyzer import Analyzer, checked_analyzer
+from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting, checked_weighting
 
@@ -88,6 +89,7 @@ def create(
     S: TermSimilarityMatrix | None,
     plain: bool,
     analyzer: Analyzer | None,
+    language: str,
     weighting: Weighting | None,
     ranking: str,
     fields: Any,
@@ -103,7 +105,8 @@ def create(
         raise InvalidInputError(
             "max_neighbors limits what a source says, and none was given; leave it out."
         )
-    if positions and analyzer is not None and checked_analyzer(analyzer).max_ngram > 1:
+    check_language(language, analyzer)
+    if positions and analyzer is not None and analyzer.max_ngram > 1:
         raise InvalidInputError(
             "positions are kept of single words, and this analyzer makes n-grams; choose one."
         )
@@ -111,7 +114,8 @@ def create(
         fields=checked_fields(fields),
         weighting=WEIGHTING if weighting is None else checked_weighting(weighting),
         ranking=check_ranking(ranking),
-        analyzer=None if analyzer is None else checked_analyzer(analyzer),
+        analyzer=analyzer if language == "auto" else Analyzer.for_language(language),
+        language=None if language == "auto" else language,
         note="Ordinary cosine: S = I." if plain else note,
         positions=bool(positions),
         texts=bool(texts),

@@ -85,6 +85,9 @@ class IndexSettings:
         Whether the documents' texts are kept.
     plain : bool
         Whether S = I, so that new terms are like no other.
+    language : str or None
+        Of the texts; ``"none"`` where none was recognised, None until the first documents decide
+        it.
     """
 
     fields: tuple[Field, ...]
@@ -98,6 +101,7 @@ class IndexSettings:
     positions: bool = False
     texts: bool = True
     plain: bool = False
+    language: str | None = None
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -121,6 +125,7 @@ class IndexSettings:
             "positions": self.positions,
             "texts": self.texts,
             "plain": self.plain,
+            "language": self.language,
         }
 
     @classmethod
@@ -140,9 +145,14 @@ class IndexSettings:
                 positions=bool(settings["positions"]),
                 texts=bool(settings["texts"]),
                 plain=bool(settings["plain"]),
+                language=_optional_text(settings.get("language")),  # which older indexes lack
             )
         except (KeyError, TypeError, InvalidInputError) as error:
             raise CorruptIndexError(f"the manifest lacks a part of an index: {error!r}") from error
+
+
+def _optional_text(value: object) -> str | None:
+    return None if value is None else str(value)
 
 
 def write_segment(
@@ -320,6 +330,7 @@ def read_snapshot(
         statistics=statistics,
         note=settings.note,
         plain=settings.plain,
+        language=settings.language,
         generation=generation.number,
     )
 
@@ -350,6 +361,7 @@ def write_snapshot(snapshot: Snapshot, writer: StoreWriter) -> Committed:
         positions=snapshot.segments[0].positions is not None,
         texts=snapshot.documents.keeps_texts,
         plain=snapshot.plain,
+        language=snapshot.language,
     )
     return Committed(settings.to_dict(), settings.parts)
 
