@@ -51,6 +51,7 @@ class Plan:
     guard: bool
     keep_source: bool
     resume: bool
+    language: str | None
     stemmer: str | None
     min_df: str | None
     text_fields: tuple[str, ...]
@@ -111,8 +112,9 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
     )
     source, note = _source(plan, corpus, settings)
     source = finished_source(
-        source, decisions, corpus.vocabulary, analyzer=corpus.analyzer, guard=plan.guard
-    )
+        source, decisions, corpus.vocabulary, analyzer=corpus.analyzer, language=corpus.language,
+        guard=plan.guard,
+    )  # fmt: skip
     folder = (
         plan.output.absolute().parent / f".{plan.output.name}.building" if plan.resume else None
     )
@@ -147,7 +149,7 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
         note = note or "There are no words to find similarities for."
     outside = words_outside(decisions, corpus.vocabulary, analyzer=corpus.analyzer)
     recall = settings.recall_told()
-    return S, " ".join(filter(None, (note, recall, outside, _indefinite(S))))
+    return S, " ".join(filter(None, (note, recall, outside, _indefinite(S), corpus.note)))
 
 
 def document_limit(given: str) -> int | float:
@@ -164,13 +166,16 @@ def _corpus(plan: Plan, report: Progress) -> Corpus:
     from softcosine.cli.vocabularies import read_corpus, read_words
 
     if plan.words is not None:
-        return read_words(plan.words, encoding=plan.encoding, stemmer=plan.stemmer)
+        return read_words(
+            plan.words, encoding=plan.encoding, language=plan.language, stemmer=plan.stemmer
+        )
     return read_corpus(
         plan.vocabulary,
         text_fields=plan.text_fields,
         format=plan.format,
         encoding=plan.encoding,
         pattern=plan.pattern,
+        language=plan.language,
         stemmer=plan.stemmer,
         min_df=None if plan.min_df is None else document_limit(plan.min_df),
         report=report,
@@ -198,6 +203,7 @@ def _default_source(corpus: Corpus, report: Progress) -> tuple[TermSimilaritySou
 
     chosen = default_source(
         corpus.texts,
+        language=corpus.language,
         progress=lambda done, total: report("learning from the texts", done, total),
     )
     return chosen.source, chosen.note
@@ -227,6 +233,8 @@ def _record(plan: Plan, corpus: Corpus) -> dict[str, Any]:
         record["decisions"] = str(plan.decisions)
     if corpus.analyzer is not None:
         record["analyzer"] = corpus.analyzer.to_dict()
+    if corpus.language is not None:
+        record["language"] = corpus.language
     return record
 
 

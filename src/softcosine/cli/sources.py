@@ -55,12 +55,14 @@ def finished_source(
     vocabulary: Vocabulary,
     *,
     analyzer: Analyzer | None,
+    language: str | None,
     guard: bool = True,
 ) -> TermSimilaritySource:
     """Put the guard above a source, and a person's decisions above the guard."""
+    from softcosine.index.language import antonyms_of
     from softcosine.sources.constraints.guard import guarded
 
-    whole: TermSimilaritySource = guarded(source) if guard else source
+    whole = guarded(source, antonyms=antonyms_of(language)) if guard else source
     if decisions is None:
         return whole
     from softcosine.sources.constraints.decisions import decided

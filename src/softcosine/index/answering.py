@@ -93,6 +93,14 @@ class Answering:
         """Where the similarities come from."""
         return self._snapshot.note
 
+    @property
+    def language(self) -> str | None:
+        """The language of the texts, as recognised or chosen; ``"none"`` if it was not.
+
+        None where it is not known, as of an index without documents.
+        """
+        return self._snapshot.language
+
     def search(
         self,
         query: str | Sequence[str],

@@ -107,9 +107,10 @@ def build(
         if source is None:
             tell("learning from the texts", 0, None)
             chosen = default_source(
-                analyzed, language=found.language, segmented=rules.segmenter is not None,
+                analyzed,
+                language=found.language,
                 progress=lambda done, total: tell("learning from the texts", done, total),
-            )  # fmt: skip
+            )
             source, note = chosen.source, chosen.note
             _logger.info(note)
         else:
@@ -136,7 +137,7 @@ def build(
         ranking=ranking,
         fields=chosen_fields,
         statistics=tuple(FieldStatistics.of(own, len(vocabulary)) for own in segments),
-        note=" ".join(filter(None, (found.note, note))),
+        note=" ".join(filter(None, (note, found.note))),
         plain=plain,
         language=found.language,
     )

@@ -49,7 +49,6 @@ def default_source(
     *,
     vocabulary: Vocabulary | None = None,
     language: str | None = None,
-    segmented: bool = False,
     progress: Callable[[int, int], None] | None = None,
     threshold: float = 0.3,
     exponent: float = 4.0,
@@ -67,8 +66,6 @@ def default_source(
     language : str, optional
         Of the texts, or ``"none"``. Where it is not known, the text is English if the table knows
         `MIN_ENGLISH` of its longer words.
-    segmented : bool
-        Whether text without spaces was cut into words, and not into pairs of characters.
     progress : callable, optional
         Called with (how far, out of how many).
     threshold, exponent : float
@@ -76,35 +73,41 @@ def default_source(
     """
     # An index that is opened and searched needs none of these.
     from softcosine.index.language import MIN_ENGLISH, antonyms_of
-    from softcosine.sources.constraints.guard import Guarded
+    from softcosine.sources.constraints.guard import Guarded, pieces_apart
     from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
     from softcosine.sources.joins.combine import first
     from softcosine.sources.vectors.embedding import EmbeddingSimilarity
     from softcosine.sources.vectors.english import english_share
-    from softcosine.text.words import pair_in_run
 
     if vocabulary is None:
         assert texts.vocabulary is not None
         vocabulary = texts.vocabulary
-    learned = CooccurrenceSimilarity.fit(
-        texts, threshold=threshold, exponent=exponent, progress=progress
+    learned = pieces_apart(
+        CooccurrenceSimilarity.fit(
+            texts, threshold=threshold, exponent=exponent, progress=progress
+        ),
+        vocabulary,
+        segmented=texts.segmented,
     )
     if not len(vocabulary):
         return DefaultSource(Guarded(learned), "There are no words to find similarities for.")
-    separate = not segmented and any(map(pair_in_run, vocabulary.terms))
     share = english_share(vocabulary) if language in (None, "english") else 0.0
     if language != "english" and share < MIN_ENGLISH:
-        why = "" if language is not None else (
-            f"The bundled English vectors know {share:.0%} of the longer words, less than "
-            f"{MIN_ENGLISH:.0%}, and were left out. "
+        why = (
+            ""
+            if language is not None
+            else (
+                f"The bundled English vectors know {share:.0%} of the longer words, less than "
+                f"{MIN_ENGLISH:.0%}, and were left out. "
+            )
         )
         return DefaultSource(
-            Guarded(learned, antonyms=antonyms_of(language), separate_pieces=separate),
+            Guarded(learned, antonyms=antonyms_of(language)),
             f"{why}Similarities come from the texts alone.",
         )
     english = EmbeddingSimilarity.english(threshold=threshold, exponent=exponent)
     return DefaultSource(
-        Guarded(first(english, learned), separate_pieces=separate),
+        Guarded(first(english, learned)),
         f"Similarities come from the bundled English vectors, which know {share:.0%} of the longer "
         "words, and for the others from what the texts teach.",
     )

@@ -126,7 +126,7 @@ class Draft:
         n_fields = len(self.settings.fields)
         texts = [document.texts[number] for number in range(n_fields) for document in documents]
         analyzer, language, note = self.settings.analyzer, self.settings.language, self._note
-        if analyzer is None or language is None:
+        if analyzer is None or (language is None and self._space.untaught):
             first = analyze_in_language(texts, "auto", analyzer)
             analyzed, analyzer = first.texts, first.analyzer
             language, note = first.language, first.note
@@ -271,7 +271,7 @@ class Draft:
             segments=tuple(piece.settings() for piece in pieces),
             space=part,
             statistics=counted,
-            note=" ".join(filter(None, (self._note, space.note or self.settings.note))),
+            note=" ".join(filter(None, (space.note or self.settings.note, self._note))),
         )
         generation = self._writer.commit(settings.to_dict(), settings.parts)
         self._pieces, self.settings = pieces, settings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ __all__ = [
     "analyze_in_language",
     "antonyms_of",
     "check_language",
+    "language_note",
 ]
 
 # Share of the documents' longer words that the English table must know, where stop words do not
@@ -75,7 +76,12 @@ def antonyms_of(language: str | None) -> Literal["english"] | None:
 
 
 def analyze_in_language(
-    texts: Sequence[Any], language: str = "auto", analyzer: Analyzer | None = None, **settings: Any
+    texts: Sequence[Any],
+    language: str = "auto",
+    analyzer: Analyzer | None = None,
+    *,
+    rules: Mapping[str, Any] | None = None,
+    **settings: Any,
 ) -> AnalyzedInLanguage:
     """Analyse texts by the rules for their language.
 
@@ -86,6 +92,8 @@ def analyze_in_language(
         ``"auto"`` for that of the texts; ``"none"``; or one of `languages`.
     analyzer : Analyzer, optional
         In place of the rules for the language, which is still recognised.
+    rules : mapping, optional
+        Settings of the analyzer in place of those for the language, or beside them.
     **settings
         Of `analyze`.
 
@@ -95,29 +103,27 @@ def analyze_in_language(
         See `check_language` and `analyze`.
     """
     check_language(language, analyzer)
+    own = {} if rules is None else rules
     if language != "auto":
-        rules = Analyzer.for_language(language)
-        return AnalyzedInLanguage(
-            analyze(texts, rules, **settings), rules, language, _hint(language, rules)
-        )
+        chosen = Analyzer.for_language(language, **own)
+        analyzed = analyze(texts, chosen, **settings)
+        return AnalyzedInLanguage(analyzed, chosen, language, _hint(language, chosen))
     detected = detect_language(texts)
     name = detected.name or "none"
-    rules = Analyzer.for_language("english" if detected.maybe_english else name)
-    analyzed = analyze(texts, analyzer or rules, **settings)
+    chosen = analyzer or Analyzer.for_language("english" if detected.maybe_english else name, **own)
+    analyzed = analyze(texts, chosen, **settings)
     if detected.maybe_english:
         if english_share(analyzed.vocabulary) >= MIN_ENGLISH:
             name = "english"
         elif analyzer is None:
-            rules = Analyzer()
-            analyzed = analyze(texts, rules, **settings)
-    if analyzer is not None:
-        return AnalyzedInLanguage(analyzed, analyzer, name, "")
-    note = _note(name, rules) if len(analyzed.vocabulary) else ""
-    return AnalyzedInLanguage(analyzed, rules, name, note)
+            chosen = Analyzer(**own)
+            analyzed = analyze(texts, chosen, **settings)
+    note = language_note(name, chosen) if analyzer is None and len(analyzed.vocabulary) else ""
+    return AnalyzedInLanguage(analyzed, chosen, name, note)
 
 
-def _note(language: str, rules: Analyzer) -> str:
-    """Say what was recognised, and what to type instead."""
+def language_note(language: str, rules: Analyzer) -> str:
+    """Say what language was recognised, how its texts were analysed, and what to type instead."""
     if language == "none":
         return (
             "The language of the texts was not recognised: words are not stemmed; --language NAME "
@@ -128,9 +134,11 @@ def _note(language: str, rules: Analyzer) -> str:
         done.append(f"cut into words by {SEGMENTERS[rules.segmenter][0]}")
     other = "none" if language == "english" else "english"
     hint = _hint(language, rules)
+    kept = "left out" if rules.stop_words else "kept"
     return (
         f"This looks like {language.title()}: {' and '.join(done) or 'not stemmed'}, stop words "
-        f"kept; --language {other} (language= in Python) to override." + (f" {hint}" if hint else "")
+        f"{kept}; --language {other} (language= in Python) to override."
+        + (f" {hint}" if hint else "")
     )
 
 

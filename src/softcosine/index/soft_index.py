@@ -234,8 +234,8 @@ class SoftIndex(Answering):
 
         create(
             path, source=source, S=S, plain=plain, analyzer=analyzer, language=language,
-            weighting=weighting, ranking=ranking, fields=fields, max_neighbors=max_neighbors, positions=positions,
-            texts=texts, note=note, overwrite=overwrite,
+            weighting=weighting, ranking=ranking, fields=fields, max_neighbors=max_neighbors,
+            positions=positions, texts=texts, note=note, overwrite=overwrite,
         )  # fmt: skip
         return cls.open(path)
 

@@ -44,11 +44,14 @@ class AnalyzedTexts:
         The terms of all documents in running order; -1 where `min_df` or `max_df` left one out.
     offsets : ndarray of shape (n_docs + 1,), int64
         Document ``d`` is ``tokens[offsets[d]:offsets[d + 1]]``.
+    segmented : bool
+        Whether text without spaces was cut into words, and not into pairs of characters.
     """
 
     vocabulary: Vocabulary
     tokens: NDArray[np.int32]
     offsets: NDArray[np.int64]
+    segmented: bool = False
 
     @property
     def n_docs(self) -> int:
@@ -165,7 +168,9 @@ def analyze(
         n_docs=n_docs,
         forms=None if forms is None else [_by_frequency(forms[i]) for i in order],
     )
-    return AnalyzedTexts(vocabulary, numbers[stream.tokens], stream.offsets)
+    return AnalyzedTexts(
+        vocabulary, numbers[stream.tokens], stream.offsets, segmented=rules.segmenter is not None
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softcosine.text.stop_words import stop_word_lists
 from softcosine.text.words import find_words, normalize

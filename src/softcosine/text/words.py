@@ -157,11 +157,11 @@ def word_spans(text: str, segmenter: Segmenter | None = None) -> list[Span]:
     Returns
     -------
     list of Span
-        Its words are those of ``find_words(normalize(text), segmenter)``. Where one character of the text
-        makes several words (``½`` is ``1``, ``2``), their spans are the same.
+        Its words are those of ``find_words(normalize(text), segmenter)``. Where one character of
+        the text makes several words (``½`` is ``1``, ``2``), their spans are the same.
     """
     if text.isascii():
-        return [Span(start, end, word) for start, end, word in _located_words(normalize(text), None)]
+        return [Span(*located) for located in _located_words(normalize(text), None)]
     spans = []
     # White space is never part of a word and normalises on its own, so pieces stand alone.
     for piece in re.finditer(r"\S+", text):

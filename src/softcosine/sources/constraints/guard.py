@@ -26,9 +26,10 @@ from softcosine.sources.source import (
     state_of,
 )
 from softcosine.text.packing import PackedStrings, pack_strings
+from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.words import pair_in_run
 
-__all__ = ["Guarded", "guarded"]
+__all__ = ["Guarded", "guarded", "pieces_apart"]
 
 _DIGIT = re.compile(r"\d")
 _IDEOGRAPH = re.compile(
@@ -54,6 +55,24 @@ def guarded(
     if isinstance(source, DecidedSimilarity):
         return DecidedSimilarity(guarded(source.source, antonyms=antonyms), source.decisions)
     return source if isinstance(source, Guarded) else Guarded(source, antonyms=antonyms)
+
+
+def pieces_apart(
+    source: TermSimilaritySource, vocabulary: Vocabulary, *, segmented: bool
+) -> TermSimilaritySource:
+    """Return a source that learned from texts, which keeps pieces of words apart if there are any.
+
+    Parameters
+    ----------
+    source : TermSimilaritySource
+    vocabulary : Vocabulary
+        Of the texts.
+    segmented : bool
+        Whether text without spaces was cut into words, so that there are no pieces.
+    """
+    if segmented or not any(map(pair_in_run, vocabulary.terms)):
+        return source
+    return Guarded(source, antonyms=None, isolate_digits=False, separate_pieces=True)
 
 
 class Guarded(SourceOfOne):
@@ -112,6 +131,15 @@ class Guarded(SourceOfOne):
     def source(self) -> TermSimilaritySource:
         """The source that is guarded."""
         return self._source
+
+    def over(self, source: TermSimilaritySource) -> Guarded:
+        """Return the same guard above another source."""
+        return Guarded(
+            source,
+            antonyms=self.antonyms,
+            isolate_digits=self._isolate_digits,
+            separate_pieces=self._separate_pieces,
+        )
 
     @property
     def antonyms(self) -> Antonyms:
