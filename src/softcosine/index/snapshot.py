@@ -199,7 +199,7 @@ class Snapshot:
 
 _STORED = (
     "segments", "S", "source", "analyzer", "weighting", "ranking", "fields", "statistics", "note",
-    "plain", "generation",
+    "plain", "language", "generation",
 )  # fmt: skip
 
 

@@ -27,7 +27,9 @@ _KANA_SHARE = 0.02  # of the letters of East Asia; Chinese has none
 # A language is recognised by this share of the running words, by so many different ones, ...
 _STOP_WORD_SHARE = 0.1
 _MIN_STOP_WORDS = 3
-# ... and so many times as often by words that another language lacks as the other by its own.
+# ... and by words that another language lacks, so many of them, and so many times as often as the
+# other by its own.
+_MIN_ALONE = 2
 _MARGIN = 1.5
 
 # First and last code point of the letters of each script, ascending, in normalised text.
@@ -78,7 +80,7 @@ def detect_language(texts: Sequence[Any]) -> DetectedLanguage:
     The script that has most of the letters decides first; Chinese, Japanese and Korean are told by
     it alone. Among the languages of a script, that one is chosen whose stop words are a tenth of
     the running words, and at least three different ones; against each other language, those of
-    its stop words that the other lacks must be half as many again as the other's.
+    its stop words that the other lacks must occur twice, and half as often again as the other's.
 
     Parameters
     ----------
@@ -214,5 +216,6 @@ def _leading(counted: Sequence[_StopWords]) -> str | None:
 
 def _leads(own: _StopWords, other: _StopWords) -> bool:
     shared = own.counts.keys() & other.counts.keys()
-    alone = own.total - sum(own.counts[word] for word in shared)
-    return alone > 0 and alone >= _MARGIN * (other.total - sum(other.counts[w] for w in shared))
+    of_both = sum(own.counts[word] for word in shared)
+    alone = own.total - of_both
+    return alone >= _MIN_ALONE and alone >= _MARGIN * (other.total - of_both)

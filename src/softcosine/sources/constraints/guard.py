@@ -32,8 +32,8 @@ from softcosine.text.words import pair_in_run
 __all__ = ["Guarded", "guarded", "pieces_apart"]
 
 _DIGIT = re.compile(r"\d")
-_IDEOGRAPH = re.compile(
-    "[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+_IDEOGRAPHS = re.compile(
+    "[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
 _MORE_ASKED = 4  # neighbours that a pair of characters is asked for beyond the limit, at first
 
@@ -92,9 +92,9 @@ class Guarded(SourceOfOne):
     separate_pieces : bool, default False
         Whether to keep apart what an analyzer cut out of text without spaces, pairs of characters:
         those that share one, as the pieces of one word do (*東京都* is *東京*, *京都*), and those
-        without an ideograph, which are similar to themselves only, since a kana or a Thai letter
-        means nothing. For sources that learned from such texts; the words of a person, or of a
-        file of vectors, may share a character rightly.
+        that are not two ideographs, which are similar to themselves only, since a kana or a Thai
+        letter means nothing. For sources that learned from such texts; the words of a person, or
+        of a file of vectors, may share a character rightly.
 
     Examples
     --------
@@ -285,9 +285,9 @@ class Guarded(SourceOfOne):
 
 
 def _means_nothing(term: str) -> bool:
-    """Whether a term is a pair of letters out of text without spaces."""
+    """Whether a term is a pair of characters out of text without spaces, and not of ideographs."""
     pair = pair_in_run(term)
-    return bool(pair) and not _IDEOGRAPH.search(pair)
+    return bool(pair) and not _IDEOGRAPHS.fullmatch(pair)
 
 
 def _have_digits(terms: Sequence[str]) -> NDArray[np.bool_]:
