@@ -48,11 +48,11 @@ CHINESE = ["打开 settings 更改密码", "使用 apt-get 安装更新", "运�
         ("Come posso cambiare la password se non la ricordo", "italian"),
         ("Comment est-ce que je peux changer le mot de passe de mon compte", "french"),
         (
-            "Cómo puedo cambiar la contraseña del sistema y qué hago cuando no la recuerdo",
+            "Puedo cambiar la contraseña del sistema, y qué hago cuando no la recuerdo",
             "spanish",
         ),
         (
-            "Hvad gør jeg, når jeg har glemt den adgangskode, som jeg bruger efter den anden",
+            "Hvad gør jeg, når jeg har glemt den adgangskode, jeg bruger efter den",
             "danish",
         ),
         ("Как я могу изменить пароль, если я его не помню", "russian"),
@@ -219,6 +219,98 @@ def test_on_disk_the_same_is_decided_as_in_memory(tmp_path, texts):
     for other in (disk, sc.SoftIndex.open(tmp_path / "saved")):
         assert (other.language, other.analyzer) == (memory.language, memory.analyzer)
         assert other.note == memory.note
+
+
+def test_a_distilled_index_leaves_out_the_stop_words_of_its_language():
+    encodings = np.eye(3)
+    told = {"german": GERMAN, "english": ["the tea is hot", "a cup of tea", "the cup is hot"]}
+    for language, texts in told.items():
+        index = sc.DistilledIndex.from_texts(texts, encodings=encodings)
+        assert index.index.analyzer == Analyzer(language, stop_words=language)
+    with pytest.raises(InvalidInputError, match="give one of them"):
+        sc.DistilledIndex.from_texts(
+            GERMAN, encodings=encodings, analyzer=Analyzer(), language="german"
+        )
+
+
+# --- on the command line -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = [json.dumps({"id": str(n), "text": text}) for n, text in enumerate(GERMAN)]
+    (tmp_path / "de.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_commands_tell_the_language_on_stderr(folder, run, console, capsys):
+    from softcosine.cli.app import main
+
+    def stderr(*arguments: str) -> str:
+        with pytest.raises(SystemExit):
+            main(list(arguments))
+        captured = capsys.readouterr()
+        assert "looks like" not in captured.out
+        return " ".join(captured.err.split())
+
+    told = "This looks like German: stemmed, stop words kept; --language english"
+    assert told in stderr("index", "de.jsonl", "-o", "x")
+    assert told in json.loads(run("info", "x", "--json"))["note"]
+    assert "stemmed (german)" in run("info", "x")
+    assert told in stderr("similarity", "build", "texts", "--vocabulary", "de.jsonl", "-o", "m")
+    assert told in stderr("index", "de.jsonl", "-o", "y", "--positions")  # made one by one
+    assert told in stderr("index", "de.jsonl", "-o", "w", "--source", "texts")
+    assert "looks like" not in stderr("index", "de.jsonl", "-o", "z", "--language", "german")
+
+
+@pytest.mark.parametrize(
+    ("options", "analyzer"),
+    [
+        (["--language", "english"], Analyzer("english")),
+        (["--language", "none"], Analyzer()),
+        (["--language", "german", "--stemmer", "none"], Analyzer()),
+        (
+            ["--language", "german", "--stop-words", "german"],
+            Analyzer("german", stop_words="german"),
+        ),
+        (["--stop-words", "german"], Analyzer("german", stop_words="german")),
+        (["--language", "german", "--positions"], Analyzer("german")),
+        (["--language", "english", "--source", "texts"], Analyzer("english")),
+    ],
+)
+def test_options_choose_all_or_single_parts(folder, run, options, analyzer):
+    run("index", "de.jsonl", "-o", "x", *options)
+    assert sc.SoftIndex.open("x").analyzer == analyzer
+    if "--stop-words" not in options and "--positions" not in options:
+        kept = [one for one in options if one not in ("--source", "texts")]
+        run("similarity", "build", "texts", "--vocabulary", "de.jsonl", "-o", "m", *kept)
+        S = sc.TermSimilarityMatrix.load("m")
+        assert Analyzer.from_dict(S.settings["analyzer"]) == analyzer
+
+
+def test_languages_that_there_are_not_are_refused(folder, run):
+    for command in (
+        ("index", "de.jsonl", "-o", "x"),
+        ("similarity", "build", "texts", "--vocabulary", "de.jsonl", "-o", "m"),
+    ):
+        message = run(*command, "--language", "klingon", code=2)
+        assert "there is no language 'klingon'; choose auto, none, or one of" in " ".join(
+            message.split()
+        )
+
+
+def test_systems_are_of_a_language():
+    from softcosine.evaluate.systems.table import from_spec
+
+    assert from_spec("bm25:language=german,stop_words=german").analyzed(GERMAN).analyzer == (
+        Analyzer("german", stop_words="german")
+    )
+    assert from_spec("bm25").analyzed(GERMAN).analyzer == Analyzer("german")
+    assert from_spec("bm25:stemmer=none").analyzed(GERMAN).analyzer == Analyzer()
+    for spec in ("bm25:language=klingon", "soft:stop_words=klingon", "bm25:stemmer=klingon"):
+        with pytest.raises(InvalidInputError, match="klingon"):
+            from_spec(spec)
 
 
 # --- pieces of words -----------------------------------------------------------------------------
