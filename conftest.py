@@ -13,9 +13,14 @@ import hashlib
 import os
 import shutil
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
+
+import pytest
 
 _ROOT = Path(__file__).resolve().parent
 _CACHES = _ROOT / ".pytest_cache" / "kernels"
@@ -40,3 +45,16 @@ def _cache() -> Path:
 
 
 os.environ["NUMBA_CACHE_DIR"] = str(_cache())
+# Its examples run gensim.
+collect_ignore = [] if find_spec("gensim") else ["docs/gensim.md"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let all that tests, examples, libraries and child processes leave go with this run."""
+    folder = tmp_path_factory.mktemp("temporary")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(folder))
+        patch.setenv("TMPDIR", str(folder))
+        patch.setenv("SOFTCOSINE_HOME", str(folder / "home"))
+        yield

@@ -36,9 +36,24 @@ settings.register_profile("search", _COMMON, max_examples=1000 if JIT else 100, 
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+_REQUIRABLE = ("data", "engines")
+
+
 def required() -> set[str]:
-    """Markers whose tests may not be skipped in this run."""
-    return {name.strip() for name in os.environ.get("SOFTCOSINE_REQUIRE", "").split(",")}
+    """Markers whose tests may not be skipped in this run; a name that is none is an error."""
+    given = os.environ.get("SOFTCOSINE_REQUIRE", "")
+    names = {name.strip() for name in given.split(",")} - {""}
+    if unknown := sorted(names.difference(_REQUIRABLE)):
+        raise pytest.UsageError(
+            f"SOFTCOSINE_REQUIRE is {given!r}, and {', '.join(map(repr, unknown))} is no name of "
+            f"tests that can be required; there are {', '.join(_REQUIRABLE)}."
+        )
+    return names
+
+
+def pytest_configure() -> None:
+    """Say what is wrong with the environment before any test runs."""
+    required()
 
 
 def find_data() -> Path:

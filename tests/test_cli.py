@@ -71,7 +71,9 @@ def test_indexing_says_what_was_made(run, source_file, tmp_path):
     record = json.loads(shown)
     assert record["documents"] == 4
     assert record["index"] == str(tmp_path / "a.index")
-    assert set(record) == {"index", "documents", "terms", "bytes", "seconds", "note"}
+    assert set(record) == {
+        "index", "documents", "terms", "bytes", "seconds", "note", "list_use"
+    }  # fmt: skip
 
 
 def test_indexing_takes_the_options_of_from_texts(run, source_file, tmp_path):
@@ -158,7 +160,7 @@ def test_search_as_json_has_documented_keys(run, folder):
     assert record["outside"] == ["wheel"]
     assert record["unknown"] == ["xyzzyx"]
     (hit,) = record["hits"]
-    assert set(hit) == {"rank", "id", "score", "text", "metadata", "snippet", "parts"}
+    assert set(hit) == {"rank", "id", "score", "title", "text", "metadata", "snippet", "parts"}
     assert hit["text"] == TEXTS[hit["id"]]
     assert hit["metadata"] == {"n": 1}
     assert sum(part["contribution"] for part in hit["parts"]) == pytest.approx(hit["score"])

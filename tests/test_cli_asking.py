@@ -78,9 +78,51 @@ def test_a_filter_that_is_none_says_how_to_write_one(run, folder, where, message
 
 def test_numbers_that_json_lacks_are_text():
     assert Where.parse(read_where(["x=NaN"])).matches({"x": "NaN"})  # type: ignore[arg-type]
-    assert read_where(["x<1e999"]) == {"x": {"<": "1e999"}}
     with pytest.raises(InvalidInputError, match="no JSON number"):
         read_where(['{"x": NaN}'])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("year>>1", r"the operator '>>', which there is not; there are =, ==, !=, <, <=, >, >="),
+        ("year=>1", "the operator '=>'"),
+        ("year=<1", "the operator '=<'"),
+        ("year === 1", "the operator '==='"),
+        ("year<>1", "the operator '<>'"),
+        ("year!1", "the operator '!'"),
+        ("lang~=x", "the operator '~='"),
+        ("lang=~x", r"the operator '=~'.*'lang=\"~...\"'"),
+        ("lang~x", "is no filter"),
+        ("year>=", r"no value after >=.*'year>=2020'"),
+        ("year < ", "no value after <"),
+        ("year>=1e999", r"beyond the range of numbers, which ends at 1.8e\+308"),
+        ("year=-1e999", "beyond the range"),
+        ("year=" + "9" * 400, "beyond the range"),
+        ("year=" + "9" * 5000, "beyond the range"),
+        ('{"year": {">=": 1e999}}', "beyond the range"),
+    ],
+)
+def test_a_comparison_that_means_nothing_is_an_error(given, message):
+    with pytest.raises(InvalidInputError, match=f"--where .*{message}"):
+        read_where([given])
+
+
+@pytest.mark.parametrize(
+    ("given", "filter"),
+    [
+        ("a~b=1", {"a~b": {"in": [1, "1"]}}),
+        ('lang="~x"', {"lang": {"in": ["~x"]}}),
+        ('note=">= 5"', {"note": {"in": [">= 5"]}}),
+        ("path=a=b", {"path": {"in": ["a=b"]}}),
+        ("lang=", {"lang": {"in": [""]}}),
+        ('year>="1e999"', {"year": {">=": "1e999"}}),
+        ("x<1e308", {"x": {"<": 1e308}}),
+        ("code=01", {"code": {"in": ["01"]}}),
+    ],
+)
+def test_signs_inside_keys_and_values_stay_theirs(given, filter):
+    assert read_where([given]) == filter
 
 
 def test_without_filters_there_is_none():
@@ -151,3 +193,32 @@ def test_the_plan_of_a_search_is_told_when_asked(run, folder):
     plan = json.loads(run("search", folder, "tea", "--plan", "--json"))["plan"]
     assert plan["method"] == "terms"
     assert plan["reason"]
+
+
+def test_unknown_words_are_asked_about_and_searched_by_spelling(run, folder):
+    said = run("search", folder, "bycicle flta zzzzzz")
+    assert "Unknown, so left out: bycicle, flta, zzzzzz." in said
+    assert "Did you mean: bicycle for bycicle; flat for flta? --fuzzy searches by that." in said
+    fuzzy = run("search", folder, "bycicle", "--fuzzy", "--explain")
+    assert "bycicle ~ Bicycle" in fuzzy or "bycicle ~ bicycle" in fuzzy
+    assert "Did you mean: bicycle for bycicle?\n" in fuzzy
+    assert found(run, "search", folder, "bycicle") == []
+    assert set(found(run, "search", folder, "bycicle", "--fuzzy")) == {"bike", "bike2"}
+    record = json.loads(run("search", folder, "bycicle", "--fuzzy", "--explain", "--json"))
+    assert record["suggestions"] == [
+        {"word": "bycicle", "candidates": [{"word": "bicycle", "distance": 2, "n_docs": 2}]}
+    ]
+    assert record["hits"][0]["parts"][0]["spelled"] is True
+    assert "by spelling" in run("explain", folder, "bycicle", "bike", "--fuzzy")
+    assert "by spelling" not in run("explain", folder, "bicycle", "bike", "--fuzzy")
+    assert "Did you mean" not in run("search", folder, "bicycle")
+
+
+def test_answers_are_filled_up_and_made_to_differ(run, folder):
+    assert found(run, "search", folder, "getting cold", "--fill") == ["tea", "bike", "car", "bike2"]
+    assert found(run, "search", folder, "getting cold", "--fill", "--min", "0.01") == ["tea"]
+    plain = found(run, "search", folder, "flat tyre bicycle")
+    differing = found(run, "search", folder, "flat tyre bicycle", "--mmr", "0.1")
+    assert plain[0] == differing[0]
+    assert set(plain) == set(differing)
+    assert found(run, "search", folder, "flat tyre bicycle", "--mmr", "1") == plain

@@ -244,3 +244,33 @@ def test_what_cannot_be_is_one_clear_line_and_leaves_nothing(run, folder, option
     assert message in shown
     assert shown.count("\n") == 1
     assert sorted(path.name for path in folder.iterdir()) == ["many.jsonl", "synonyms.txt"]
+
+
+def test_a_corpus_of_beir_is_searched_by_its_titles_and_shows_them(run, folder):
+    rows = [
+        {"_id": "d1", "title": "Punctures", "text": "what to do about a flat wheel"},
+        {"_id": "d2", "title": "", "text": "a kettle of water"},
+        {"_id": "d3", "title": "Tea", "text": "Tea is a drink of leaves"},
+    ]
+    Path("corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run("index", "corpus.jsonl", "-o", "beir.index", "--plain")
+    (hit,) = json.loads(run("search", "beir.index", "punctures", "--json"))["hits"]
+    assert (hit["id"], hit["title"], hit["metadata"]) == ("d1", "Punctures", {"title": "Punctures"})
+    (untitled,) = json.loads(run("search", "beir.index", "kettle", "--json"))["hits"]
+    assert untitled["title"] is None
+    run("add", "beir.index", "corpus.jsonl")
+    assert json.loads(run("search", "beir.index", "punctures", "--json"))["hits"] == [hit]
+    run("index", "corpus.jsonl", "-o", "text.index", "--plain", "--text", "text")
+    assert "Nothing found" in run("search", "text.index", "punctures")
+    first, second = run("search", "text.index", "flat").splitlines()[:2]
+    assert first.split()[2:] == ["d1", "Punctures"]
+    assert second.strip() == "what to do about a flat wheel"
+    # A passage that begins with the title shows it already.
+    assert run("search", "beir.index", "leaves").count("Tea") == 1
+
+
+def test_an_index_by_fields_shows_the_field_of_the_title(run, folder):
+    Path("items.csv").write_text("id,title,body\na,Big cup,tea and water\n")
+    run("index", "items.csv", "-o", "items.index", "--plain", "--field", "title", "--field", "body")
+    (hit,) = json.loads(run("search", "items.index", "water", "--json"))["hits"]
+    assert (hit["title"], hit["metadata"]) == ("Big cup", {})

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softcosine.cli.reading import Fields, each_document, read_documents
+from softcosine.cli.reading import each_document, read_documents
 from softcosine.cli.seen_ids import SeenIds
 from softcosine.errors import DuplicateIdError, InvalidInputError, MalformedFileError
+from softcosine.evaluate.datasets.collections import read_collection
+from softcosine.files import Fields
 
 
 def written(path: Path, content: str | bytes) -> str:
@@ -107,7 +109,81 @@ def test_text_fields_are_joined_and_one_of_them_is_enough(tmp_path):
     )
     documents = read_documents([path], fields=Fields(text=("title", "body")))
     assert documents.texts == ["A\nred", "blue"]
-    assert documents.metadata == [None, None]
+    assert documents.metadata == [{"title": "A"}, None]
+
+
+def test_a_corpus_as_beir_lays_it_out_gives_its_ids_and_titles(tmp_path):
+    path = written(
+        tmp_path / "corpus.jsonl",
+        '{"_id": "d1", "title": "Tyres", "text": "a flat one", "metadata": {"year": 2020}}\n'
+        '{"_id": "d2", "title": "", "text": "green tea"}\n'
+        '{"_id": "d3", "title": "Soft cosine", "text": "Soft cosine is a measure"}\n',
+    )
+    documents = read_documents([path])
+    assert documents.ids == ["d1", "d2", "d3"]
+    assert documents.texts == ["Tyres\na flat one", "green tea", "Soft cosine is a measure"]
+    assert documents.metadata == [
+        {"title": "Tyres", "metadata": {"year": 2020}}, None, {"title": "Soft cosine"}
+    ]  # fmt: skip
+    only_text = read_documents([path], fields=Fields(text=("text",)))
+    assert only_text.texts[0] == "a flat one"
+    assert (only_text.metadata[0] or {})["title"] == "Tyres"
+    first = next(each_document([path], fields=Fields(id="title", text=("text",))))
+    assert (first.id, first.metadata) == ("Tyres", {"_id": "d1", "metadata": {"year": 2020}})
+
+
+@given(
+    titles=st.lists(st.sampled_from(["", "red", "red tea", "tea"]), min_size=1, max_size=4),
+    texts=st.lists(st.sampled_from(["red tea is good", "red", "tea\nred", ""]), min_size=4),
+    names=st.sampled_from(["id", "_id"]),
+)
+def test_an_index_reads_a_corpus_as_an_evaluation_does(tmp_path_factory, titles, texts, names):
+    folder = tmp_path_factory.mktemp("corpus")
+    rows = [{names: f"d{number}", "title": title, "text": text}
+            for number, (title, text) in enumerate(zip(titles, texts, strict=False))]  # fmt: skip
+    path = written(folder / "corpus.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    queries = written(folder / "queries", "q\tx\n")
+    qrels = written(folder / "qrels", "q 0 d0 1\n")
+    judged = read_collection([Path(path)], [Path(queries)], [Path(qrels)], name="toy")
+    indexed = read_documents([path])
+    assert tuple(indexed.ids) == judged.documents.ids
+    assert indexed.texts == judged.documents.texts
+
+
+@pytest.mark.parametrize(
+    ("record", "id"),
+    [
+        ('{"id": 7, "_id": "7", "text": "red"}', "7"),
+        ('{"docid": "m3", "text": "red"}', "m3"),
+        ('{"id": "chunk", "docid": "whole", "text": "red"}', "chunk"),
+        ('{"text": "red", "n": 1}', "1"),
+    ],
+)
+def test_an_id_stands_in_one_of_the_usual_fields(tmp_path, record, id):
+    documents = read_documents([written(tmp_path / "a.jsonl", record)])
+    assert documents.ids == [id]
+    assert not {"id", "_id"} & set(documents.metadata[0] or {})
+
+
+def test_two_usual_ids_that_differ_ask_for_one(tmp_path):
+    path = written(
+        tmp_path / "a.jsonl",
+        '{"id": 1, "_id": "1", "text": "x"}\n{"id": 2, "_id": "b", "text": "y"}\n',
+    )
+    with pytest.raises(InvalidInputError, match=r"line 2: the field 'id' is '2' .* '_id' is 'b'.*"):
+        read_documents([path])
+    with pytest.raises(InvalidInputError, match="--id NAME"):
+        read_documents([path])
+    chosen = read_documents([path], fields=Fields(id="_id"))
+    assert (chosen.ids, chosen.metadata) == (["1", "b"], [{"id": 1}, {"id": 2}])
+
+
+def test_a_title_that_is_no_text_is_an_error_unless_the_text_alone_is_asked_for(tmp_path):
+    path = written(tmp_path / "a.jsonl", '{"title": ["Tyres"], "text": "red"}')
+    with pytest.raises(InvalidInputError, match=r"line 1: the field 'title' is of type.*--text"):
+        read_documents([path])
+    (metadata,) = read_documents([path], fields=Fields(text=("text",))).metadata
+    assert metadata == {"title": ["Tyres"]}
 
 
 def test_a_text_field_that_no_document_has_is_an_error(tmp_path):

@@ -37,8 +37,7 @@ def test_settings_are_chosen_written_and_used(run, folder):
     assert "--settings tuned.json" in told
     settings = Settings.load("tuned.json")
     assert "# Settings tuned on toy" in Path("tuned.md").read_text(encoding="utf-8")
-    fields = [] if settings.fields else ["--text", "title", "--text", "text"]
-    run("index", "toy/corpus.jsonl", "-o", "toy.index", "--settings", "tuned.json", *fields)
+    run("index", "toy/corpus.jsonl", "-o", "toy.index", "--settings", "tuned.json")
     made = SoftIndex.open("toy.index")
     assert made.ranking == settings.ranking
     assert made.weighting == settings.weighting

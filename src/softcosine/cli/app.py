@@ -30,6 +30,7 @@ with interrupted_quietly():  # these take a moment
         tuning,
     )
     from softcosine.cli.failures import clear_errors, show_warning
+    from softcosine.cli.progress import announcing_compilation
     from softcosine.cli.streams import prepare_streams
     from softcosine.version import __version__
 
@@ -129,6 +130,7 @@ _COMMANDS: _Table = (
     ("export", exporting.export, "Bring an index into another engine, such as Faiss."),
     ("info", inspecting.info, "Tell what an index holds."),
     ("verify", inspecting.verify, "Check that an index is whole."),
+    ("backup", inspecting.backup, "Copy an index, also while it is written."),
     ("rescue", inspecting.rescue, "Save what can be read of a damaged index."),
     ("demo", demo.demo, "Search Unicode's symbols by meaning; needs no files."),
 )
@@ -157,6 +159,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # Imports make many objects and no garbage: collecting it meanwhile costs a tenth of a second.
     gc.set_threshold(100_000, 50, 100)
     prepare_streams()
-    with interrupted_quietly(), orderly_ends(), warnings.catch_warnings():
+    with (
+        interrupted_quietly(),
+        orderly_ends(),
+        warnings.catch_warnings(),
+        announcing_compilation(),
+    ):
         warnings.showwarning = show_warning  # type: ignore[assignment]
         app(None if arguments is None else list(arguments), prog_name="softcosine")

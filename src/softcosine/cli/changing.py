@@ -28,7 +28,7 @@ from softcosine.cli.showing import counted
 from softcosine.errors import IndexLockedError, InvalidInputError
 
 if TYPE_CHECKING:
-    from softcosine.cli.reading import Fields
+    from softcosine.files import Fields
     from softcosine.index.soft_index import SoftIndex
     from softcosine.index.writer import IndexWriter
 
@@ -265,17 +265,17 @@ class _Size:
 
 def _fields(opened: SoftIndex, id_field: str | None, text_fields: list[str] | None) -> Fields:
     """Return where the texts of an index's fields stand."""
-    from softcosine.cli.reading import Fields
+    from softcosine.cli.reading import fields_named
 
     names = tuple(field.name for field in opened.fields)
     if len(names) == 1:
-        return Fields(id_field, tuple(text_fields or names))
+        return fields_named(id_field, text_fields or (names if names != ("text",) else None))
     if text_fields:
         raise InvalidInputError(
             f"this index has the fields {', '.join(names)}, each a space of its own, which are "
             "read by these names; leave --text out."
         )
-    return Fields(id_field, names, separate=True)
+    return fields_named(id_field, names, separate=True)
 
 
 def _next_number(opened: SoftIndex) -> int:
@@ -293,9 +293,10 @@ def _next_number(opened: SoftIndex) -> int:
 
 
 def _ids_in(source: str, encoding: str) -> Iterator[str]:
-    from softcosine.cli.formats import opened
+    from softcosine.cli.reading import ADVICE
+    from softcosine.files import opened
 
-    with opened(source, encoding) as text:
+    with opened(source, encoding, advice=ADVICE) as text:
         for _, line in text.lines():
             if id := line.rstrip("\n"):
                 yield id

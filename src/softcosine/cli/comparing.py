@@ -96,7 +96,7 @@ def pairs(
         if k is not None:
             report.stop()
         table = nullcontext(_lines(as_json)) if output is None else TableWriter(output, names)
-        with closing(found), table as write:  # type: ignore[type-var]  # it is a generator
+        with closing(found), table as write:
             for pair in found:
                 rank = rank + 1 if pair.id == last else 1
                 last = pair.id
@@ -196,7 +196,7 @@ def _show_groups(groups: Iterable[SimilarGroup], as_json: bool) -> None:
 
 
 def _show_dropped(groups: Iterable[SimilarGroup], as_json: bool) -> None:
-    from softcosine.cli.showing import print_json
+    from softcosine.cli.showing import print_json, printable
     from softcosine.text.analyzer import shortened
 
     dropped = [one for group in groups for one in group.others]
@@ -206,11 +206,12 @@ def _show_dropped(groups: Iterable[SimilarGroup], as_json: bool) -> None:
                 f"the id {shortened(one.other)} holds a line break, so that a list of ids cannot "
                 "hold it; say --json."
             )
+    shown = printable if sys.stdout.isatty() else str  # another program gets the ids as they are
     for one in dropped:
         if as_json:
             print_json({"id": one.other, "kept": one.id, "similarity": one.score})
         else:
-            sys.stdout.write(f"{one.other}\n")
+            sys.stdout.write(f"{shown(one.other)}\n")
 
 
 def _conclude(told: str, started: float) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
+import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
-from softcosine.cli.formats import parsed_json
 from softcosine.errors import InvalidInputError
+from softcosine.files import parsed_json
 
 __all__ = ["Conditions", "compares_numbers", "read_where"]
 
@@ -23,8 +25,12 @@ Conditions = Annotated[
     ),
 ]
 
-_COMPARISON = re.compile(r"\s*(?P<key>[^=<>!\s](?:[^=<>!]*[^=<>!\s])?)\s*"
-                         r"(?P<sign>!=|==|<=|>=|=|<|>)(?P<value>.*)", re.DOTALL)  # fmt: skip
+_OPERATORS = ("=", "==", "!=", "<", "<=", ">", ">=")
+# All signs up to the value are taken for the operator, so that one that there is not is noticed.
+_COMPARISON = re.compile(
+    r"\s*(?P<key>[^=<>!~\s](?:[^=<>!]*[^=<>!~\s])?)\s*(?P<sign>~*[=<>!]+~*)(?P<value>.*)", re.DOTALL
+)
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")  # as JSON writes it
 # What these join stands behind them in a filter; a backslash makes them keys like others.
 _JOINTS = ("all", "any", "not")
 _EQUAL = {"=": "in", "==": "in", "!=": "not in"}
@@ -49,7 +55,8 @@ def read_where(given: Sequence[str] | None) -> dict[str, Any] | None:
     Raises
     ------
     InvalidInputError
-        If one is neither JSON nor a comparison.
+        If one is neither JSON nor a comparison, has an operator that there is not, or compares with
+        a number beyond the range of float64.
     """
     read = [_json(one) if one.lstrip().startswith("{") else _comparison(one) for one in given or ()]
     if not read:
@@ -91,14 +98,31 @@ def _comparison(given: str) -> dict[str, Any]:
             '\'{"lang": {"in": ["en", "de"]}}\'.'
         )
     key, sign, text = found["key"], found["sign"], found["value"].strip()
+    if sign not in _OPERATORS:
+        raise InvalidInputError(
+            f"--where {_shown(given)} has the operator {_shown(sign)}, which there is not; there "
+            f"are {', '.join(_OPERATORS)}. A value that begins with a sign stands in quotation "
+            f"marks: '{key}=\"{sign[1:] or sign}...\"'."
+        )
+    if not text and sign not in _EQUAL:
+        raise InvalidInputError(
+            f"--where {_shown(given)} has no value after {sign}; write what to "
+            f"compare with, such as '{key}{sign}2020'."
+        )
     key = f"\\{key}" if key in _JOINTS else key
-    value = _value(text)
+    value = _value(given, text)
     if sign not in _EQUAL:
         return {key: {sign: value}}
     return {key: {_EQUAL[sign]: [value] if isinstance(value, str) else [value, text]}}
 
 
-def _value(text: str) -> Any:
+def _value(given: str, text: str) -> Any:
+    if _NUMBER.fullmatch(text) and math.isinf(float(text)):
+        raise InvalidInputError(
+            f"--where {_shown(given)} compares with a number beyond the range of numbers, which "
+            f"ends at {sys.float_info.max:.3g}; take a smaller one, or write it in quotation marks "
+            "if a text is meant."
+        )
     try:
         return parsed_json(text)
     except (ValueError, RecursionError):

@@ -49,7 +49,7 @@ def clear_errors(*, debug: bool = False) -> Iterator[None]:
         _say("interrupted; nothing was left half-written.", debug)
         raise typer.Exit(_INTERRUPTED) from None
     except _UsageError as error:
-        if "\n" in error.format_message():  # the whole help, where nothing was asked for
+        if type(error).__name__ == "NoArgsIsHelpError":  # the whole help, where nothing was asked
             raise
         _say(_usage(error), debug)
         raise typer.Exit(_BAD_INPUT) from None
@@ -107,7 +107,8 @@ def _usage(error: Any) -> str:
 
 def _say(message: str, debug: bool) -> None:
     if debug:
-        traceback.print_exc()
+        for line in traceback.format_exc().splitlines():
+            print(printable(line), file=sys.stderr)  # noqa: T201
     line = printable(" ".join(message.split()))
     if len(line) > _LONGEST:
         line = f"{line[: _LONGEST * 2 // 3]} … {line[-_LONGEST // 3 :]}"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
-from softcosine.cli.formats import Record, opened
 from softcosine.errors import InvalidInputError
+from softcosine.files import Record, opened
 
 __all__ = ["read_folder"]
 
@@ -17,7 +17,7 @@ _TEXT_SUFFIXES = (".txt", ".text", ".md", ".markdown", ".rst", ".adoc", ".org", 
 
 
 def read_folder(
-    folder: str, *, pattern: str | None = None, encoding: str = "utf-8"
+    folder: str, *, pattern: str | None = None, encoding: str = "utf-8", advice: str
 ) -> Iterator[Record]:
     """Read a folder's text files, one record a file, named by its path inside the folder.
 
@@ -29,6 +29,8 @@ def read_folder(
         Which names are read, in the folder and its subfolders, such as ``"*.py"`` or
         ``"notes/*.txt"``; by default those of plain text and its mark-ups.
     encoding : str
+    advice : str
+        What to do where a text is in another encoding.
 
     Raises
     ------
@@ -59,7 +61,7 @@ def read_folder(
             "files of records by their names."
         )
     for name in chosen:
-        with opened(str(root / name), encoding) as text:
+        with opened(root / name, encoding, advice=advice) as text:
             content = "".join(line for _, line in text.lines())
         yield Record({"id": name.as_posix(), "text": content}, str(root / name))
 

@@ -127,14 +127,19 @@ def index(
       zcat log.gz | softcosine index - -o log.index --memory 512M --positions --no-texts
 
     Formats: JSON lines, JSON, CSV and TSV with a header line, plain text with a document a line
-    (each also .gz), parquet, and folders of text files. Fields that are neither id nor text become
-    metadata and come back with every answer. Without --source and --similarity, similarities come
-    from bundled English word vectors, if the text is English, and from the texts themselves.
+    (each also .gz), parquet, and folders of text files. The text stands in 'text', and in 'title'
+    before it, which hits show; the id stands in 'id' or '_id', as in BEIR's corpus.jsonl, or in
+    'docid'. Fields that are neither become metadata and come back with every answer. Without
+    --source and --similarity, similarities come from bundled English word vectors, if the text is
+    English, and from the texts themselves.
 
     Files are read as they are indexed, so there may be more than memory holds. The index is there
     once it is whole; 'add' and 'delete' change it later.
 
-    JSON: index, documents, terms, bytes, seconds, note (where similarities come from).
+    Of your own lists of synonyms it tells which entries are used, and why others are not.
+
+    JSON: index, documents, terms, bytes, seconds, note (where similarities come from), list_use
+    (null without lists): entries, used, in_queries, reasons, unused.
     """
     from softcosine.storage import check_target
 
@@ -187,7 +192,7 @@ def index(
     from softcosine.cli.matrix_index import SavedMatrix
     from softcosine.cli.options import bytes_in
     from softcosine.cli.progress import Reporter
-    from softcosine.cli.reading import Fields, each_document
+    from softcosine.cli.reading import each_document, fields_named
     from softcosine.cli.sources import check_sources, decisions_in
     from softcosine.cli.vocabularies import rules_of
     from softcosine.index.rankings import check_ranking
@@ -209,9 +214,7 @@ def index(
     with Reporter() as report:
         documents = each_document(
             inputs,
-            fields=Fields(id_field, tuple(weights), separate=True)
-            if weights
-            else Fields(id_field, tuple(text_fields or ["text"])),
+            fields=fields_named(id_field, weights or text_fields, separate=bool(weights)),
             format=format,
             encoding=encoding,
             pattern=pattern,
@@ -260,7 +263,7 @@ def _show(
     made = SoftIndex.open(output)
     outside = words_outside(decisions, made.vocabulary, analyzer=made.analyzer)
     note = " ".join(filter(None, (note, outside)))
-    n_bytes = bytes_of(output)
+    n_bytes, use = bytes_of(output), made.list_use
     if as_json:
         print_json(
             {
@@ -270,6 +273,7 @@ def _show(
                 "bytes": n_bytes,
                 "seconds": seconds,
                 "note": note,
+                "list_use": None if use is None else use.to_dict(),
             }
         )
         return
@@ -279,4 +283,6 @@ def _show(
         f"{duration(seconds)}: {output} ({size(n_bytes)})."
     )
     print_note(note, made.language, made.analyzer)
+    if use is not None:
+        out.print(str(use), style="dim", markup=False)
     out.print(f'Ask it: {program()} search {output} "your words" --explain', style="dim")

@@ -19,7 +19,7 @@ from softcosine.errors import InvalidInputError
 if TYPE_CHECKING:
     from softcosine.cli.matrix_index import SavedMatrix
     from softcosine.cli.progress import Reporter
-    from softcosine.cli.reading import Document
+    from softcosine.files import Document
     from softcosine.index.language import AnalyzedInLanguage
     from softcosine.sources.constraints.decision_list import Decisions
     from softcosine.text.analyzer import Analyzer

@@ -101,6 +101,7 @@ class SavedMatrix:
             self.source,
             definite="shrunk" in self.S.settings,
             guard=False,
+            analyzer=self.analyzer,
             warn=False,
             progress=lambda done, total: report("finding similar terms", done, total),
         )

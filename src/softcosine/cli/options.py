@@ -37,7 +37,9 @@ Inputs = Annotated[
 ]
 IdField = Annotated[
     str | None,
-    typer.Option("--id", metavar="FIELD", help="Field of the id; else 'id', else running numbers."),
+    typer.Option(
+        "--id", metavar="FIELD", help="Field of the id; else 'id' or '_id', else running numbers."
+    ),
 ]
 Format = Annotated[
     str | None,
@@ -46,7 +48,7 @@ Format = Annotated[
 
 TextFields = Annotated[
     list[str] | None,
-    typer.Option("--text", metavar="FIELD", help="Field of the text ('text'); repeatable."),
+    typer.Option("--text", metavar="FIELD", help="Field of the text [title and text]; repeatable."),
 ]
 Encoding = Annotated[str, typer.Option(help="Encoding of text files.")]
 Pattern = Annotated[

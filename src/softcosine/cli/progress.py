@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -12,7 +14,7 @@ from softcosine.cli.showing import console
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-__all__ = ["Reporter"]
+__all__ = ["Reporter", "announcing_compilation"]
 
 _SLOW = 0.6  # seconds of work before progress is shown
 
@@ -71,6 +73,35 @@ class Reporter:
         self._progress.update(
             self._tasks[what], completed=done, total=total, far=far if done else ""
         )
+
+
+@contextmanager
+def announcing_compilation() -> Iterator[None]:
+    """Print a line on standard error before the first kernel is compiled, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    import logging
+
+    logger = logging.getLogger("softcosine.kernels.jit")
+    level = logger.level
+
+    class Announcement(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            stop()
+            console(stderr=True).print("Compiling kernels, once (about 10 s) ...", style="dim")
+
+    def stop() -> None:
+        logger.removeHandler(announcement)
+        logger.setLevel(level)
+
+    announcement = Announcement()
+    logger.addHandler(announcement)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        stop()
 
 
 def _progress_bars() -> Progress:

@@ -1,4 +1,4 @@
-"""From files to documents: which fields are the id and the text, and the rest as metadata."""
+"""From the files and folders of a command line to documents, each once."""
 
 from __future__ import annotations
 
@@ -10,47 +10,39 @@ from pathlib import Path
 from typing import Any, Self
 
 from softcosine.cli.folders import read_folder
-from softcosine.cli.formats import STANDARD_INPUT, Record, read_records
 from softcosine.cli.seen_ids import SeenIds
 from softcosine.errors import DuplicateIdError, InvalidInputError
+from softcosine.files import (
+    STANDARD_INPUT,
+    Document,
+    Fields,
+    Record,
+    RecordReader,
+    place,
+    read_records,
+)
 
-__all__ = ["Document", "Fields", "ReadDocuments", "each_document", "read_documents"]
+__all__ = ["ADVICE", "ReadDocuments", "each_document", "fields_named", "read_documents"]
+
+ADVICE = "if it is text in another encoding, name that by --encoding, such as --encoding latin-1"
 
 _REPORTED = 1000  # documents between two reports of progress
 
 
-@dataclass(frozen=True, slots=True)
-class Fields:
-    """Which fields of a record are what; all others are metadata.
-
-    Attributes
-    ----------
-    id : str or None
-        None takes the field ``id`` if the first record has it, and running numbers otherwise.
-    text : tuple of str
-        A record needs one of them.
-    separate : bool
-        Whether each is a space of its own; otherwise they are joined by line breaks.
-    """
-
-    id: str | None = None
-    text: tuple[str, ...] = ("text",)
-    separate: bool = False
+def fields_named(
+    id: str | None = None, text: Sequence[str] | None = None, *, separate: bool = False
+) -> Fields:
+    """Return which fields of a record are what, as ``--id`` and ``--text`` say."""
+    return Fields(
+        id,
+        tuple(text) if text else None,
+        separate,
+        id_advice=" Choose by --id NAME.",
+        text_advice=" Choose by --text NAME.",
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A document as `IndexWriter.add` takes it."""
-
-    id: str
-    text: str | dict[str, str]
-    metadata: dict[str, Any] | None
-
-    @property
-    def n_characters(self) -> int:
-        """How long its texts are together."""
-        texts = (self.text,) if isinstance(self.text, str) else self.text.values()
-        return sum(map(len, texts))
+_USUAL = fields_named()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +68,7 @@ class ReadDocuments:
 def read_documents(
     inputs: Sequence[str],
     *,
-    fields: Fields = Fields(),
+    fields: Fields = _USUAL,
     format: str | None = None,
     encoding: str = "utf-8",
     pattern: str | None = None,
@@ -98,7 +90,7 @@ def read_documents(
 def each_document(
     inputs: Sequence[str],
     *,
-    fields: Fields = Fields(),
+    fields: Fields = _USUAL,
     format: str | None = None,
     encoding: str = "utf-8",
     pattern: str | None = None,
@@ -115,7 +107,7 @@ def each_document(
         Files, folders of text files, or ``"-"`` for standard input.
     fields : Fields
     format, encoding
-        See `softcosine.cli.formats.read_records`.
+        See `softcosine.files.read_records`.
     pattern : str, optional
         Which files of a folder are read.
     first_number : callable, optional
@@ -132,95 +124,27 @@ def each_document(
         If two documents have one id; names both places.
     MalformedFileError
     """
-    names = _Names(fields)
+    reader = RecordReader(fields)
     n_read, first = 0, 1
     with SeenIds() as seen:
         for record in _records(inputs, format, encoding, pattern):
-            text = names.text(record)
-            if n_read == 0:
-                names.decide(record)
-                if names.numbered and first_number is not None:
+            text, id = reader.text(record), reader.id(record)
+            if id is None:
+                if n_read == 0 and first_number is not None:
                     first = first_number()
-            id = str(first + n_read) if names.numbered else names.id(record)
-            if not names.numbered and (place := seen.add(id, record.path, record.line)):
+                id = str(first + n_read)
+            elif before := seen.add(id, record.path, record.line):
                 raise DuplicateIdError(
-                    f"{_place(record)}: the id {_short(id)} was given before, at {place}; "
+                    f"{place(record)}: the id {id[:80]!r} was given before, at {before}; "
                     "ids must be distinct. Choose another field by --id, or correct the file."
                 )
             n_read += 1
             if progress is not None and n_read % _REPORTED == 0:
                 progress(n_read)
-            yield Document(id, text, names.metadata(record))
+            yield Document(id, text, reader.metadata(record))
     if not n_read:
         raise InvalidInputError(f"{', '.join(map(_shown, inputs))}: there are no documents in it.")
-    names.check_all_seen()
-
-
-class _Names:
-    """Takes records apart by the names of their fields."""
-
-    def __init__(self, fields: Fields) -> None:
-        self._fields = fields
-        self._id: str | None = fields.id
-        self._unseen = set(fields.text)
-        self._known: dict[str, None] = {}
-
-    @property
-    def numbered(self) -> bool:
-        """Whether ids are running numbers."""
-        return self._id is None
-
-    def decide(self, first: Record) -> None:
-        """Choose the field of the ids, if none was named, by the first record."""
-        if self._id is None and "id" in first.values and "id" not in self._fields.text:
-            self._id = "id"
-
-    def text(self, record: Record) -> str | dict[str, str]:
-        parts = {}
-        for name in self._fields.text:
-            if name not in record.values:
-                continue
-            self._unseen.discard(name)
-            value = record.values[name]
-            if isinstance(value, bool) or not isinstance(value, str | int | float | None):
-                raise InvalidInputError(
-                    f"{_place(record)}: the field {_short(name)} is of type "
-                    f"{type(value).__name__}; a text was needed. Choose other fields by --text."
-                )
-            parts[name] = "" if value is None else str(value)
-        if not parts:
-            raise self._missing(self._fields.text, "--text", record)
-        self._known.update(dict.fromkeys(record.values) if len(self._known) < 100 else ())
-        return parts if self._fields.separate else "\n".join(filter(None, parts.values()))
-
-    def id(self, record: Record) -> str:
-        assert self._id is not None
-        if self._id not in record.values:
-            raise self._missing((self._id,), "--id", record)
-        value = record.values[self._id]
-        if isinstance(value, bool) or not isinstance(value, str | int | float) or value == "":
-            raise InvalidInputError(
-                f"{_place(record)}: the id is {_short(value)}; a text or a number was needed."
-            )
-        return str(value)
-
-    def metadata(self, record: Record) -> dict[str, Any] | None:
-        taken = {self._id, *self._fields.text}
-        return {name: value for name, value in record.values.items() if name not in taken} or None
-
-    def check_all_seen(self) -> None:
-        if self._unseen:
-            raise InvalidInputError(
-                f"no document has a field {' or '.join(map(_short, sorted(self._unseen)))}; "
-                f"there are the fields {_listed(self._known)}."
-            )
-
-    def _missing(self, names: tuple[str, ...], option: str, record: Record) -> InvalidInputError:
-        return InvalidInputError(
-            f"{_place(record)}: there is no field {' or '.join(map(_short, names))}; "
-            f"there are the fields {_listed(record.values) or '(none)'}. "
-            f"Choose by {option} NAME."
-        )
+    reader.check_all_seen()
 
 
 def _records(
@@ -228,28 +152,11 @@ def _records(
 ) -> Iterator[Record]:
     for path in inputs:
         if path != STANDARD_INPUT and Path(path).is_dir():
-            yield from read_folder(path, pattern=pattern, encoding=encoding)
+            yield from read_folder(path, pattern=pattern, encoding=encoding, advice=ADVICE)
         elif path != STANDARD_INPUT and not Path(path).exists():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         else:
-            yield from read_records(path, format=format, encoding=encoding)
-
-
-def _short(value: object) -> str:
-    """Return a value as Python writes it, a long one cut."""
-    shown = repr(value[:81] if isinstance(value, str) else value)
-    return shown if len(shown) <= 82 else f"{shown[:80]}…"
-
-
-def _listed(names: Iterable[str]) -> str:
-    """Return the first names, each cut if it is long."""
-    every = [name if len(name) <= 40 else f"{name[:39]}…" for name in names]
-    more = f" and {len(every) - 20} more" if len(every) > 20 else ""
-    return ", ".join(every[:20]) + more
-
-
-def _place(record: Record) -> str:
-    return record.path if record.line is None else f"{record.path}, line {record.line}"
+            yield from read_records(path, format=format, encoding=encoding, advice=ADVICE)
 
 
 def _shown(path: str) -> str:

@@ -38,7 +38,7 @@ def index_with_settings(
     FileNotFoundError, MalformedFileError
     """
     from softcosine.cli.progress import Reporter
-    from softcosine.cli.reading import Fields, each_document
+    from softcosine.cli.reading import each_document, fields_named
     from softcosine.evaluate.documents import Documents
     from softcosine.evaluate.tuning.indexing import indexed
     from softcosine.evaluate.tuning.settings import Settings
@@ -49,13 +49,12 @@ def index_with_settings(
         raise InvalidInputError(
             f"{settings} weighs the fields {', '.join(weighed)}; leave --text out."
         )
-    names = weighed or tuple(text_fields or ["text"])
+    fields = fields_named(id_field, weighed or text_fields, separate=True)
     with Reporter() as report:
-        columns: dict[str, list[str]] = {name: [] for name in names}
+        columns: dict[str, list[str]] = {name: [] for name in fields.names}
         ids, metadata = [], []
         for document in each_document(
-            inputs, fields=Fields(id_field, names, separate=True), format=format,
-            encoding=encoding, pattern=pattern,
+            inputs, fields=fields, format=format, encoding=encoding, pattern=pattern,
             progress=lambda done: report("reading documents", done, None),
         ):  # fmt: skip
             text = document.text if isinstance(document.text, dict) else {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -49,15 +50,16 @@ RANKINGS = {
 _EXACT, _NEAR = "bold", "underline"
 _SHOWN_PARTS = 4
 _SHOWN_WORDS = 8
+_SHOWN_CANDIDATES = 3
 _UNFOLDED = 1_000_000  # columns
 _NARROWEST = 30
 
 
 @cache
 def _console(stream: int) -> Console:
-    from rich.console import Console
+    from softcosine.cli.terminal import SafeConsole
 
-    made = Console(stderr=stream == 2, highlight=False, emoji=False, markup=False)
+    made = SafeConsole(stderr=stream == 2, highlight=False, emoji=False, markup=False)
     if not made.is_terminal and not os.environ.get("COLUMNS"):
         made.width = _UNFOLDED
     elif made.width < _NARROWEST:
@@ -98,14 +100,36 @@ def print_note(note: str, language: str | None, analyzer: Analyzer) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as one line of JSON."""
+    """Print a value as one line of JSON; on a terminal, with escapes for what could disturb it."""
     plain = (sys.stdout.encoding or "").lower().replace("-", "") not in ("utf8", "utf8sig")
-    sys.stdout.write(json.dumps(value, ensure_ascii=plain) + "\n")
+    line = json.dumps(value, ensure_ascii=plain)
+    if sys.stdout.isatty():
+        line = "".join(c if _is_harmless(c) else json.dumps(c)[1:-1] for c in line)
+    sys.stdout.write(f"{line}\n")
 
 
 def printable(text: str) -> str:
-    """Return a text whose control characters cannot disturb a terminal."""
-    return "".join(c if c.isprintable() or c == " " else "\N{REPLACEMENT CHARACTER}" for c in text)
+    r"""Return a text in which nothing disturbs a terminal or turns its direction.
+
+    Control and format characters, line breaks, unassigned characters and lone surrogates become
+    escapes, such as ``\x1b`` and ``\u202e``. Blanks of all widths stay, and so do the two joiners
+    (U+200C, U+200D) that Persian, Hindi and emoji are written with.
+    """
+    return "".join(map(_shown, text)) if not text.isprintable() else text
+
+
+def _is_harmless(character: str) -> bool:
+    return (
+        character.isprintable()
+        or character in "\u200c\u200d"
+        or unicodedata.category(character) == "Zs"
+    )
+
+
+def _shown(character: str) -> str:
+    if _is_harmless(character):
+        return character
+    return character.encode("unicode_escape").decode("ascii")
 
 
 def score_shown(score: float) -> str:
@@ -148,6 +172,16 @@ def hits_record(
         "outside": list(hits.outside),
         "unknown": list(hits.unknown),
         "left_out": list(hits.left_out),
+        "suggestions": [
+            {
+                "word": one.word,
+                "candidates": [
+                    {"word": other.word, "distance": other.distance, "n_docs": other.n_docs}
+                    for other in one.candidates
+                ],
+            }
+            for one in hits.suggestions
+        ],
         "offset": hits.offset,
         **told,
         "hits": [
@@ -164,6 +198,7 @@ def hit_record(rank: int, hit: Hit, explanation: Explanation | None) -> dict[str
         "rank": rank,
         "id": hit.id,
         "score": hit.score,
+        "title": hit.title,
         "text": hit.text,
         "metadata": hit.metadata,
         "snippet": {
@@ -190,6 +225,7 @@ def explanation_record(explanation: Explanation) -> dict[str, Any]:
                 "similarity": part.similarity,
                 "contribution": part.contribution,
                 "exact": part.exact,
+                "spelled": part.spelled,
             }
             for part in explanation.parts
         ],
@@ -208,6 +244,7 @@ def show_hits(
     """Print documents with their rank, score, id and passage, and what became of the query."""
     from rich.padding import Padding
     from rich.table import Table
+    from rich.text import Text
 
     out = console()
     table = Table.grid(padding=(0, 2, 0, 0))
@@ -218,7 +255,13 @@ def show_hits(
     table.add_column(overflow="fold")
     for place, hit in enumerate(hits):
         rank = str(hits.offset + place + 1)
-        table.add_row(rank, score_shown(hit.score), printable(hit.id), marked(hit.snippet))
+        found = [rank, score_shown(hit.score), printable(hit.id)]
+        passage = hit.snippet
+        title = " ".join((hit.title or "").split())
+        if title and not passage.text.startswith(title):
+            table.add_row(*found, Text(printable(title), "italic"))
+            found = [""] * len(found)
+        table.add_row(*found, marked(passage))
         if explanations:
             pairs = _Unbroken(pairs_shown(explanations[place].parts), "dim")
             table.add_row("", "", "", pairs)
@@ -243,6 +286,13 @@ def _notes(hits: Hits) -> Iterable[str]:
         yield f"In no document, so searched by similar words: {words}."
     if hits.unknown:
         yield f"Unknown, so left out: {', '.join(map(printable, hits.unknown))}."
+    if hits.suggestions:
+        meant = "; ".join(
+            " or ".join(printable(other.word) for other in one.candidates[:_SHOWN_CANDIDATES])
+            + f" for {printable(one.word)}"
+            for one in hits.suggestions
+        )
+        yield f"Did you mean: {meant}?{' --fuzzy searches by that.' if hits.unknown else ''}"
     if hits.left_out:
         words = ", ".join(map(printable, hits.left_out[:_SHOWN_WORDS]))
         more = len(hits.left_out) - _SHOWN_WORDS
@@ -254,9 +304,14 @@ def marked(passage: Snippet) -> Text:
     """Return a passage with exact words bold and similar ones underlined."""
     from rich.text import Text
 
-    text = Text(printable(passage.text))
+    text = Text()
+    end = 0
     for mark in passage.marks:
-        text.stylize(_EXACT if mark.kind == "exact" else _NEAR, mark.start, mark.end)
+        text.append(printable(passage.text[end : mark.start]))
+        word = passage.text[mark.start : mark.end]
+        text.append(printable(word), _EXACT if mark.kind == "exact" else _NEAR)
+        end = mark.end
+    text.append(printable(passage.text[end:]))
     return text
 
 
@@ -312,6 +367,8 @@ def show_explanation(explanation: Explanation, passage: str) -> None:
     table.add_column("document")
     table.add_column("similarity", justify="right")
     table.add_column("adds", f"{explanation.score:.4f}", justify="right", footer_style="bold cyan")
+    if any(part.spelled for part in explanation.parts):
+        table.add_column("", style="dim")
     for part in explanation.parts:
         table.add_row(
             printable(part.query_word),
@@ -319,6 +376,7 @@ def show_explanation(explanation: Explanation, passage: str) -> None:
             printable(part.document_word),
             f"{part.similarity:.3f}",
             f"{part.contribution:.4f}",
+            *(["by spelling"] if part.spelled else []),
         )
     print_table(table)
     if not explanation.parts:

@@ -154,10 +154,11 @@ def build(
     Similarities are balanced: divided by the roots of both words' sums of similarities, where
     these exceed 1, so that a word's many neighbours do not outweigh it and no soft cosine exceeds
     1. --as-given leaves them as the sources say, and --definite multiplies all by one factor
-    instead. Pinned pairs keep their value.
+    instead. Pinned pairs, and those of synonyms:FILE, keep their value; thesaurus:FILE is a list
+    that is balanced as other sources are, such as a large one that you did not write.
 
     JSON: matrix, terms, neighbors, mean_neighbors, max_neighbors, mean_similarity, symmetric,
-    dominant, balanced, shrunk, sources, bytes, seconds and note.
+    dominant, balanced, shrunk, sources, bytes, seconds, note, and list_use as of 'index'.
     """
     from softcosine.cli.building import Plan, built_matrix
     from softcosine.cli.matrices import show_built
@@ -182,8 +183,8 @@ def build(
     )  # fmt: skip
     started = time.perf_counter()
     with Reporter() as report:
-        S, note = built_matrix(plan, report)
-    show_built(S, note, output, time.perf_counter() - started, as_json)
+        S, note, use = built_matrix(plan, report)
+    show_built(S, note, use, output, time.perf_counter() - started, as_json)
 
 
 def show(

@@ -65,6 +65,7 @@ def read_corpus(
     language: str | None,
     stemmer: str | None,
     min_df: int | float | None,
+    phrases: Sequence[str],
     report: Progress,
 ) -> Corpus:
     """Read documents as ``softcosine index`` does, or take the vocabulary of an index or a matrix.
@@ -79,6 +80,8 @@ def read_corpus(
         See `rules_of`.
     min_df : int or float, or None
         See `softcosine.analyze`; None leaves out none.
+    phrases : sequence of str
+        Words of the lists to be asked; several together become terms of documents.
     report : callable
 
     Raises
@@ -96,11 +99,11 @@ def read_corpus(
         )
     if stored:
         return _of_index(stored[0]) if stored_kind(stored[0]) == "index" else _of_matrix(stored[0])
-    from softcosine.cli.reading import Fields, read_documents
+    from softcosine.cli.reading import fields_named, read_documents
 
     documents = read_documents(
         inputs,
-        fields=Fields(None, tuple(text_fields or ["text"])),
+        fields=fields_named(None, text_fields),
         format=format,
         encoding=encoding,
         pattern=pattern,
@@ -108,7 +111,7 @@ def read_corpus(
     )
     least = 1 if min_df is None else min_df
     found = analyzed_texts(
-        documents.texts, *rules_of(language, stemmer), min_df=least, report=report
+        documents.texts, *rules_of(language, stemmer), min_df=least, phrases=phrases, report=report
     )
     return Corpus(found.texts.vocabulary, found.analyzer, found.texts, found.language, found.note)
 
@@ -154,14 +157,16 @@ def analyzed_texts(
     *,
     min_df: int | float,
     report: Progress,
+    phrases: Sequence[str] = (),
 ) -> AnalyzedInLanguage:
-    """Analyse texts by an analyzer, or as their language asks for."""
+    """Analyse texts by an analyzer, or as their language asks for, with phrases as terms."""
     from softcosine.index.language import analyze_in_language
 
     return analyze_in_language(
         texts,
         language,
         analyzer,
+        phrases=phrases,
         min_df=min_df,
         progress=lambda done: report("reading texts", done, len(texts)),
     )
@@ -180,7 +185,8 @@ def read_words(path: str, *, encoding: str, language: str | None, stemmer: str |
     """
     import numpy as np
 
-    from softcosine.cli.formats import read_records
+    from softcosine.cli.reading import ADVICE
+    from softcosine.files import read_records
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.vocabulary import Vocabulary
 
@@ -188,7 +194,7 @@ def read_words(path: str, *, encoding: str, language: str | None, stemmer: str |
     analyzer = rules or Analyzer.for_language("none" if known == "auto" else known)
     forms: dict[str, dict[str, int]] = {}
     counted = False
-    for record in read_records(path, format="lines", encoding=encoding):
+    for record in read_records(path, format="lines", encoding=encoding, advice=ADVICE):
         shown, tab, told = record.values["text"].partition("\t")
         count = 0
         if tab:

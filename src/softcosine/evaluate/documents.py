@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import DuplicateIdError, InvalidInputError
+from softcosine.files import joined_text
 
 __all__ = ["Documents"]
 
@@ -68,14 +69,8 @@ class Documents:
 
     @property
     def texts(self) -> list[str]:
-        """The text of each document: its fields, one a line.
-
-        A field that the next one begins with is said once, as where an abstract repeats its title.
-        """
-        columns = list(self.fields.values())
-        if len(columns) == 1:
-            return list(columns[0])
-        return ["\n".join(_said_once(texts)) for texts in zip(*columns, strict=True)]
+        """The text of each document: its fields, one a line; see `joined_text`."""
+        return [joined_text(texts) for texts in zip(*self.fields.values(), strict=True)]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -99,10 +94,3 @@ class Documents:
             tuple(self.ids[number] for number in chosen),
             {name: [texts[number] for number in chosen] for name, texts in self.fields.items()},
         )
-
-
-def _said_once(texts: Sequence[str]) -> Iterator[str]:
-    for text, after in zip(texts, [*texts[1:], ""], strict=True):
-        own, following = " ".join(text.split()), " ".join(after.split())
-        if own and not f"{following} ".startswith(f"{own} "):
-            yield text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,8 @@ from softcosine.text.weighting import Weighting
 
 if TYPE_CHECKING:
     from softcosine.index.all_pairs import Progress
-    from softcosine.index.likeness import SimilarGroup, SimilarPair
+    from softcosine.index.likeness import SimilarGroup, SimilarPairs
+    from softcosine.matrix.list_use import ListUse
 
 __all__ = ["Answering"]
 
@@ -101,6 +102,16 @@ class Answering:
         """
         return self._snapshot.language
 
+    @property
+    def list_use(self) -> ListUse | None:
+        """Which entries of your own lists of similar words have an effect; None without lists.
+
+        Found out anew each time, as an index that grows gets words that were in no document.
+        """
+        from softcosine.matrix.list_use import list_use
+
+        return list_use(self.S, self.source, analyzer=self.analyzer)
+
     def search(
         self,
         query: str | Sequence[str],
@@ -114,6 +125,9 @@ class Answering:
         expand: bool = True,
         syntax: bool = True,
         max_terms: int | None = 512,
+        fill: bool = False,
+        mmr: float | None = None,
+        fuzzy: bool = False,
     ) -> Hits:
         """Return the k best documents, best first; equal scores stand by insertion.
 
@@ -146,6 +160,21 @@ class Answering:
             of largest weight (of equal ones, the first in the vocabulary), as if the others had not
             been asked for; `Hits.left_out` names these. What ``+``, ``-`` and quotes demand is
             demanded all the same, and words that no document has all count. None for no limit.
+        fill : bool
+            Whether documents of score 0 follow all others, in order of insertion, as far as k
+            reaches and `where`, ``+``, ``-`` and quotes let them; not with a `min_score` above 0,
+            and never documents of a score below 0.
+        mmr : float, optional
+            From 0 to 1: the best ``max(50, 5 * k)`` documents come in the order of their maximal
+            marginal relevance, ``mmr * score / best score - (1 - mmr) * greatest soft cosine with
+            a document before it`` (see `softcosine.index.diversity`), all others behind them by
+            score. Pages of one k so have every document once. Hits keep their scores. Not together
+            with `exact_first`.
+        fuzzy : bool
+            Whether words that neither the documents nor the source know are searched by the
+            indexed words of nearest spelling (`Hits.suggestions`), each by its similarity
+            (`softcosine.EditDistanceSimilarity`, balanced as S is). Words with digits are not, and
+            what ``+``, ``-`` and quotes demand is demanded as it is spelled.
 
         Raises
         ------
@@ -154,7 +183,7 @@ class Answering:
         return self.search_batch(
             [query], k=k, offset=offset, min_score=min_score, where=where,
             exact_first=exact_first, ranking=ranking, expand=expand, syntax=syntax,
-            max_terms=max_terms, threads=1,
+            max_terms=max_terms, fill=fill, mmr=mmr, fuzzy=fuzzy, threads=1,
         )[0]  # fmt: skip
 
     def search_batch(
@@ -170,6 +199,9 @@ class Answering:
         expand: bool = True,
         syntax: bool = True,
         max_terms: int | None = 512,
+        fill: bool = False,
+        mmr: float | None = None,
+        fuzzy: bool = False,
         threads: int | None = None,
     ) -> list[Hits]:
         """Search many queries on several threads: the same answers as one by one, to the bit."""
@@ -180,7 +212,8 @@ class Answering:
             )
         asked = Asked(
             k=k, offset=offset, min_score=min_score, where=where, exact_first=exact_first,
-            ranking=ranking, expand=expand, syntax=syntax, max_terms=max_terms,
+            ranking=ranking, expand=expand, syntax=syntax, max_terms=max_terms, fill=fill, mmr=mmr,
+            fuzzy=fuzzy,
         )  # fmt: skip
         return answered(self._snapshot, list(queries), asked, threads=threads)
 
@@ -215,6 +248,7 @@ class Answering:
         ranking: str | None = None,
         syntax: bool = True,
         max_terms: int | None = 512,
+        fuzzy: bool = False,
     ) -> Explanation:
         """Say why a document scores what it scores: pairs of words whose parts sum to the score.
 
@@ -224,7 +258,7 @@ class Answering:
         ------
         UnknownDocumentError, InvalidInputError
         """
-        asked = Asked(ranking=ranking, syntax=syntax, max_terms=max_terms)
+        asked = Asked(ranking=ranking, syntax=syntax, max_terms=max_terms, fuzzy=fuzzy)
         return explained(self._snapshot, query, id, asked)
 
     def explain_similar(self, id: str, other: str, *, ranking: str = "soft_cosine") -> Explanation:
@@ -281,7 +315,7 @@ class Answering:
         threads: int | None = None,
         checkpoint: str | Path | None = None,
         progress: Progress | None = None,
-    ) -> Iterator[SimilarPair]:
+    ) -> SimilarPairs:
         """Give all similar pairs of documents, or every document's nearest others.
 
         Every similarity is that of the later document to the earlier one as a query, exactly.
@@ -299,6 +333,12 @@ class Answering:
             Keeps what is found, so that the same call goes on where it was stopped.
         progress : callable, optional
             Called with the number of pairs compared, and of all.
+
+        Returns
+        -------
+        SimilarPairs
+            An iterator of pairs (id, other, score), found as they are asked for; its
+            ``to_pandas()`` makes a table of them.
 
         Raises
         ------

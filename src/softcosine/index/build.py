@@ -26,8 +26,8 @@ from softcosine.matrix.term_similarity_matrix import (
     checked_similarity,
     checked_source,
 )
-from softcosine.sources.constraints.decisions import DecidedSimilarity
 from softcosine.sources.constraints.guard import guarded
+from softcosine.sources.in_terms import TermKeys, in_terms, phrases_in
 from softcosine.sources.progress import silent
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
@@ -87,7 +87,8 @@ def build(
     check_corpus(texts)
     kept = list(texts)
     found = analyze_in_language(
-        kept, language, analyzer, min_df=min_df, max_df=max_df, n_fields=n_fields,
+        kept, language, analyzer, phrases=phrases_in(source), min_df=min_df, max_df=max_df,
+        n_fields=n_fields,
         progress=lambda done: tell("reading texts", done // n_fields, None),
     )  # fmt: skip
     analyzed, rules = found.texts, found.analyzer
@@ -114,9 +115,8 @@ def build(
             source, note = chosen.source, chosen.note
             _logger.info(note)
         else:
-            source = guarded(source, antonyms=antonyms_of(found.language))
-            if isinstance(source, DecidedSimilarity):
-                source = source.for_vocabulary(vocabulary, analyzer=rules)
+            guard = guarded(source, antonyms=antonyms_of(found.language))
+            source = in_terms(guard, TermKeys(rules))
         tell("finding similar terms", 0, None)
         S = TermSimilarityMatrix.from_source(
             source, vocabulary, max_neighbors=max_neighbors,

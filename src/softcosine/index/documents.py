@@ -19,6 +19,7 @@ __all__ = [
     "block_loaded",
     "checked_ids",
     "loaded",
+    "title_of",
     "unknown_document",
 ]
 
@@ -34,6 +35,28 @@ class Record(NamedTuple):
     id: str
     text: str
     metadata: dict[str, Any]
+
+
+def title_of(record: Record, fields: Sequence[str]) -> str | None:
+    """Return a document's title: what its metadata name so, or else its field of that name.
+
+    Parameters
+    ----------
+    record : Record
+        Its text has a field a line.
+    fields : sequence of str
+        Names of the index's fields, in order. Where one holds line breaks, a ``title`` first among
+        them ends at the first, one that is last begins at the last, and one between is not found.
+    """
+    given = record.metadata.get("title")
+    if isinstance(given, str | int | float) and not isinstance(given, bool):
+        return str(given) or None
+    if "title" not in fields or len(fields) == 1:
+        return None
+    place, lines = fields.index("title"), record.text.split("\n")
+    if len(lines) == len(fields) or place == 0:
+        return lines[place] or None
+    return lines[-1] or None if place == len(fields) - 1 else None
 
 
 class Documents(Protocol):

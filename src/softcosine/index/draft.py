@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from softcosine.errors import IndefiniteMatrixError
+from softcosine.errors import CorruptIndexError, IndefiniteMatrixError
 from softcosine.index.documents import MemoryDocuments
 from softcosine.index.growing import Space, grown
 from softcosine.index.incoming import NewDocument
@@ -39,6 +39,7 @@ from softcosine.index.stored import (
     write_statistics,
 )
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.in_terms import phrases_in
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
@@ -127,7 +128,8 @@ class Draft:
         texts = [document.texts[number] for number in range(n_fields) for document in documents]
         analyzer, language, note = self.settings.analyzer, self.settings.language, self._note
         if analyzer is None or (language is None and self._space.untaught):
-            first = analyze_in_language(texts, "auto", analyzer)
+            phrases = phrases_in(self._space.source)
+            first = analyze_in_language(texts, "auto", analyzer, phrases=phrases)
             analyzed, analyzer = first.texts, first.analyzer
             language, note = first.language, first.note
         else:
@@ -285,7 +287,11 @@ class Draft:
         return generation.number
 
     def close(self) -> None:
-        """Forget the texts that were to be learned from."""
+        """Let go of all segments, and of the texts that were to be learned from: it is done with.
+
+        A mapped file takes room on the disk until its last map goes, deleted or not.
+        """
+        self._pieces = []
         self._lesson.close()
 
     def _refreshing(self, refresh: bool | None) -> bool:
@@ -377,15 +383,22 @@ class Draft:
         return piece
 
     def _merged(self, kept: Sequence[Kept]) -> Piece:
-        """Join documents into a new segment, after comparing the checksums of the old ones."""
+        """Join documents into a new segment, after checking all that is in the old ones."""
         pieces = [self._pieces[one.number] for one in kept]
         chosen = [one.documents for one in kept]
         for name in self._names(pieces):
             self._writer.part(name).verify()
+        for piece in pieces:
+            piece.segment.check(len(self.vocabulary))
         n_fields = len(self.settings.fields)
         positions = None
         if self.settings.positions:
             every = [piece.positions or () for piece in pieces]
+            if () in every:
+                raise CorruptIndexError(
+                    f"{pieces[every.index(())].part} lacks the positions of words that the index "
+                    "keeps; rebuild the index."
+                )
             positions = tuple(
                 merge_positions([own[number] for own in every], chosen)
                 for number in range(n_fields)

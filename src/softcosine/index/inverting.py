@@ -106,7 +106,7 @@ def positions_of(texts: Sequence[Any], analyzer: Analyzer, vocabulary: Vocabular
     analyzer, vocabulary
         Of the index.
     """
-    whole = replace(analyzer, stemmer=None, stop_words=None, max_ngram=1, min_length=1)
+    whole = replace(analyzer, stemmer=None, stop_words=None, max_ngram=1, min_length=1, phrases=())
     words = analyze(texts, whole)
     stems = vocabulary.indices(analyzer.stem(list(words.vocabulary.terms)))
     kept = np.fromiter(map(analyzer.keeps, words.vocabulary.terms), np.bool_, len(stems))

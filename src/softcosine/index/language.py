@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -80,6 +80,7 @@ def analyze_in_language(
     language: str = "auto",
     analyzer: Analyzer | None = None,
     *,
+    phrases: Iterable[str] = (),
     rules: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> AnalyzedInLanguage:
@@ -92,6 +93,8 @@ def analyze_in_language(
         ``"auto"`` for that of the texts; ``"none"``; or one of `languages`.
     analyzer : Analyzer, optional
         In place of the rules for the language, which is still recognised.
+    phrases : iterable of str
+        Those that become terms; see `Analyzer`.
     rules : mapping, optional
         Settings of the analyzer in place of those for the language, or beside them.
     **settings
@@ -105,18 +108,19 @@ def analyze_in_language(
     check_language(language, analyzer)
     own = {} if rules is None else rules
     if language != "auto":
-        chosen = Analyzer.for_language(language, **own)
+        chosen = Analyzer.for_language(language, **own).with_phrases(phrases)
         analyzed = analyze(texts, chosen, **settings)
         return AnalyzedInLanguage(analyzed, chosen, language, _hint(language, chosen))
     detected = detect_language(texts)
     name = detected.name or "none"
-    chosen = analyzer or Analyzer.for_language("english" if detected.maybe_english else name, **own)
+    first = "english" if detected.maybe_english else name
+    chosen = (analyzer or Analyzer.for_language(first, **own)).with_phrases(phrases)
     analyzed = analyze(texts, chosen, **settings)
     if detected.maybe_english:
         if english_share(analyzed.vocabulary) >= MIN_ENGLISH:
             name = "english"
         elif analyzer is None:
-            chosen = Analyzer(**own)
+            chosen = Analyzer(**own).with_phrases(phrases)
             analyzed = analyze(texts, chosen, **settings)
     note = language_note(name, chosen) if analyzer is None and len(analyzed.vocabulary) else ""
     return AnalyzedInLanguage(analyzed, chosen, name, note)

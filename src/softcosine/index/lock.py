@@ -14,6 +14,7 @@ import weakref
 from pathlib import Path
 
 from softcosine.errors import IndexLockedError, InvalidInputError
+from softcosine.storage import file_size
 
 __all__ = ["WriteLock"]
 
@@ -21,6 +22,8 @@ _FILE = "write.lock"
 _PAUSE = 0.02  # seconds between two trials
 # Windows lets nobody read what is locked, so a place behind everything written is.
 _LOCKED_BYTE = 1 << 30
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_LONGEST = 1000  # characters of the file that are read
 _BUSY = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
 
 
@@ -44,6 +47,8 @@ class WriteLock:
         If another writer, of this process or another, holds it still.
     PermissionError
         If nothing may be written in the folder.
+    CorruptIndexError
+        If the lock's file is a link, or no regular file: it is written to.
     """
 
     def __init__(self, folder: Path, *, timeout: float | None = 0.0) -> None:
@@ -94,8 +99,10 @@ if hasattr(os, "register_at_fork"):
 
 def _locked(file: Path) -> int | None:
     """Return an open, locked descriptor of the file; None if another one has it."""
+    with contextlib.suppress(FileNotFoundError):
+        file_size(file)
     try:
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o666)
     except OSError as error:
         if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise
@@ -155,13 +162,18 @@ else:
 
 def _is_open_as(file: Path, descriptor: int) -> bool:
     try:
-        return os.path.samestat(file.stat(), os.fstat(descriptor))
+        return os.path.samestat(file.lstat(), os.fstat(descriptor))
     except FileNotFoundError:
         return False
 
 
 def _sign(descriptor: int) -> None:
-    """Write who holds the lock, for the message to others; it is worth no failure."""
+    """Write who holds the lock, for the message to others; it is worth no failure.
+
+    A file that has another name as well (a hard link) is left as it is.
+    """
+    if os.fstat(descriptor).st_nlink > 1:
+        return
     holder = json.dumps({"pid": os.getpid(), "host": socket.gethostname()})
     with contextlib.suppress(OSError):
         os.lseek(descriptor, 0, os.SEEK_SET)
@@ -173,7 +185,8 @@ def _held(folder: Path, timeout: float | None) -> str:
     """Say who holds the lock of a folder, as far as the file tells."""
     who = "another writer"
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        holder = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+        with (folder / _FILE).open(encoding="utf-8") as file:
+            holder = json.loads(file.read(_LONGEST))
         who = f"a writer in process {int(holder['pid'])} on {holder['host']}"
         if holder["pid"] == os.getpid() and holder["host"] == socket.gethostname():
             who = "another writer of this same process"

@@ -22,6 +22,7 @@ from softcosine.matrix.term_similarity_matrix import (
     checked_similarity,
     checked_source,
 )
+from softcosine.sources.in_terms import phrases_in
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
@@ -59,7 +60,10 @@ class OnDisk:
         def read(generation: Generation) -> tuple[Snapshot, Self]:
             if verify:
                 generation.verify()
-            return read_snapshot(generation, source=source), cls(store, generation, source)
+            snapshot = read_snapshot(generation, source=source)
+            if verify:
+                snapshot.check()
+            return snapshot, cls(store, generation, source)
 
         return store.opened(read)
 
@@ -110,11 +114,12 @@ def create(
         raise InvalidInputError(
             "positions are kept of single words, and this analyzer makes n-grams; choose one."
         )
+    chosen = analyzer if language == "auto" else Analyzer.for_language(language)
     settings = IndexSettings(
         fields=checked_fields(fields),
         weighting=WEIGHTING if weighting is None else checked_weighting(weighting),
         ranking=check_ranking(ranking),
-        analyzer=analyzer if language == "auto" else Analyzer.for_language(language),
+        analyzer=None if chosen is None else chosen.with_phrases(phrases_in(source)),
         language=None if language == "auto" else language,
         note="Ordinary cosine: S = I." if plain else note,
         positions=bool(positions),

@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.index.segment import Segment
+from softcosine.index.segment import POSTINGS, STARTS, Segment
 from softcosine.index.statistics import FieldStatistics
 from softcosine.index.threads import n_threads
 from softcosine.kernels.documents import COUNTS, REALS, SATURATED, soft_norms_squared
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.space.norms import reciprocal, roots
+from softcosine.space.norms import ROUNDED_ONE, reciprocal, roots
 from softcosine.text.weighting import Weighting
 
 __all__ = ["TITLES", "PreparedRanking", "Ranking", "check_ranking", "prepare", "soft_norms"]
@@ -43,7 +43,8 @@ TITLES: dict[str, str] = {
 class PreparedRanking:
     """All numbers of one ranking that do not depend on the query.
 
-    A score is ``query_factor * factors[d] * sum_t expansion[t] * value(d, t)``.
+    A score is ``query_factor * factors[d] * sum_t expansion[t] * value(d, t)``; a cosine that
+    exceeds 1 by rounding is 1.
 
     Attributes
     ----------
@@ -87,6 +88,11 @@ class PreparedRanking:
     normalization: Literal["soft", "ordinary", "none"]
     least: float
     most: float
+
+    @property
+    def rounded_one(self) -> float:
+        """The greatest score that is 1 but for rounding; 1 where scores are no cosines."""
+        return 1.0 if self.normalization == "none" else ROUNDED_ONE
 
 
 def prepare(
@@ -137,6 +143,7 @@ def prepare(
     if name == "soft_bm25":
         given = Weighting() if weighting is None else weighting
         weighting = Weighting(tf="bm25", idf="bm25", k1=given.k1, b=given.b)
+    segment.require(POSTINGS)
     base = _base(name, segment, weighting, statistics, like)
     return _finished(finish(base, segment, S, norms, first, n_threads(threads)), segment)
 
@@ -158,6 +165,7 @@ def _base(
     like: PreparedRanking | None,
 ) -> PreparedRanking:
     """Values and term weights, with no norm yet."""
+    segment.require(STARTS)
     raw = Weighting(tf="raw", idf="none") if weighting is None else weighting
     average = statistics.average_length
     if like is not None:

@@ -80,7 +80,7 @@ def _read(path: Path) -> tuple[Snapshot, Rescued]:
     )
     facts = part_facts(path, manifest)
     generation = Generation(
-        path, int(manifest["generation"]), left.to_dict(), MappingProxyType(parts),
+        path, manifest["generation"], left.to_dict(), MappingProxyType(parts),
         manifest["checksum"], {name: kind for name, (kind, _) in facts.items()},
     )  # fmt: skip
     snapshot = read_snapshot(generation)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
@@ -15,9 +15,13 @@ from softcosine.index.snippet import Snippet
 if TYPE_CHECKING:
     import pandas as pd
 
+    from softcosine.index.suggestions import Suggestion
+
 __all__ = ["Hit", "Hits"]
 
-_SHOWN = 20  # words that did not count, in a notebook's view
+_SHOWN = 20  # words that did not count, where hits are printed
+_PRINTED = 10  # hits
+_WIDTH_OF_ID = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,8 @@ class Hit:
     metadata : dict
     number : int
         How many documents were inserted before it.
+    title : str or None
+        What the metadata name ``title``, or else the index's field of that name.
     """
 
     id: str
@@ -40,6 +46,7 @@ class Hit:
     text: str
     metadata: dict[str, Any]
     number: int
+    title: str | None
     _snippet: Callable[[str], Snippet] = field(repr=False, compare=False)
 
     @property
@@ -49,7 +56,7 @@ class Hit:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What makes the snippet holds the whole index, so the snippet itself is kept.
-        found = (self.id, self.score, self.text, self.metadata, self.number)
+        found = (self.id, self.score, self.text, self.metadata, self.number, self.title)
         return Hit, (*found, partial(_kept, self.snippet))
 
 
@@ -59,14 +66,36 @@ def _shortened(words: tuple[str, ...]) -> tuple[str, ...]:
     return (*few, f"and {len(words) - len(few)} more") if len(words) > len(few) else few
 
 
+def _title_html(hit: Hit) -> str:
+    return f"<b>{html.escape(hit.title)}</b><br>" if hit.title else ""
+
+
 def _kept(passage: Snippet, text: str) -> Snippet:
     """Return a snippet that was made already."""
     return passage
 
 
-@dataclass(frozen=True, slots=True)
+def _same(suggestions: tuple[Suggestion, ...]) -> tuple[Suggestion, ...]:
+    """Return suggestions that were looked up already."""
+    return suggestions
+
+
+def _remade(values: dict[str, Any]) -> Hits:
+    return Hits(**values)
+
+
+def _line(text: str, width: int = 60) -> str:
+    """Return a text as one short line that disturbs no terminal."""
+    line = " ".join(text[: 4 * width].split())
+    line = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)
+    return line if len(line) <= width else f"{line[: width - 1]}…"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Hits(Sequence[Hit]):
     """Documents by decreasing score, equal ones by insertion; a sequence of `Hit`.
+
+    Printing it gives a table.
 
     Attributes
     ----------
@@ -83,6 +112,9 @@ class Hits(Sequence[Hit]):
         How many better documents were passed over.
     plan : Plan
         How the answer was found, and why so.
+    mmr : float or None
+        What the order strikes a balance with between score and difference, if it is not that of
+        the scores alone; see `SoftIndex.search`.
     """
 
     query: str
@@ -92,7 +124,9 @@ class Hits(Sequence[Hit]):
     unknown: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     offset: int = 0
-    plan: Plan = field(default=ALONE, repr=False, compare=False)
+    plan: Plan = field(default=ALONE, compare=False)
+    mmr: float | None = None
+    _suggest: Callable[[], tuple[Suggestion, ...]] = field(default=tuple, compare=False)
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -106,6 +140,14 @@ class Hits(Sequence[Hit]):
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
+
+    @property
+    def suggestions(self) -> tuple[Suggestion, ...]:
+        """For words that nobody knows, the indexed words that are spelled nearly so.
+
+        Looked up when asked for: each word is compared with all that are indexed.
+        """
+        return self._suggest()
 
     @property
     def ids(self) -> list[str]:
@@ -127,20 +169,49 @@ class Hits(Sequence[Hit]):
             columns[name] = [hit.metadata.get(key) for hit in self.hits]
         return data_frame(columns)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What looks suggestions up holds the whole index, so these themselves are kept.
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return _remade, ({**values, "_suggest": partial(_same, self.suggestions)},)
+
+    def __repr__(self) -> str:
+        shown = self.hits[:_PRINTED]
+        rows = [("rank", "score", "id", TITLES.get(self.ranking, self.ranking))]
+        rows += [
+            (str(rank), f"{hit.score:.3f}", _line(hit.id, _WIDTH_OF_ID), _line(hit.snippet.text))
+            for rank, hit in enumerate(shown, self.offset + 1)
+        ]
+        rank, score, id, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
+        lines = [f"Hits for {_line(self.query)!r}: {len(self)}"] + [
+            f"{row[0]:>{rank}}  {row[1]:>{score}}  {row[2]:<{id}}  {row[3]}".rstrip()
+            for row in (rows if shown else [])
+        ]
+        if len(shown) < len(self):
+            lines.append(f"and {len(self) - len(shown)} more")
+        lines += [f"{label}: {', '.join(words)}" for label, words in self._notes() if words]
+        return "\n".join(lines)
+
+    def _notes(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Say what became of words that are not indexed, and of long queries."""
+        return [
+            ("in no document, searched by their neighbours", self.outside),
+            ("unknown", self.unknown),
+            ("did you mean", tuple(one.candidates[0].word for one in self.suggestions)),
+            ("of a long query, not counted", _shortened(self.left_out)),
+            (
+                "ordered by relevance and difference, mmr",
+                () if self.mmr is None else (f"{self.mmr:g}",),
+            ),
+        ]
+
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><td>{rank}</td><td>{hit.score:.3f}</td><td>{html.escape(hit.id)}</td>"
-            f"<td style='text-align:left'>{hit.snippet.to_html()}</td></tr>"
+            f"<td style='text-align:left'>{_title_html(hit)}{hit.snippet.to_html()}</td></tr>"
             for rank, hit in enumerate(self.hits, self.offset + 1)
         )
         notes = [
-            f"{label}: {html.escape(', '.join(words))}"
-            for label, words in (
-                ("in no document, searched by their neighbours", self.outside),
-                ("unknown", self.unknown),
-                ("of a long query, not counted", _shortened(self.left_out)),
-            )
-            if words
+            f"{label}: {html.escape(', '.join(words))}" for label, words in self._notes() if words
         ]
         note = f"<p>{'; '.join(notes)}</p>" if notes else ""
         return (

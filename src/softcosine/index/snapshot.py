@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,13 @@ from softcosine.index.searcher import Searcher
 from softcosine.index.segment import Segment
 from softcosine.index.statistics import FieldStatistics
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.in_terms import TermKeys, in_terms
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting
+
+if TYPE_CHECKING:
+    from softcosine.index.suggestions import Spellings
 
 __all__ = ["IndexedSegment", "SegmentedDocuments", "Snapshot"]
 
@@ -78,6 +82,13 @@ class IndexedSegment:
         """How many documents there are, deleted ones too."""
         return self.fields[0].n_docs
 
+    def check(self, n_terms: int) -> None:
+        """Read all numbers; CorruptIndexError where one is impossible for so many terms."""
+        for number, segment in enumerate(self.fields):
+            segment.check()
+            if self.positions is not None:
+                self.positions[number].check(n_terms)
+
     @property
     def n_live(self) -> int:
         """How many documents there are, without deleted ones."""
@@ -94,6 +105,7 @@ class Snapshot:
         At least one; documents are numbered through them, deleted ones too.
     S : TermSimilarityMatrix
     source : TermSimilaritySource or None
+        With a person's lists and decisions in the analyzer's terms.
     analyzer : Analyzer
     weighting : Weighting
     ranking : str
@@ -127,6 +139,11 @@ class Snapshot:
     _searchers: dict[str, FieldsSearcher] = field(default_factory=dict, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
+    def __post_init__(self) -> None:
+        if self.source is not None:
+            source = in_terms(self.source, TermKeys(self.analyzer))
+            object.__setattr__(self, "source", source)
+
     @cached_property
     def n_docs(self) -> int:
         """How many documents there are, without deleted ones."""
@@ -136,6 +153,13 @@ class Snapshot:
     def documents(self) -> SegmentedDocuments:
         """Ids, texts and metadata of all segments."""
         return SegmentedDocuments(self.segments)
+
+    @cached_property
+    def spellings(self) -> Spellings:
+        """The indexed words, for suggestions; made when they are first asked for."""
+        from softcosine.index.suggestions import Spellings  # which few searches need
+
+        return Spellings(self.S.vocabulary, self.analyzer, self.segments)
 
     def searcher(self, ranking: str | None = None) -> FieldsSearcher:
         """Return what searches query vectors by a ranking; prepared once."""
@@ -153,6 +177,12 @@ class Snapshot:
         segments = tuple(replace(segment, norms=None) for segment in self.segments)
         state = {name: getattr(self, name) for name in _STORED}
         return Snapshot(**{**state, "segments": segments, "generation": 0, **changes})
+
+    def check(self) -> None:
+        """Read all numbers and terms; CorruptIndexError where one is impossible."""
+        self.S.check()
+        for segment in self.segments:
+            segment.check(len(self.S))
 
     def with_norms(self) -> Snapshot:
         """Return the snapshot with the soft norms of all documents, if S is definite enough."""

@@ -18,6 +18,7 @@ from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting, checked_weighting
 
 if TYPE_CHECKING:
+    from softcosine.index.backup import Backup
     from softcosine.index.build import Progress
     from softcosine.index.merging import MergePolicy
     from softcosine.index.on_disk import OnDisk
@@ -85,7 +86,8 @@ class SoftIndex(Answering):
         metadata : iterable of mappings or None, optional
             Anything that JSON can hold; given back with every hit.
         source : TermSimilaritySource, optional
-            Who is similar to whom; S is balanced (`TermSimilarityMatrix.from_source`). By default
+            Who is similar to whom; S is balanced (`TermSimilarityMatrix.from_source`), but for the
+            pairs of your own lists, whose phrases become terms; see `list_use`. By default
             the bundled English vectors, if the text is English, joined with what the texts
             themselves teach; `note` says which.
         S : TermSimilarityMatrix, optional
@@ -93,7 +95,8 @@ class SoftIndex(Answering):
         plain : bool
             True for S = I: ordinary cosine.
         analyzer : Analyzer, optional
-            By default that for the language, with its stop words in.
+            By default that for the language, with its stop words in. The phrases of your own lists
+            are added to it.
         language : str
             ``"auto"`` to recognise it, which `note` tells; ``"none"``; or one of the `languages`
             that `Analyzer.for_language` knows, such as ``"german"``. It chooses stemmer and
@@ -130,6 +133,54 @@ class SoftIndex(Answering):
         )  # fmt: skip
         index.searcher(ranking)  # norms are computed, and faults of S found, now
         return index
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        text: str | Sequence[str],
+        id: str | None = None,
+        metadata: Sequence[str] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Index the rows of a data frame.
+
+        Parameters
+        ----------
+        frame : DataFrame of pandas or polars
+        text : str or sequence of str
+            The column of texts; several are fields, each a space of its own.
+        id : str, optional
+            The column of ids, strings or whole numbers; rows are numbered by default.
+        metadata : sequence of str, optional
+            Columns that are kept with the documents, for filters; all others by default. Values
+            that are missing are left out.
+        **options
+            Others of `from_texts`, such as ``source=`` and, for weights of several columns,
+            ``fields={"title": 2, "body": 1}``.
+
+        Raises
+        ------
+        InvalidInputError
+            If a column is not there, or a text or id is missing; else as `from_texts`.
+
+        Examples
+        --------
+        >>> import pandas as pd, softcosine as sc
+        >>> frame = pd.DataFrame({"key": [7, 8], "body": ["green tea", "a tyre"], "n": [1, 2]})
+        >>> index = sc.SoftIndex.from_frame(frame, text="body", id="key", plain=True)
+        >>> index.search("tea", where={"n": {"<": 2}}).ids
+        ['7']
+        """
+        from softcosine.index.frames import read_frame
+
+        documents = read_frame(frame, text=text, id=id, metadata=metadata)
+        if not isinstance(text, str):
+            options.setdefault("fields", list(text))
+        return cls.from_texts(
+            documents.texts, ids=documents.ids, metadata=documents.metadata, **options
+        )
 
     @property
     def path(self) -> Path | None:
@@ -257,8 +308,9 @@ class SoftIndex(Answering):
         source : TermSimilaritySource, optional
             Asked about query words outside the vocabulary, in place of the saved one.
         verify : bool
-            Whether to read every file and compare its checksum first. Otherwise a change of a
-            file that leaves its size alone may not be noticed.
+            Whether to read every file, compare its checksum, and check that its numbers are
+            possible ones. Otherwise large arrays are checked before their first use, and a change
+            of a file that leaves its size alone and its numbers possible is not noticed.
 
         Raises
         ------
@@ -270,6 +322,63 @@ class SoftIndex(Answering):
         index = cls(snapshot)
         index._on_disk = on_disk
         return index
+
+    def backup(
+        self,
+        path: str | Path,
+        *,
+        links: bool = False,
+        verify: bool = True,
+        overwrite: bool = False,
+    ) -> Backup:
+        """Copy the last commit of the index to another folder, whole or not at all.
+
+        A writer may commit and merge meanwhile. The copy is an index like any other, with the same
+        files to the byte. Engines beside the index are copied if they were made of that commit.
+
+        Parameters
+        ----------
+        path : path of the copy
+            Its parent must exist.
+        links : bool
+            Share the files by hard links where the file system can. Such a copy is made at once and
+            takes no room until the index changes. No change of the index reaches it, since files of
+            an index are never changed in place; but what damages a file in place (a disk fault,
+            another program) damages both. So files are copied by default.
+        verify : bool
+            Whether to compare the checksum of every copied file.
+        overwrite : bool
+            Whether an index at `path` may be replaced, such as an earlier copy. Readers that have
+            it open keep what they have.
+
+        Returns
+        -------
+        Backup
+            The number of the commit, its size, and which engines were copied.
+
+        Raises
+        ------
+        InvalidInputError
+            If the index is in memory alone, or one of the folders lies inside the other.
+        CorruptIndexError
+            If a file of the index is damaged; names it.
+        IndexLockedError
+            If a writer has the index open that is to be replaced.
+        AlreadyExistsError, FileNotFoundError, OSError
+
+        Examples
+        --------
+        >>> import tempfile, softcosine as sc
+        >>> folder = tempfile.mkdtemp()
+        >>> index = sc.SoftIndex.create(f"{folder}/faq.index", plain=True)
+        >>> index.backup(f"{folder}/faq.backup").generation
+        1
+        """
+        if self._on_disk is None:
+            raise InvalidInputError("this index is in memory alone; `save` writes it to a folder.")
+        from softcosine.index.backup import back_up
+
+        return back_up(self._on_disk.store, path, links=links, verify=verify, overwrite=overwrite)
 
     @staticmethod
     def rescue(path: str | Path, to: str | Path, *, overwrite: bool = False) -> Rescued:

@@ -19,13 +19,15 @@ from softcosine.index.segment import Segment, cut
 from softcosine.index.statistics import FieldStatistics
 from softcosine.index.values import QueryVector, check_k
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
-from softcosine.space.norms import checked_matrix
+from softcosine.space.norms import checked_matrix, distances
 from softcosine.text.weighting import Weighting, checked_weighting
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Matches", "SoftNeighbors"]
+__all__ = ["GRAPH_MODES", "Matches", "SoftNeighbors"]
+
+GRAPH_MODES = ("distance", "connectivity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +195,10 @@ class SoftNeighbors:
         n_neighbors: int | None = None,
         return_distance: bool = True,
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]] | NDArray[np.int64]:
-        """Return distances ``1 - score`` and row numbers, as scikit-learn's method of this name.
+        """Return distances and row numbers, as scikit-learn's method of this name.
+
+        A distance is 1 - the cosine, and 0 where that is 1 but for rounding or, for an indefinite
+        S, above 1: never negative.
 
         Parameters
         ----------
@@ -201,8 +206,19 @@ class SoftNeighbors:
             By default the fitted rows, none of which is then its own neighbour.
         n_neighbors : int, optional
         return_distance : bool
+
+        Raises
+        ------
+        InvalidInputError
+            If there are not so many rows, or the ranking's scores are no cosines and distances are
+            needed; else as `search`.
         """
         searcher = self.searcher
+        if return_distance and searcher.ranking.normalization == "none":
+            raise InvalidInputError(
+                f"{self.ranking} gives scores without a bound, of which no distance can be made; "
+                "rank by soft_cosine, take the scores of search(), or pass return_distance=False."
+            )
         k = check_k(self.n_neighbors if n_neighbors is None else n_neighbors)
         needed = k + (X is None)
         if needed > self.n_samples_fit_:
@@ -216,7 +232,58 @@ class SoftNeighbors:
         else:
             matches = self.search(X, k=k)
             ids, scores = matches.ids, matches.scores
-        return (1.0 - scores, ids) if return_distance else ids
+        return (distances(scores), ids) if return_distance else ids
+
+    def kneighbors_graph(
+        self,
+        X: ArrayLike | csr_array | None = None,
+        n_neighbors: int | None = None,
+        mode: str = "connectivity",
+    ) -> csr_array:
+        """Return the graph from rows to their neighbours, as scikit-learn's method of this name.
+
+        Parameters
+        ----------
+        X, n_neighbors
+            As in `kneighbors`.
+        mode : {"connectivity", "distance"}
+            Whether entries are ones, or distances.
+
+        Returns
+        -------
+        csr_array of shape (n_queries, n_samples_fit_), float64
+            In each row by distance, as estimators with ``metric="precomputed"`` want it; distances
+            of 0 are stored.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no such mode; else as `kneighbors`.
+        """
+        if mode not in GRAPH_MODES:
+            raise InvalidInputError(f"mode is {mode!r}; needed is one of {', '.join(GRAPH_MODES)}.")
+        if mode == "distance":
+            entries, ids = self.kneighbors(X, n_neighbors)
+        else:
+            ids = np.asarray(self.kneighbors(X, n_neighbors, return_distance=False))
+            entries = np.ones(ids.shape)
+        n_docs, width = ids.shape
+        # Many estimators need indices of 32 bits, where these suffice.
+        fits = max(n_docs * width, self.n_samples_fit_) <= np.iinfo(np.int32).max
+        dtype = np.int32 if fits else np.int64
+        pointers = (np.arange(n_docs + 1, dtype=np.int64) * width).astype(dtype)
+        shape = (n_docs, self.n_samples_fit_)
+        return csr_array((entries.ravel(), ids.ravel().astype(dtype), pointers), shape=shape)
+
+    def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn (1.6 or later) asks of an estimator."""
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            input_tags=InputTags(sparse=True, positive_only=True),
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)

@@ -19,6 +19,7 @@ from softcosine.index.documents import (
     loaded,
     unknown_document,
 )
+from softcosine.storage import open_regular
 
 __all__ = ["StoredDocuments", "write_documents"]
 
@@ -29,10 +30,17 @@ _FEW = 64  # where their texts, which may be long, are read too
 _ASKED_AT_ONCE = 500
 # Smaller files are read whole: an open one keeps a descriptor, of which a process has a thousand.
 _OPENED_BYTES = 1 << 20
+_COLUMNS = ("number INTEGER PRIMARY KEY", "id", "text", "metadata TEXT")
+_INDEX = "CREATE UNIQUE INDEX documents_by_id ON documents (id)"
 
 
 class StoredDocuments:
-    """Documents in the SQLite file that `write_documents` wrote, opened read-only."""
+    """Documents in the SQLite file that `write_documents` wrote, opened read-only.
+
+    Whoever made the file may have put anything in it. Only the table and the index that
+    `write_documents` makes are accepted, since a view can run for ever; as many rows are read as
+    there can be; and a number that comes out of it is one of the `n_docs`.
+    """
 
     def __init__(self, path: Path, n_docs: int) -> None:
         self._n_docs = n_docs
@@ -45,7 +53,8 @@ class StoredDocuments:
             small = 0 < path.stat().st_size < _OPENED_BYTES
             if small and hasattr(sqlite3.Connection, "deserialize"):
                 self._connection = sqlite3.connect(":memory:", check_same_thread=False)
-                self._connection.deserialize(path.read_bytes())
+                with open_regular(path) as file:
+                    self._connection.deserialize(file.read(_OPENED_BYTES))
             else:
                 self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
         except (sqlite3.Error, OSError) as error:
@@ -66,9 +75,19 @@ class StoredDocuments:
     def keeps_texts(self) -> bool:
         """Whether texts are kept."""
         if self._keeps_texts is None:
-            columns = "SELECT count(*) FROM pragma_table_info('documents') WHERE name = ?"
-            self._keeps_texts = self._select(columns, "text") == [(1,)]
+            self._keeps_texts = self._checked_schema()
         return self._keeps_texts
+
+    def _checked_schema(self) -> bool:
+        """Whether there is a column of texts; CorruptIndexError if the schema is another one."""
+        found = self._rows_of("SELECT sql FROM sqlite_master ORDER BY rowid", (), 2)
+        for texts in (True, False):
+            if found == [(_table(texts=texts),), (_INDEX,)]:
+                return texts
+        raise CorruptIndexError(
+            f"{self._path} holds something other than the table and the index of documents; "
+            "rebuild the index."
+        )
 
     def id(self, number: int) -> str:
         """Return the id of a document."""
@@ -88,7 +107,7 @@ class StoredDocuments:
     def _loaded(self, stored: Any, number: int) -> dict[str, Any]:
         try:
             return loaded(stored)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise CorruptIndexError(
                 f"{self._path}: the metadata of document number {number} cannot be read: {error}."
             ) from error
@@ -98,7 +117,7 @@ class StoredDocuments:
         statement = "SELECT metadata FROM documents WHERE number BETWEEN ? AND ? ORDER BY number"
         for first in range(0, len(self), _BLOCK):
             last = min(first + _BLOCK, len(self))
-            rows = self._select(statement, first, last - 1)
+            rows = self._select(statement, first, last - 1, most=last - first)
             block = block_loaded([row[0] for row in rows]) if len(rows) == last - first else None
             # One by one names the document that cannot be read.
             yield from block or (self.metadata(number) for number in range(first, last))
@@ -106,10 +125,19 @@ class StoredDocuments:
     def number(self, id: str) -> int:
         """Return the number of a document."""
         if isinstance(id, str):
-            rows = self._select("SELECT number FROM documents WHERE id = ?", _encoded(id))
+            rows = self._select("SELECT number FROM documents WHERE id = ?", _encoded(id), most=1)
             if rows:
-                return int(rows[0][0])
+                return self._number(rows[0][0])
         raise unknown_document(id)
+
+    def _number(self, stored: Any) -> int:
+        """Return what is the number of a document; CorruptIndexError if it is none."""
+        if type(stored) is not int or not 0 <= stored < self._n_docs:
+            raise CorruptIndexError(
+                f"{self._path} gives a document the number {stored!r}, but its {self._n_docs} "
+                "documents are numbered from 0; rebuild the index."
+            )
+        return stored
 
     def numbers(self, ids: Sequence[str]) -> dict[str, int]:
         """Return the numbers of those of some ids that there are."""
@@ -118,7 +146,9 @@ class StoredDocuments:
             asked = [_encoded(id) for id in ids[first : first + _ASKED_AT_ONCE]]
             places = ", ".join("?" * len(asked))
             statement = f"SELECT id, number FROM documents WHERE id IN ({places})"
-            found.update((_decoded(id), int(n)) for id, n in self._select(statement, *asked))
+            for id, stored in self._select(statement, *asked, most=len(asked)):
+                number = self._number(stored)
+                found[self._decoded(id, number)] = number
         return found
 
     def all_ids(self) -> Iterator[str]:
@@ -141,7 +171,8 @@ class StoredDocuments:
             asked = [int(number) for number in numbers[first : first + _ASKED_AT_ONCE]]
             places = ", ".join("?" * len(asked))
             statement = f"SELECT number, id, metadata{texts} FROM documents WHERE number IN "
-            for number, id, metadata, text in self._select(f"{statement}({places})", *asked):
+            rows = self._select(f"{statement}({places})", *asked, most=len(asked))
+            for number, id, metadata, text in rows:
                 shown = self._decoded(text, number)
                 facts = self._loaded(metadata, number)
                 found[number] = Record(self._decoded(id, number), shown, facts)
@@ -154,7 +185,7 @@ class StoredDocuments:
         statement = f"SELECT {named} FROM documents WHERE number BETWEEN ? AND ? ORDER BY number"
         for first in range(0, len(self), _FEW):
             last = min(first + _FEW, len(self))
-            rows = self._select(statement, first, last - 1)
+            rows = self._select(statement, first, last - 1, most=last - first)
             if len(rows) < last - first:
                 raise CorruptIndexError(
                     f"{self._path} has {len(rows)} of the documents number {first} to {last - 1}."
@@ -173,23 +204,39 @@ class StoredDocuments:
             ) from error
 
     def _row(self, statement: str, number: int) -> tuple[Any, ...]:
-        rows = self._select(statement, int(number))
+        rows = self._select(statement, int(number), most=1)
         if not rows or not isinstance(rows[0][0], str | bytes | None):
             raise CorruptIndexError(f"{self._path} has no document number {number}.")
         return rows[0]
 
-    def _select(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+    def _select(self, statement: str, *values: Any, most: int) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement, of which there can be so many."""
+        _ = self.keeps_texts  # whose answer comes from the schema, checked once
+        return self._rows_of(statement, values, most)
+
+    def _rows_of(self, statement: str, values: tuple[Any, ...], most: int) -> list[tuple[Any, ...]]:
         try:
-            with self._lock:
-                return self._connection.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
+            with self._lock, closing(self._connection.execute(statement, values)) as cursor:
+                rows = cursor.fetchmany(most + 1)
+        except (sqlite3.Error, MemoryError, UnicodeDecodeError) as error:
             raise CorruptIndexError(f"{self._path} cannot be read: {error}") from error
+        if len(rows) > most:
+            raise CorruptIndexError(f"{self._path} has rows that cannot be; rebuild the index.")
+        return rows
 
 
 def write_documents(documents: Documents, path: Path) -> None:
-    """Write documents to a new SQLite file that `StoredDocuments` opens; OSError if it cannot."""
+    """Write documents to a new SQLite file that `StoredDocuments` opens; OSError if it cannot.
+
+    CorruptIndexError if two have one id: what was given has been checked, what was stored has not.
+    """
     try:
         _write_documents(documents, path)
+    except sqlite3.IntegrityError as error:
+        raise CorruptIndexError(
+            f"documents that are to be written to {path} have the same id; `softcosine verify` "
+            "tells which. Rebuild the index."
+        ) from error
     except sqlite3.Error as error:
         full = error.sqlite_errorcode == sqlite3.SQLITE_FULL
         number = errno.ENOSPC if full else errno.EIO
@@ -201,13 +248,11 @@ def _write_documents(documents: Documents, path: Path) -> None:
         # The file is written once, aside, and synced as a whole: no journal is needed.
         connection.execute("PRAGMA journal_mode = OFF")
         connection.execute("PRAGMA synchronous = OFF")
-        # Where texts are not kept, there is no column for them.
-        texts = ["text"] if documents.keeps_texts else []
-        columns = ["number INTEGER PRIMARY KEY", "id", *texts, "metadata TEXT"]
-        connection.execute(f"CREATE TABLE documents ({', '.join(columns)})")
+        texts = documents.keeps_texts
+        connection.execute(_table(texts=texts))
         connection.execute("BEGIN")
         connection.executemany(
-            f"INSERT INTO documents VALUES ({', '.join('?' * len(columns))})",
+            f"INSERT INTO documents VALUES ({', '.join('?' * (len(_COLUMNS) - (not texts)))})",
             (
                 (
                     number,
@@ -218,8 +263,14 @@ def _write_documents(documents: Documents, path: Path) -> None:
                 for number, facts in enumerate(documents.all_metadata())
             ),
         )
-        connection.execute("CREATE UNIQUE INDEX documents_by_id ON documents (id)")
+        connection.execute(_INDEX)
         connection.execute("COMMIT")
+
+
+def _table(*, texts: bool) -> str:
+    """Return the statement that makes the table; without texts there is no column for them."""
+    columns = _COLUMNS if texts else [column for column in _COLUMNS if column != "text"]
+    return f"CREATE TABLE documents ({', '.join(columns)})"
 
 
 def _encoded(text: str) -> str | bytes:

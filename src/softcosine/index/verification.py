@@ -137,18 +137,21 @@ def _checked_space(folder: Folder) -> TermSimilarityMatrix:
 def _check_segment(segment: IndexedSegment, n_terms: int, settings: IndexSettings) -> None:
     """Check fields, running words and documents, and that they speak of the same."""
     _require(len(segment.fields) == len(settings.fields), "it has not one entry a field")
-    for number, field in enumerate(segment.fields):
+    for field in segment.fields:
         _require(field.n_terms <= n_terms, "it has terms that the vocabulary does not have")
-        field.check()
+    segment.check(n_terms)
+    for number, field in enumerate(segment.fields):
         _check_inverse(field)
         if segment.positions is not None:
             own = segment.positions[number]
-            own.check(field.n_terms)
             if settings.analyzer is not None and settings.analyzer.max_ngram == 1:
                 running = np.concatenate([[0], np.cumsum(own.tokens >= 0)])
                 lengths = np.diff(running[own.token_offsets])
+                phrases = settings.analyzer.longest > 1  # terms beside their words
                 _require(
-                    np.array_equal(lengths, field.lengths),
+                    bool((lengths <= field.lengths).all())
+                    if phrases
+                    else np.array_equal(lengths, field.lengths),
                     "a document's running words are not as many as its terms",
                 )
     documents = segment.documents

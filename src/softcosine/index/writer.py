@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import sys
+import traceback
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat, zip_longest
 from types import TracebackType
 from typing import Any, Self
@@ -296,7 +298,8 @@ class IndexWriter:
         """
         self._check_open()
         self._flush()
-        self._draft.merge_all()
+        with _letting_go():
+            self._draft.merge_all()
 
     def commit(self, refresh: bool | None = None) -> int:
         """Make all changes visible to whoever opens or refreshes the index from now on.
@@ -328,7 +331,9 @@ class IndexWriter:
             raise InvalidInputError(f"refresh is {refresh!r}; pass True, False or None.")
         self._flush(last=True)
         before = self.generation
-        if self._draft.commit(refresh) != before:
+        with _letting_go():
+            committed = self._draft.commit(refresh)
+        if committed != before:
             try:
                 if self._policy is not None:
                     self._tidy(self._policy)
@@ -338,12 +343,13 @@ class IndexWriter:
         return self.generation
 
     def rollback(self) -> None:
-        """Undo everything since the last commit."""
+        """Undo everything since the last commit; the room that it took on the disk is free again.
+
+        Also while the error that made it necessary is being handled.
+        """
         self._check_open()
         self._empty()
-        self._draft.close()
-        self._writer.discard()
-        self._draft = self._new_draft()
+        self._start_anew()
 
     def close(self) -> None:
         """Undo everything since the last commit, and let another writer in."""
@@ -356,17 +362,23 @@ class IndexWriter:
     def _tidy(self, policy: MergePolicy) -> None:
         """Join segments after a commit, which stands if that fails."""
         try:
-            self._draft.tidy(policy)
+            with _letting_go():
+                self._draft.tidy(policy)
         except (OSError, MemoryError) as error:
-            self._draft.close()
-            self._writer.discard()
-            self._draft = self._new_draft()
+            self._start_anew()
             warnings.warn(
                 f"the commit stands, but its segments could not be joined, and searches are slower "
                 f"for it: {error}",
                 SoftCosineWarning,
                 stacklevel=3,
             )
+
+    def _start_anew(self) -> None:
+        """Go back to the last commit."""
+        fresh = self._new_draft()  # what can fail comes first
+        self._draft.close()
+        self._draft = fresh
+        self._writer.discard()
 
     def _new_draft(self) -> Draft:
         return Draft(self._writer, source=self._given_source, memory=self._memory)
@@ -384,7 +396,8 @@ class IndexWriter:
 
     def _flush(self, *, last: bool = False) -> None:
         """Write what is buffered."""
-        self._draft.append(list(self._buffer.values()), last=last)
+        with _letting_go():
+            self._draft.append(list(self._buffer.values()), last=last)
         self._empty()
         if self._policy is not None and not last:
             # Without room they stay apart: nothing depends on it.
@@ -405,3 +418,27 @@ class IndexWriter:
     def _check_open(self) -> None:
         if not self._open:
             raise InvalidInputError("this writer is closed; open another one.")
+
+
+@contextlib.contextmanager
+def _letting_go() -> Iterator[None]:
+    """Clear the local variables of the frames that an error has left behind.
+
+    The error's traceback would keep them as long as somebody handles it, with the maps of files
+    that a rollback deletes: they would go on taking room on a full disk. To cut such files short
+    would free it too, but whoever printed a variable of theirs later would end the process.
+    """
+    handled = sys.exception()  # an error that was there before is not ours
+    try:
+        yield
+    except BaseException as raised:
+        pending: list[BaseException | None] = [raised]
+        seen = {id(None), id(handled)}
+        while pending:
+            error = pending.pop()
+            if error is None or id(error) in seen:
+                continue
+            seen.add(id(error))
+            traceback.clear_frames(error.__traceback__)
+            pending += [error.__cause__, error.__context__]
+        raise

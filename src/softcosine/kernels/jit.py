@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba import njit
+from numba.core.event import Event, Listener, install_listener
 
 __all__ = ["helper", "inlined", "kernel"]
+
+_logger = logging.getLogger(__name__)
 
 # A function that kernels of the same file call. It is compiled into them, never on its own, and
 # must stand in the same file: the disk cache does not notice an edit in an imported one.
@@ -49,15 +53,37 @@ class _Kernel:
         """Compile now, or load from the disk cache."""
         with self._lock:
             if self._compiled is None:
-                try:
-                    compiled = njit(self._signatures, nogil=True, cache=True)(self._function)
-                except RuntimeError as error:
-                    if "cannot cache function" not in str(error):
-                        raise
-                    # No folder can be written: compile for this process alone.
-                    compiled = njit(self._signatures, nogil=True)(self._function)
-                self._compiled = compiled
+                with install_listener("numba:compile", _Compilation(self._function)):
+                    self._compiled = self._compile()
             return self._compiled
+
+    def _compile(self) -> Callable[..., Any]:
+        compiled: Callable[..., Any]
+        try:
+            compiled = njit(self._signatures, nogil=True, cache=True)(self._function)
+        except RuntimeError as error:
+            if "cannot cache function" not in str(error):
+                raise
+            # No folder can be written: compile for this process alone.
+            compiled = njit(self._signatures, nogil=True)(self._function)
+        return compiled
+
+
+class _Compilation(Listener):
+    """Logs the first time that a function is really compiled, not taken from the disk cache."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._logged = False
+
+    def on_start(self, event: Event) -> None:
+        # Other threads may compile meanwhile, and helpers are compiled within their kernel.
+        if not self._logged and event.data["dispatcher"].py_func is self._function:
+            self._logged = True
+            _logger.info("compiling %s.%s", self._function.__module__, self._function.__name__)
+
+    def on_end(self, event: Event) -> None:
+        pass
 
 
 def _is_closed(arg: Any) -> bool:

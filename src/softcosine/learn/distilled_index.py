@@ -260,7 +260,7 @@ class DistilledIndex:
             if folder.settings["documents"] != _documents(words):
                 raise InvalidInputError(f"{words} holds other documents")
             return cls(index, space, share=folder.settings["share"], units=units)
-        except (KeyError, InvalidInputError) as error:
+        except (LookupError, TypeError, InvalidInputError) as error:
             raise CorruptIndexError(
                 f"{path} does not fit together ({error}); make the index again from the texts."
             ) from error

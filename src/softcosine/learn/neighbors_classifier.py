@@ -14,7 +14,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.soft_neighbors import SoftNeighbors
-from softcosine.inputs import is_number
+from softcosine.inputs import is_number, refuse_texts
 from softcosine.learn.estimator import NotFittedError, Vectors, row_blocks
 from softcosine.learn.similarity import SimilaritySettings, built_similarity
 from softcosine.learn.votes import (
@@ -148,6 +148,7 @@ class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         if y is None:
             raise InvalidInputError("requires y to be passed, but the target y is None")
         grid = self._grid()
+        refuse_texts(X, "X")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
         documents = self._checked(X)
@@ -195,6 +196,7 @@ class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             raise NotFittedError(
                 "this SoftNeighborsClassifier is not fitted yet; call fit(X, y) first."
             )
+        refuse_texts(X, "X")
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         found = self.neighbors_.search(self._checked(X), k=self.n_candidates)
         near = lowered(

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import validate_data
 
 from softcosine.errors import InvalidInputError
+from softcosine.inputs import refuse_texts
 from softcosine.learn.estimator import NotFittedError, Vectors
 from softcosine.sources.snos.result import SnosResult
 from softcosine.sources.snos.scaling import Lambdas
@@ -207,6 +208,7 @@ class SNOS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         return self.result_
 
     def _rows(self, X: Vectors, *, reset: bool = False) -> csr_array:
+        refuse_texts(X, "X")
         rows = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset)
         rows = csr_array(rows)
         if rows.nnz and rows.data.min() < 0:

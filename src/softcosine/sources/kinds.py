@@ -7,6 +7,7 @@ import re
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -126,11 +127,13 @@ def _encoder(name: str, settings: SourceSettings) -> TermSimilaritySource:
     )
 
 
-def _synonyms(path: str, settings: SourceSettings) -> TermSimilaritySource:
+def _synonyms(
+    path: str, settings: SourceSettings, *, pinned: bool | None = None
+) -> TermSimilaritySource:
     from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
 
     source = ThesaurusSimilarity.load(
-        path, progress=settings.progress(f"reading {Path(path).name}")
+        path, pinned=pinned, progress=settings.progress(f"reading {Path(path).name}")
     )
     if not len(source.neighbors(source.words, source.words, max_neighbors=1).indices):
         raise MalformedFileError(
@@ -270,6 +273,7 @@ NAMES: dict[str, _Maker] = {
 PREFIXES: dict[str, _Maker] = {
     "vectors": _vectors,
     "synonyms": _synonyms,
+    "thesaurus": partial(_synonyms, pinned=False),
     "wordnet": _wordnet,
     "model": _model,
     "encoder": _encoder,
@@ -277,7 +281,7 @@ PREFIXES: dict[str, _Maker] = {
 }
 KINDS: dict[str, _Maker] = {**NAMES, **PREFIXES}
 LEARNED = ("texts", "association", "second-order", "regression", "snos")
-_OF_FILES = ("vectors", "synonyms", "wordnet", "clicks")
+_OF_FILES = ("vectors", "synonyms", "thesaurus", "wordnet", "clicks")
 PROPOSED = ("english", "vectors", "model", "encoder")
 OF_COSINES = ("english", "texts", "snos", "vectors", "model", "encoder", "clicks")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache
 from typing import Any, Self
 
@@ -20,6 +20,7 @@ _RULES = 1
 _DIGIT = re.compile(r"\d")
 _NO_LANGUAGES = {"porter", "dutch_porter"}  # other algorithms for English and Dutch
 _STEMMED_AS = {"croatian": "serbian"}  # one algorithm, made for both
+_MAX_NGRAM = 64  # a text of n words has n n-grams of each size, the longer the larger
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +39,16 @@ class Analyzer:
         Words to leave out: a language such as ``"english"``, or any words. They are normalised as
         texts are, and compared with words before stemming. By default none.
     max_ngram : int, optional
-        Terms of up to so many successive words, joined by a space. By default 1.
+        Terms of up to so many successive words, joined by a space; at most 64. By default 1.
     min_length : int, optional
         Words of fewer characters are left out. By default 1; 2 also leaves out single ideographs.
     segmenter : {"chinese", "japanese"}, optional
         What cuts text without spaces into words; it needs the extra of that name. By default such
         text is cut into overlapping pairs of characters.
+    phrases : collection of str, optional
+        Several words each; where they stand one after the other, in any forms, they are a term
+        too, joined by spaces, though `max_ngram` is less. Kept as their words, sorted; phrases of
+        which fewer than two words are left are none.
 
     Raises
     ------
@@ -60,6 +65,8 @@ class Analyzer:
     --------
     >>> Analyzer("english", stop_words="english").terms("The tyres of the dogs' e-bikes, 3.11")
     ['tyre', 'dog', 'e', 'bike', '3.11']
+    >>> Analyzer("english", phrases=["disk space"]).terms("No space on disks, low disk space")
+    ['no', 'space', 'on', 'disk', 'low', 'disk', 'disk space', 'space']
     """
 
     stemmer: str | None = None
@@ -68,6 +75,9 @@ class Analyzer:
     max_ngram: int = 1
     min_length: int = 1
     segmenter: str | None = None
+    phrases: Collection[str] = ()
+    _stemmed: frozenset[tuple[str, ...]] = field(init=False, repr=False, compare=False)
+    _longest: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.stemmer is not None and self.stemmer not in _algorithms():
@@ -81,6 +91,8 @@ class Analyzer:
                 raise InvalidInputError(
                     f"{name} is {value!r}; it must be an integer of at least 1."
                 )
+        if self.max_ngram > _MAX_NGRAM:
+            raise InvalidInputError(f"max_ngram is {self.max_ngram}; {_MAX_NGRAM} is the most.")
         object.__setattr__(self, "stop_words", _stop_words(self.stop_words))
         if self.segmenter is not None:
             if self.segmenter not in SEGMENTERS:
@@ -89,6 +101,13 @@ class Analyzer:
                     f"{', '.join(SEGMENTERS)}, or None."
                 )
             segmenter_for(self.segmenter)
+        phrases = [self.kept(phrase) for phrase in _strings("phrases", self.phrases)]
+        several = sorted({" ".join(words) for words in phrases if len(words) > 1})
+        stemmed = frozenset(tuple(self.stem(phrase.split(" "))) for phrase in several)
+        object.__setattr__(self, "phrases", tuple(several))
+        object.__setattr__(self, "_stemmed", stemmed)
+        longest = max(self.max_ngram, max(map(len, stemmed), default=1))
+        object.__setattr__(self, "_longest", longest)
 
     @classmethod
     def for_language(cls, language: str, **settings: Any) -> Self:
@@ -219,13 +238,33 @@ class Analyzer:
 
     def joined(self, stems: Sequence[str]) -> list[str]:
         """Return the terms of successive stems: after each the n-grams that begin with it."""
-        if self.max_ngram == 1:
+        if self._longest == 1:
             return list(stems)
+        return [" ".join(stems[start:end]) for start, end in self.ranges(stems)]
+
+    def ranges(self, stems: Sequence[str]) -> list[tuple[int, int]]:
+        """Return where the terms that are `joined` from successive stems begin and end."""
         return [
-            " ".join(stems[start:end])
+            (start, end)
             for start in range(len(stems))
-            for end in range(start + 1, min(start + self.max_ngram, len(stems)) + 1)
+            for end in range(start + 1, min(start + self._longest, len(stems)) + 1)
+            if end - start <= self.max_ngram or tuple(stems[start:end]) in self._stemmed
         ]
+
+    @property
+    def longest(self) -> int:
+        """The most words that a term may have."""
+        return self._longest
+
+    @property
+    def stemmed_phrases(self) -> frozenset[tuple[str, ...]]:
+        """The stems of each phrase."""
+        return self._stemmed
+
+    def with_phrases(self, phrases: Iterable[str]) -> Analyzer:
+        """Return the analyzer with further phrases; single words among them are left out."""
+        found = replace(self, phrases=(*self.phrases, *phrases))
+        return self if found == self else found
 
     def keeps(self, word: str) -> bool:
         """Whether a word is long enough and no stop word."""
@@ -272,6 +311,7 @@ class Analyzer:
             "max_ngram": self.max_ngram,
             "min_length": self.min_length,
             "segmenter": self.segmenter,
+            **({"phrases": list(self.phrases)} if self.phrases else {}),
         }
 
     @classmethod
@@ -296,7 +336,7 @@ class Analyzer:
                 f"version {_RULES}; analyze the texts again with this version."
             )
         expected = {"stemmer", "stop_words", "max_ngram", "min_length"}
-        if values.keys() - {"segmenter"} != expected:  # which older ones lack
+        if values.keys() - {"segmenter", "phrases"} != expected:  # which are not always there
             raise InvalidInputError(
                 f"an analyzer has the settings {sorted(expected)}, but these are {sorted(values)}; "
                 "pass what Analyzer.to_dict gave."
@@ -330,15 +370,17 @@ def _stop_words(given: str | Iterable[str] | None) -> frozenset[str]:
                 f"{', '.join(stop_word_lists())}, or pass the words themselves in a list."
             )
         return stop_word_lists()[given]
-    if not isinstance(given, Iterable):
-        raise InvalidInputError(
-            f"stop_words is {given!r}; pass the words in a list, or the name of a language."
-        )
-    words = list(given)
-    for word in words:
-        if not isinstance(word, str):
-            raise InvalidInputError(f"stop word {word!r} is no string; pass strings only.")
-    return frozenset(map(normalize, words))
+    return frozenset(map(normalize, _strings("stop_words", given)))
+
+
+def _strings(name: str, given: object) -> list[str]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InvalidInputError(f"{name} is {given!r}; pass strings in a list.")
+    strings = list(given)
+    for string in strings:
+        if not isinstance(string, str):
+            raise InvalidInputError(f"{string!r} among {name} is no string; pass strings only.")
+    return strings
 
 
 def _checked_text(text: str) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.evaluate.datasets.lines import json_objects, kept_fields, named, stem
 from softcosine.evaluate.documents import Documents
+from softcosine.files import id_field
 
 __all__ = ["ClassificationSet", "Split", "read_classification", "seeded_splits"]
 
@@ -131,7 +132,7 @@ def seeded_splits(
 def read_classification(
     path: Path, *, split: str | None = None, encoding: str = "utf-8"
 ) -> ClassificationSet:
-    """Read JSON lines with ``label`` and ``text``, and perhaps ``id``, ``title`` and ``split``.
+    """Read JSON lines with ``label`` and ``text``, and perhaps an id, ``title`` and ``split``.
 
     An id that is missing or null is the line's number.
 
@@ -153,7 +154,7 @@ def read_classification(
     seen: set[str] = set()
     for number, row in json_objects(path, ("label", "text"), encoding=encoding):
         try:
-            id = named(row, "id", usual=str(number))
+            id = named(row, id_field(row) or "id", usual=str(number))
             labels.append(named(row, "label"))
             parts.append(named(row, "split", usual=""))
         except ValueError as error:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import json
-import re
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.errors import MalformedFileError
+from softcosine.files import opened, read_records
 
 __all__ = [
     "first_line",
-    "json_fault",
     "json_objects",
     "kept_fields",
     "named",
@@ -24,44 +19,19 @@ __all__ = [
     "stem",
 ]
 
-_GZIP = b"\x1f\x8b"
-_UNDECODABLE = re.compile("[\udc80-\udcff]")
-
 
 def numbered_lines(path: Path, *, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
     """Give every line that is not blank, without its end, and its number from 1.
-
-    Whether the file is compressed is told by its first bytes, not by its name.
 
     Raises
     ------
     MalformedFileError
         If it is cut short, or a line is not of this encoding; the line is named.
     """
-    number, advice = 0, "name the encoding that it is in, such as latin-1."
-    name = "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
-    with _binary(path) as file:
-        try:
-            # What cannot be decoded is found line by line, not where a block of bytes ends.
-            text = io.TextIOWrapper(file, name, errors="surrogateescape", newline="\n")
-        except LookupError:
-            raise InvalidInputError(
-                f"there is no text encoding {encoding!r}; utf-8, utf-16 and latin-1 are some."
-            ) from None
-        try:
-            for number, line in enumerate(text, 1):
-                if not line.isascii() and _UNDECODABLE.search(line):
-                    raise MalformedFileError(path, f"this is not {encoding}; {advice}", line=number)
-                if line.strip():
-                    yield number, line.rstrip("\r\n")
-        except UnicodeError as error:
-            raise MalformedFileError(
-                path, f"this is not {encoding} ({error}); {advice}", line=number + 1
-            ) from error
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise MalformedFileError(
-                path, f"the compressed file is cut short or damaged ({error})."
-            ) from error
+    with opened(path, encoding, "\n") as text:
+        for number, line in text.lines():
+            if line.strip():
+                yield number, line.rstrip("\r\n")
 
 
 def first_line(path: Path, *, encoding: str = "utf-8") -> str:
@@ -94,25 +64,17 @@ def json_objects(
     MalformedFileError
         If a line is no object, or lacks a name.
     """
-    for number, line in numbered_lines(path, encoding=encoding):
-        try:
-            found = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise MalformedFileError(
-                path,
-                f"this is no JSON ({json_fault(error)}); every line must be one object.",
-                line=number,
-            ) from error
-        if not isinstance(found, dict):
-            raise MalformedFileError(path, "this is JSON, but no object.", line=number)
+    for record in read_records(str(path), format="jsonl", encoding=encoding):
         for name in needed:
-            if name not in found:
+            if name not in record.values:
                 raise MalformedFileError(
                     path,
-                    f"{name!r} is missing; there is {', '.join(map(repr, found)) or 'nothing'}.",
-                    line=number,
+                    f"{name!r} is missing; "
+                    f"there is {', '.join(map(repr, record.values)) or 'nothing'}.",
+                    line=record.line,
                 )
-        yield number, found
+        assert record.line is not None
+        yield record.line, record.values
 
 
 def named(row: Mapping[str, Any], name: str, *, usual: str | None = None) -> str:
@@ -139,13 +101,6 @@ def named(row: Mapping[str, Any], name: str, *, usual: str | None = None) -> str
     return str(value)
 
 
-def json_fault(error: Exception) -> str:
-    """Return what is wrong with a line of JSON, and where in the line."""
-    if isinstance(error, json.JSONDecodeError):
-        return f"{error.msg} at column {error.colno}"
-    return str(error)
-
-
 def kept_fields(columns: dict[str, list[str]]) -> dict[str, list[str]]:
     """Return the fields that some document has; of all-empty ones, the last."""
     kept = {name: texts for name, texts in columns.items() if any(text for text in texts)}
@@ -158,15 +113,3 @@ def stem(path: Path) -> str:
     while (suffix := Path(name).suffix) and not suffix[1:].isdigit():
         name = name.removesuffix(suffix)
     return name or path.name
-
-
-@contextmanager
-def _binary(path: Path) -> Iterator[BinaryIO]:
-    with path.open("rb") as raw:
-        compressed = raw.read(2) == _GZIP
-        raw.seek(0)
-        if not compressed:
-            yield raw
-            return
-        with gzip.GzipFile(fileobj=raw) as file:
-            yield file  # type: ignore[misc]  # it reads as one

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +9,11 @@ from pathlib import Path
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.evaluate.datasets.classification import ClassificationSet, read_classification
 from softcosine.evaluate.datasets.collections import read_collection
-from softcosine.evaluate.datasets.lines import first_line, json_fault
+from softcosine.evaluate.datasets.lines import first_line
 from softcosine.evaluate.datasets.pairs import PairSet, WordPairSet, pair_layout, read_pairs
 from softcosine.evaluate.datasets.questions import read_questions
 from softcosine.evaluate.datasets.ranking import RankingSet
-from softcosine.evaluate.datasets.trec import TOPIC_FIELDS
+from softcosine.files import parsed_json
 
 __all__ = ["KINDS", "DataSet", "load"]
 
@@ -50,7 +49,7 @@ def load(
     kind: str | None = None,
     split: str | None = None,
     grades: str | None = None,
-    topic_fields: Sequence[str] = TOPIC_FIELDS[:1],
+    topic_fields: Sequence[str] = ("title",),
     encoding: str = "utf-8",
 ) -> DataSet:
     """Read a data set.
@@ -69,7 +68,8 @@ def load(
         What the numbers of judgements mean, ``gains`` or ``cleverdon``; see
         `softcosine.evaluate.datasets.grades`.
     topic_fields : sequence of str
-        What of TREC's topics is asked: some of title, description and narrative.
+        What of TREC's topics is asked: some of title (or query), description (or question) and
+        narrative.
     encoding : str
         Of its text files.
 
@@ -146,11 +146,11 @@ def _kind_of_line(path: Path, line: str) -> str | None:
         layout = pair_layout(line)
         return None if layout is None else "words" if layout.words else "pairs"
     try:
-        found = json.loads(line)
+        found = parsed_json(line)
     except (ValueError, RecursionError) as error:
         raise MalformedFileError(
             path,
-            f"its first line is no JSON ({json_fault(error)}); every line must be one object.",
+            f"its first line is no JSON ({error}); every line must be one object.",
         ) from error
     if "orgq_id" in found:
         return "questions"

@@ -20,8 +20,8 @@ from softcosine.evaluate.systems.settings import (
 from softcosine.index.defaults import default_source
 from softcosine.index.language import antonyms_of
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.constraints.decisions import DecidedSimilarity
 from softcosine.sources.constraints.guard import guarded
+from softcosine.sources.in_terms import TermKeys, in_terms
 from softcosine.sources.named import JOINS, SourceSettings, check_sources, joined_source
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
@@ -159,8 +159,7 @@ class SimilaritySettings(TextSettings):
         source, note = self._source(analyzed, language)
         if self.guard:
             source = guarded(source, antonyms=antonyms_of(language))
-        if isinstance(source, DecidedSimilarity):
-            source = source.for_vocabulary(vocabulary, analyzer=analyzer)
+        source = in_terms(source, TermKeys(analyzer))
         default = self.sources is None and self.source is None
         symmetric = self.strategy == "symmetric"
         definite, balanced = self.definite, self.balanced

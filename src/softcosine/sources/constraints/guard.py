@@ -13,6 +13,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.sources.asking import neighbors_by, similarities_by
 from softcosine.sources.constraints.antonyms import Antonyms
 from softcosine.sources.constraints.decisions import DecidedSimilarity
+from softcosine.sources.in_terms import are_pinned
 from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors
 from softcosine.sources.parts import SourceOfOne
@@ -53,7 +54,7 @@ def guarded(
         See `Guarded`, whose other settings are the default ones.
     """
     if isinstance(source, DecidedSimilarity):
-        return DecidedSimilarity(guarded(source.source, antonyms=antonyms), source.decisions)
+        return source.over(guarded(source.source, antonyms=antonyms))
     return source if isinstance(source, Guarded) else Guarded(source, antonyms=antonyms)
 
 
@@ -132,15 +133,6 @@ class Guarded(SourceOfOne):
         """The source that is guarded."""
         return self._source
 
-    def over(self, source: TermSimilaritySource) -> Guarded:
-        """Return the same guard above another source."""
-        return Guarded(
-            source,
-            antonyms=self.antonyms,
-            isolate_digits=self._isolate_digits,
-            separate_pieces=self._separate_pieces,
-        )
-
     @property
     def antonyms(self) -> Antonyms:
         """Pairs that are kept apart; of a stored guard, read when they are first asked for."""
@@ -172,6 +164,23 @@ class Guarded(SourceOfOne):
         answer = similarities_by(self._source, left, right).copy()
         answer[self.apart(left, right)] = 0.0
         return answer
+
+    def over(self, source: TermSimilaritySource) -> Guarded:
+        """Return the same guard above another source."""
+        made = Guarded(
+            source,
+            antonyms=None,
+            isolate_digits=self._isolate_digits,
+            separate_pieces=self._separate_pieces,
+        )
+        made._antonyms = self._antonyms
+        return made
+
+    _over = over
+
+    def are_pinned(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether balancing leaves the pairs as they are; not what is kept apart."""
+        return are_pinned(self._source, left, right) & ~self.apart(left, right)
 
     def apart(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
         """Whether the guard keeps ``left[i]`` and ``right[i]`` apart, shape (n_pairs,)."""

@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 import csv
-import gzip
-import io
 import json
 import math
-import re
-import sys
-import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.files.lines import ADVICE, STANDARD_INPUT, Text, opened
 
-__all__ = [
-    "FORMATS",
-    "STANDARD_INPUT",
-    "Record",
-    "Text",
-    "format_of",
-    "opened",
-    "parsed_json",
-    "read_records",
-]
-
-STANDARD_INPUT = "-"
+__all__ = ["FORMATS", "Record", "format_of", "parsed_json", "read_records"]
 
 _SUFFIXES = {
     ".jsonl": "jsonl",
@@ -40,9 +24,6 @@ _SUFFIXES = {
     ".txt": "lines",
     ".parquet": "parquet",
 }
-_UNDECODABLE = re.compile("[\udc80-\udcff]")
-# Other byte order marks than that of UTF-8, which is skipped.
-_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _LARGEST_FIELD = 2**31 - 1  # what csv takes on every system
 
 
@@ -65,62 +46,21 @@ class Record:
     line: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
-    """An open text, and what to call it in messages.
-
-    Attributes
-    ----------
-    stream : TextIOWrapper
-    path : str
-    encoding : str
-        As it was given.
-    advice : str
-        What to do about another one.
-    """
-
-    stream: io.TextIOWrapper
-    path: str
-    encoding: str
-    advice: str
-
-    def lines(self) -> Iterator[tuple[int, str]]:
-        """Give every line and its number; the first that is no text is an error."""
-        number = 0
-        try:
-            for number, line in enumerate(self.stream, 1):
-                if "\0" in line:
-                    raise self.error("it holds NUL characters, so it is no text file", number)
-                if not line.isascii() and _UNDECODABLE.search(line):
-                    raise self.error(
-                        f"this is not {self.encoding}; if it is text in another encoding, "
-                        f"{self.advice}",
-                        number,
-                    )
-                yield number, line
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise self.error(f"the compressed file is cut short or damaged ({error})") from error
-        except UnicodeError as error:
-            raise self.error(f"the text cannot be decoded ({error})", number + 1) from error
-
-    def error(self, problem: str, line: int | None = None) -> MalformedFileError:
-        """Make the error that names this text and a line."""
-        return MalformedFileError(self.path, f"{problem}.", line=line)
-
-
 def read_records(
-    path: str, *, format: str | None = None, encoding: str = "utf-8"
+    path: str, *, format: str | None = None, encoding: str = "utf-8", advice: str = ADVICE
 ) -> Iterator[Record]:
     """Read the records of one file, or of standard input for ``"-"``.
 
     Parameters
     ----------
     path : str
-        The name of a text format may end in ``.gz``.
+        Text formats may be compressed by gzip.
     format : str, optional
         One of `FORMATS`; by default the file's name tells, and standard input holds lines.
     encoding : str
         Of text formats. A byte order mark of UTF-8 is skipped.
+    advice : str
+        What to do where a text is in another encoding.
 
     Raises
     ------
@@ -139,12 +79,13 @@ def read_records(
     if chosen == "parquet":
         if path == STANDARD_INPUT:
             raise InvalidInputError("parquet cannot be read from standard input; give the file.")
-        from softcosine.cli.parquet import read_rows
+        from softcosine.files.parquet import read_rows
 
         for values in read_rows(path):
             yield Record(values, path)
         return
-    with opened(path, encoding, newline="" if chosen in ("csv", "tsv") else None) as text:
+    newline = "" if chosen in ("csv", "tsv") else None
+    with opened(path, encoding, newline, advice=advice) as text:
         yield from _READERS[chosen](text)
 
 
@@ -162,80 +103,6 @@ def format_of(path: str) -> str:
     )
 
 
-@contextmanager
-def opened(
-    path: str,
-    encoding: str,
-    newline: str | None = None,
-    *,
-    advice: str = "name that by --encoding, such as --encoding latin-1",
-) -> Iterator[Text]:
-    """Open a text, compressed or not, so that undecodable bytes are found line by line.
-
-    Parameters
-    ----------
-    path : str
-        ``"-"`` for standard input, which stays open.
-    encoding : str
-    newline : str or None
-        As for Python's ``open``.
-    advice : str
-        What to do where the text is in another encoding.
-
-    Raises
-    ------
-    InvalidInputError
-        If there is no such encoding, or standard input is closed.
-    MalformedFileError
-        If the text begins like UTF-16 and should be UTF-8, or is no gzip file and should be.
-    """
-    name = "standard input" if path == STANDARD_INPUT else path
-    raw: Any = _standard_input() if path == STANDARD_INPUT else _binary(path)
-    stream = None
-    try:
-        python_name = encoding
-        if encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
-            python_name = "utf-8-sig"
-            mark = bytes(_peeked(raw, name)[:2])
-            if mark in _MARKS:
-                raise MalformedFileError(
-                    name,
-                    f"it begins like {_MARKS[mark]} text, not {encoding}; "
-                    f"{advice.replace('latin-1', _MARKS[mark])}.",
-                )
-        try:
-            stream = io.TextIOWrapper(
-                raw, encoding=python_name, errors="surrogateescape", newline=newline
-            )
-        except LookupError:
-            raise InvalidInputError(
-                f"there is no text encoding {encoding!r}; utf-8, utf-16 and latin-1 are some."
-            ) from None
-        yield Text(stream, name, encoding, advice)
-    finally:
-        if path != STANDARD_INPUT:
-            raw.close()
-        elif stream is not None:
-            stream.detach()  # or it would close standard input when it goes
-
-
-def _standard_input() -> Any:
-    if sys.stdin is None:
-        raise InvalidInputError("standard input is closed; pipe something in, or give a file.")
-    return sys.stdin.buffer
-
-
-def _binary(path: str) -> BinaryIO | gzip.GzipFile:
-    return gzip.open(path, "rb") if path.lower().endswith(".gz") else Path(path).open("rb")
-
-
-def _peeked(raw: Any, name: str) -> bytes:
-    try:
-        return bytes(raw.peek(2))
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise MalformedFileError(name, f"it is no gzip file ({error}).") from error
-
-
 def _lines(text: Text) -> Iterator[Record]:
     for number, line in text.lines():
         if line.strip():
@@ -251,10 +118,13 @@ def _json_lines(text: Text) -> Iterator[Record]:
         if not line.strip():
             continue
         try:
-            values = parsed_json(line)
+            values = parsed_json(line.rstrip("\r\n"))
         except (ValueError, RecursionError) as error:
+            fault = str(error)
+            if isinstance(error, json.JSONDecodeError):
+                fault = f"{error.msg} at column {error.colno}"
             raise text.error(
-                f"this is no JSON ({error}); every line must be one object, such as "
+                f"this is no JSON ({fault}); every line must be one object, such as "
                 '{"id": "a", "text": "..."}',
                 number,
             ) from error
