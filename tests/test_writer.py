@@ -464,11 +464,13 @@ def test_what_a_new_index_learns_is_what_from_texts_learns(tmp_path, monkeypatch
         assert not [path for path in store.path.iterdir() if path.suffix == ".tmp"]
 
 
-def test_a_language_other_than_english_is_not_stemmed(tmp_path):
+def test_the_first_texts_tell_their_language(tmp_path):
     texts = {"a": "der Hund schläft im Garten", "b": "die Katze frisst Fische"}
     index = written(created(tmp_path / "x", analyzer=None), texts)
-    assert index.analyzer == Analyzer()
-    assert "schläft" in index.vocabulary
+    assert index.analyzer == Analyzer("german")
+    assert index.language == SoftIndex.open(tmp_path / "x").language == "german"
+    assert "This looks like German: stemmed, stop words kept" in index.note
+    assert "katz" in index.vocabulary
 
 
 def test_texts_without_words_decide_nothing(tmp_path):

@@ -53,6 +53,7 @@ class Plan:
     guard: bool
     keep_source: bool
     resume: bool
+    language: str | None
     stemmer: str | None
     min_df: str | None
     text_fields: tuple[str, ...]
@@ -114,8 +115,9 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
     )
     source, note = _source(plan, corpus, settings)
     source = finished_source(
-        source, decisions, corpus.vocabulary, analyzer=corpus.analyzer, guard=plan.guard
-    )
+        source, decisions, corpus.vocabulary, analyzer=corpus.analyzer, language=corpus.language,
+        guard=plan.guard,
+    )  # fmt: skip
     folder = (
         plan.output.absolute().parent / f".{plan.output.name}.building" if plan.resume else None
     )
@@ -152,7 +154,8 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
     outside = words_outside(decisions, corpus.vocabulary, analyzer=corpus.analyzer)
     recall = settings.recall_told()
     use = list_use(S, source, analyzer=corpus.analyzer, queries=plan.keep_source)
-    return S, " ".join(filter(None, (note, recall, outside, _indefinite(S)))), use
+    note = " ".join(filter(None, (note, recall, outside, _indefinite(S), corpus.note)))
+    return S, note, use
 
 
 def document_limit(given: str) -> int | float:
@@ -170,13 +173,16 @@ def _corpus(plan: Plan, decisions: Decisions | None, report: Progress) -> Corpus
     from softcosine.sources.named import phrases_named
 
     if plan.words is not None:
-        return read_words(plan.words, encoding=plan.encoding, stemmer=plan.stemmer)
+        return read_words(
+            plan.words, encoding=plan.encoding, language=plan.language, stemmer=plan.stemmer
+        )
     return read_corpus(
         plan.vocabulary,
         text_fields=plan.text_fields,
         format=plan.format,
         encoding=plan.encoding,
         pattern=plan.pattern,
+        language=plan.language,
         stemmer=plan.stemmer,
         min_df=None if plan.min_df is None else document_limit(plan.min_df),
         phrases=(
@@ -208,6 +214,7 @@ def _default_source(corpus: Corpus, report: Progress) -> tuple[TermSimilaritySou
 
     chosen = default_source(
         corpus.texts,
+        language=corpus.language,
         progress=lambda done, total: report("learning from the texts", done, total),
     )
     return chosen.source, chosen.note
@@ -237,6 +244,8 @@ def _record(plan: Plan, corpus: Corpus) -> dict[str, Any]:
         record["decisions"] = str(plan.decisions)
     if corpus.analyzer is not None:
         record["analyzer"] = corpus.analyzer.to_dict()
+    if corpus.language is not None:
+        record["language"] = corpus.language
     return record
 
 

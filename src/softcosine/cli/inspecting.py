@@ -249,6 +249,7 @@ def _facts(opened: SoftIndex, path: Path) -> dict[str, Any]:
         "ranking": opened.ranking,
         "weighting": opened.weighting.to_dict(),
         "analyzer": {**analyzer, "stop_words": len(analyzer["stop_words"])},
+        "language": opened.language,
         "note": opened.note,
         "similarity": similarity,
     }
@@ -314,7 +315,9 @@ def _fields(fields: list[dict[str, Any]]) -> str:
 def _words(analyzer: dict[str, Any]) -> str:
     words = [f"stemmed ({analyzer['stemmer']})" if analyzer["stemmer"] else "not stemmed"]
     if analyzer["stop_words"]:
-        words.append(f"{analyzer['stop_words']} stop words")
+        words.append(f"without {analyzer['stop_words']} stop words")
+    if analyzer["segmenter"]:
+        words.append(f"cut by a segmenter ({analyzer['segmenter']})")
     if analyzer["max_ngram"] > 1:
         words.append(f"up to {analyzer['max_ngram']} words a term")
     if analyzer.get("phrases"):

@@ -35,7 +35,8 @@ def show_built(
     """Say what was built, and what is to be known about it."""
     from softcosine.cli.calling import program
     from softcosine.cli.inspecting import bytes_of
-    from softcosine.cli.showing import console, duration, print_json, size
+    from softcosine.cli.showing import console, duration, print_json, print_note, size
+    from softcosine.text.analyzer import Analyzer
 
     figures = S.statistics(eigenvalue=False)
     shrunk = float(S.settings.get("shrunk", 1.0))
@@ -66,8 +67,12 @@ def show_built(
         f"{figures.mean_neighbors:.1f} each, in {duration(seconds)}: {output} "
         f"({size(bytes_of(output))})."
     )
-    if note:
-        out.print(note, style="dim")
+    analyzer = S.settings.get("analyzer")
+    print_note(
+        note,
+        S.settings.get("language"),
+        Analyzer() if analyzer is None else Analyzer.from_dict(analyzer),
+    )
     if use is not None:
         out.print(str(use), style="dim", markup=False)
     out.print(f"Look at it: {program()} similarity show {output}", style="dim")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from softcosine.index.explanation import Explanation, Part
     from softcosine.index.results import Hit, Hits
     from softcosine.index.snippet import Snippet
+    from softcosine.text.analyzer import Analyzer
 
 __all__ = [
     "RANKINGS",
@@ -30,6 +31,7 @@ __all__ = [
     "marked",
     "pairs_shown",
     "print_json",
+    "print_note",
     "print_table",
     "printable",
     "score_shown",
@@ -84,6 +86,18 @@ def print_table(table: Table) -> None:
         out.print(table)
     for line in captured.get().splitlines():
         out.print(line.rstrip(), soft_wrap=True)
+
+
+def print_note(note: str, language: str | None, analyzer: Analyzer) -> None:
+    """Print a note, what it says of a recognised language on stderr."""
+    from softcosine.index.language import language_note
+
+    told = "" if language is None else language_note(language, analyzer)
+    if told and told in note:
+        note = note.replace(told, "").strip()
+        console(stderr=True).print(told)
+    if note:
+        console().print(note, style="dim")
 
 
 def print_json(value: Any) -> None:

@@ -101,6 +101,14 @@ class Answering:
         return self._snapshot.note
 
     @property
+    def language(self) -> str | None:
+        """The language of the texts, as recognised or chosen; ``"none"`` if it was not.
+
+        None where it is not known, as of an index without documents.
+        """
+        return self._snapshot.language
+
+    @property
     def list_use(self) -> ListUse | None:
         """Which entries of your own lists of similar words have an effect; None without lists.
 

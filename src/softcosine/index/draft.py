@@ -14,7 +14,8 @@ from softcosine.index.documents import MemoryDocuments
 from softcosine.index.filters import Where
 from softcosine.index.growing import Space, grown
 from softcosine.index.incoming import NewDocument
-from softcosine.index.inverting import analyzed_first, invert
+from softcosine.index.inverting import invert
+from softcosine.index.language import analyze_in_language, antonyms_of
 from softcosine.index.lessons import Lesson
 from softcosine.index.merging import (
     Kept,
@@ -106,6 +107,7 @@ class Draft:
         self._stale = False  # whether every norm has to be computed anew
         self._updated = False  # whether metadata were
         self._unwritten = 0  # bytes that new metadata take, about
+        self._note = ""  # on the language, until it is committed
 
     @property
     def n_committed_terms(self) -> int:
@@ -132,10 +134,13 @@ class Draft:
         assert len(documents) <= MAX_DOCS
         n_fields = len(self.settings.fields)
         texts = [document.texts[number] for number in range(n_fields) for document in documents]
-        if self.settings.analyzer is None:
-            analyzed, analyzer = analyzed_first(texts, phrases_in(self._space.source))
+        analyzer, language, note = self.settings.analyzer, self.settings.language, self._note
+        if analyzer is None or (language is None and self._space.untaught):
+            phrases = phrases_in(self._space.source)
+            first = analyze_in_language(texts, "auto", analyzer, phrases=phrases)
+            analyzed, analyzer = first.texts, first.analyzer
+            language, note = first.language, first.note
         else:
-            analyzer = self.settings.analyzer
             analyzed = analyze(texts, analyzer)
         inverted = invert(
             texts, analyzed, analyzer, self.vocabulary,
@@ -156,7 +161,8 @@ class Draft:
         self._pieces = [*self._pieces, Piece.of(segment, hashes=hashes_of(ids))]
         self.vocabulary = inverted.vocabulary
         if len(analyzed.vocabulary):  # texts without words tell no language
-            self.settings = replace(self.settings, analyzer=analyzer)
+            self.settings = replace(self.settings, analyzer=analyzer, language=language)
+            self._note = note
         self.changed = True
 
     def delete(self, ids: Sequence[str]) -> int:
@@ -308,7 +314,7 @@ class Draft:
             segments=tuple(piece.settings() for piece in pieces),
             space=part,
             statistics=counted,
-            note=space.note or self.settings.note,
+            note=" ".join(filter(None, (space.note or self.settings.note, self._note))),
         )
         generation = self._writer.commit(settings.to_dict(), settings.parts)
         self._pieces, self.settings = pieces, settings
@@ -317,6 +323,7 @@ class Draft:
         self.vocabulary = space.S.vocabulary
         self.changed = self._stale = self._updated = False
         self._unwritten = 0
+        self._note = ""
         if part is not None:
             self._lesson.close()
         return generation.number
@@ -374,11 +381,14 @@ class Draft:
             (), document_frequencies=np.minimum(together, n_docs), n_docs=n_docs
         )
         if self._space.untaught:
-            learned = self._lesson.learned(analyzer, vocabulary, memory=self._memory)
+            learned = self._lesson.learned(
+                analyzer, vocabulary, language=self.settings.language, memory=self._memory
+            )
             return self._space.taught(learned, vocabulary)
         return grown(
-            self._space, vocabulary, analyzer, plain=self.settings.plain, definite=definite
-        )
+            self._space, vocabulary, analyzer, antonyms=antonyms_of(self.settings.language),
+            plain=self.settings.plain, definite=definite,
+        )  # fmt: skip
 
     def _with_norms(
         self,

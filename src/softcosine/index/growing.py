@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from softcosine.index.defaults import DefaultSource
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -52,7 +52,13 @@ class Space:
 
 
 def grown(
-    space: Space, vocabulary: Vocabulary, analyzer: Analyzer, *, plain: bool, definite: bool
+    space: Space,
+    vocabulary: Vocabulary,
+    analyzer: Analyzer,
+    *,
+    antonyms: Literal["english"] | None,
+    plain: bool,
+    definite: bool,
 ) -> Space:
     """Return S over more terms, whose first are those that it has.
 
@@ -62,6 +68,8 @@ def grown(
     vocabulary : Vocabulary
     analyzer : Analyzer
         What a person has listed or decided about a word holds for all forms of its term.
+    antonyms : "english" or None
+        Kept apart by a source that has no guard yet.
     plain : bool
         Whether S stays I.
     definite : bool
@@ -73,7 +81,7 @@ def grown(
         return Space(TermSimilarityMatrix.identity(vocabulary), source, None)
     if source is None:
         return Space(S.restricted(vocabulary), None, None)
-    source = in_terms(guarded(source), TermKeys(analyzer))
+    source = in_terms(guarded(source, antonyms=antonyms), TermKeys(analyzer))
     shrunk = "shrunk" in S.settings
     if not len(S):
         larger = TermSimilarityMatrix.from_source(

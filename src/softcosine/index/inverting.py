@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -11,15 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from softcosine.index.defaults import MIN_ENGLISH
 from softcosine.index.phrases import LEFT_OUT, Positions
 from softcosine.index.segment import Segment
-from softcosine.sources.vectors.english import english_share
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["Inverted", "analyzed_first", "invert", "positions_of"]
+__all__ = ["Inverted", "invert", "positions_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +35,6 @@ class Inverted:
     fields: tuple[Segment, ...]
     positions: tuple[Positions, ...] | None
     vocabulary: Vocabulary
-
-
-def analyzed_first(
-    texts: Sequence[Any], phrases: Iterable[str] = ()
-) -> tuple[AnalyzedTexts, Analyzer]:
-    """Analyse the first documents of an index: stemmed if they turn out to be English.
-
-    Parameters
-    ----------
-    texts : sequence of str, or of token lists
-    phrases : iterable of str
-        Those that become terms; see `Analyzer`.
-    """
-    stemming = Analyzer("english").with_phrases(phrases)
-    analyzed = analyze(texts, stemming)
-    if english_share(analyzed.vocabulary) >= MIN_ENGLISH:
-        return analyzed, stemming
-    plain = replace(stemming, stemmer=None)
-    return analyze(texts, plain), plain
 
 
 def invert(

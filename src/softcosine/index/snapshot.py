@@ -130,6 +130,9 @@ class Snapshot:
         Where the similarities come from.
     plain : bool
         Whether S = I was asked for.
+    language : str or None
+        Of the texts, as it was recognised or chosen; ``"none"`` where it was not, None where it is
+        not known.
     generation : int
         Commits so far; 0 in memory.
     """
@@ -144,6 +147,7 @@ class Snapshot:
     statistics: tuple[FieldStatistics, ...]
     note: str = ""
     plain: bool = False
+    language: str | None = None
     generation: int = 0
     _searchers: dict[str, FieldsSearcher] = field(default_factory=dict, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
@@ -240,7 +244,7 @@ class Snapshot:
 
 _STORED = (
     "segments", "S", "source", "analyzer", "weighting", "ranking", "fields", "statistics", "note",
-    "plain", "generation",
+    "plain", "language", "generation",
 )  # fmt: skip
 
 

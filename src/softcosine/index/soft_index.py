@@ -65,6 +65,7 @@ class SoftIndex(Answering):
         S: TermSimilarityMatrix | None = None,
         plain: bool = False,
         analyzer: Analyzer | None = None,
+        language: str = "auto",
         weighting: Weighting | None = None,
         ranking: str = RANKING,
         max_neighbors: int | None = None,
@@ -99,8 +100,13 @@ class SoftIndex(Answering):
         plain : bool
             True for S = I: ordinary cosine.
         analyzer : Analyzer, optional
-            English stemming and no stop words where the text is English, else ``Analyzer()``. The
-            phrases of your own lists are added to it.
+            By default that for the language, with its stop words in. The phrases of your own lists
+            are added to it.
+        language : str
+            ``"auto"`` to recognise it, which `note` tells; ``"none"``; or one of the `languages`
+            that `Analyzer.for_language` knows, such as ``"german"``. It chooses stemmer and
+            segmenter; the bundled vectors and antonyms are used where it is English. With an
+            `analyzer`, only ``"auto"``.
         weighting : Weighting, optional
             ``Weighting(tf="log", idf="smooth", k1=1.6, b=0.75)`` by default; soft BM25 takes k1
             and b of it.
@@ -128,7 +134,7 @@ class SoftIndex(Answering):
         index = cls(
             build(
                 texts, fields=fields, ids=ids, metadata=metadata, source=source, S=S, plain=plain,
-                analyzer=analyzer, weighting=weighting, ranking=ranking,
+                analyzer=analyzer, language=language, weighting=weighting, ranking=ranking,
                 max_neighbors=max_neighbors, min_df=min_df, max_df=max_df, progress=progress,
                 default=default,
             )
@@ -246,6 +252,7 @@ class SoftIndex(Answering):
         S: TermSimilarityMatrix | None = None,
         plain: bool = False,
         analyzer: Analyzer | None = None,
+        language: str = "auto",
         weighting: Weighting | None = None,
         ranking: str = RANKING,
         fields: Mapping[str, float] | Sequence[str] | None = None,
@@ -261,7 +268,7 @@ class SoftIndex(Answering):
         ----------
         path : path of a folder
             Its parent must exist.
-        source, S, plain, analyzer, weighting, ranking, max_neighbors
+        source, S, plain, analyzer, language, weighting, ranking, max_neighbors
             See `from_texts`. With neither source, S nor plain, the first commit's texts decide and
             teach the similarities. Terms that come later ask the source; those that S lacks are
             similar to themselves alone.
@@ -285,9 +292,9 @@ class SoftIndex(Answering):
         from softcosine.index.on_disk import create
 
         create(
-            path, source=source, S=S, plain=plain, analyzer=analyzer, weighting=weighting,
-            ranking=ranking, fields=fields, max_neighbors=max_neighbors, positions=positions,
-            texts=texts, note=note, overwrite=overwrite,
+            path, source=source, S=S, plain=plain, analyzer=analyzer, language=language,
+            weighting=weighting, ranking=ranking, fields=fields, max_neighbors=max_neighbors,
+            positions=positions, texts=texts, note=note, overwrite=overwrite,
         )  # fmt: skip
         return cls.open(path)
 

@@ -121,6 +121,9 @@ class IndexSettings:
         Whether the documents' texts are kept.
     plain : bool
         Whether S = I, so that new terms are like no other.
+    language : str or None
+        Of the texts; ``"none"`` where none was recognised, None until the first documents decide
+        it.
     """
 
     fields: tuple[Field, ...]
@@ -134,6 +137,7 @@ class IndexSettings:
     positions: bool = False
     texts: bool = True
     plain: bool = False
+    language: str | None = None
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -157,6 +161,7 @@ class IndexSettings:
             "positions": self.positions,
             "texts": self.texts,
             "plain": self.plain,
+            "language": self.language,
         }
 
     @classmethod
@@ -179,6 +184,7 @@ class IndexSettings:
                 positions=_given(settings, "positions", bool),
                 texts=_given(settings, "texts", bool),
                 plain=_given(settings, "plain", bool),
+                language=_name(settings, "language"),  # which older indexes lack
             )
         except (*_UNFORESEEN, InvalidInputError) as error:
             raise CorruptIndexError(f"the manifest lacks a part of an index: {error!r}") from error
@@ -417,6 +423,7 @@ def read_snapshot(
         statistics=statistics,
         note=settings.note,
         plain=settings.plain,
+        language=settings.language,
         generation=generation.number,
     )
 
@@ -447,6 +454,7 @@ def write_snapshot(snapshot: Snapshot, writer: StoreWriter) -> Committed:
         positions=snapshot.segments[0].positions is not None,
         texts=snapshot.documents.keeps_texts,
         plain=snapshot.plain,
+        language=snapshot.language,
     )
     return Committed(settings.to_dict(), settings.parts)
 

@@ -244,14 +244,28 @@ def _learned_from(name: str, settings: SourceSettings) -> Any:
 
 _Maker = Callable[[str, SourceSettings], "TermSimilaritySource"]
 
+
+def _of_texts(make: _Maker) -> _Maker:
+    """Keep apart the pieces of words, which stand together in every text."""
+
+    def made(argument: str, settings: SourceSettings) -> TermSimilaritySource:
+        from softcosine.sources.constraints.guard import pieces_apart
+
+        source, texts = make(argument, settings), settings.texts
+        assert texts is not None  # or it would not have been made
+        return pieces_apart(source, texts.vocabulary, segmented=texts.segmented)
+
+    return made
+
+
 NAMES: dict[str, _Maker] = {
     "english": _english,
     "wordnet": _wordnet,
-    "texts": _texts,
-    "association": _association,
-    "second-order": _second_order,
-    "regression": _regression,
-    "snos": _snos,
+    "texts": _of_texts(_texts),
+    "association": _of_texts(_association),
+    "second-order": _of_texts(_second_order),
+    "regression": _of_texts(_regression),
+    "snos": _of_texts(_snos),
     "edit-distance": _edit_distance,
     "character-ngrams": _character_ngrams,
     "phonetic": _phonetic,

@@ -25,7 +25,7 @@ from softcosine.text.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["AnalyzedTexts", "analyze"]
+__all__ = ["AnalyzedTexts", "analyze", "check_corpus"]
 
 # Characters (or tokens) and documents that are numbered at a time, between reports of progress.
 _BATCH = 1 << 20
@@ -44,11 +44,14 @@ class AnalyzedTexts:
         The terms of all documents in running order; -1 where `min_df` or `max_df` left one out.
     offsets : ndarray of shape (n_docs + 1,), int64
         Document ``d`` is ``tokens[offsets[d]:offsets[d + 1]]``.
+    segmented : bool
+        Whether text without spaces was cut into words, and not into pairs of characters.
     """
 
     vocabulary: Vocabulary
     tokens: NDArray[np.int32]
     offsets: NDArray[np.int64]
+    segmented: bool = False
 
     @property
     def n_docs(self) -> int:
@@ -142,7 +145,7 @@ def analyze(
             f"n_fields is {n_fields!r}; it must be a whole number of 1 or more."
         )
     rules = Analyzer() if analyzer is None else checked_analyzer(analyzer)
-    stream = _with_ngrams(_terms(_read(texts, progress), rules), rules)
+    stream = _with_ngrams(_terms(_read(texts, rules, progress), rules), rules)
     if (n_texts := len(stream.offsets) - 1) % n_fields:
         raise InvalidInputError(
             f"there are {n_texts} texts, which are no documents of {n_fields} fields each; give an "
@@ -165,7 +168,9 @@ def analyze(
         n_docs=n_docs,
         forms=None if forms is None else [_by_frequency(forms[i]) for i in order],
     )
-    return AnalyzedTexts(vocabulary, numbers[stream.tokens], stream.offsets)
+    return AnalyzedTexts(
+        vocabulary, numbers[stream.tokens], stream.offsets, segmented=rules.segmenter is not None
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,16 +192,18 @@ class _Read:
     table: PieceTable | TokenTable
 
 
-def _read(texts: Iterable[Any], progress: Callable[[int], object] | None) -> _Read:
+def _read(
+    texts: Iterable[Any], analyzer: Analyzer, progress: Callable[[int], object] | None
+) -> _Read:
     """Turn all documents into numbers of pieces, batch by batch."""
-    _check_corpus(texts)
+    check_corpus(texts)
     table: PieceTable | TokenTable | None = None
     numbers: list[NDArray[np.int32]] = []
     lengths: list[NDArray[np.int64]] = []
     n_docs = 0
     for batch in _batches(texts):
         if table is None:
-            table = PieceTable() if isinstance(batch[0], str) else TokenTable()
+            table = PieceTable(analyzer.cut) if isinstance(batch[0], str) else TokenTable()
         batch_numbers, batch_lengths = table.number(batch)
         numbers.append(batch_numbers)
         lengths.append(batch_lengths)
@@ -429,7 +436,8 @@ def _document_frequencies(
     return frequencies, distinct
 
 
-def _check_corpus(texts: object) -> None:
+def check_corpus(texts: object) -> None:
+    """Raise InvalidInputError if something cannot be several texts."""
     if isinstance(texts, str):
         raise InvalidInputError("texts is a single string; wrap it in a list: [text].")
     if isinstance(texts, Mapping) or not isinstance(texts, Iterable):

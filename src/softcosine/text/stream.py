@@ -99,6 +99,11 @@ class TextStream:
         return self._analyzer
 
     @property
+    def segmented(self) -> bool:
+        """Whether text without spaces is cut into words, and not into pairs of characters."""
+        return self._analyzer.segmenter is not None
+
+    @property
     def vocabulary(self) -> Vocabulary | None:
         """The terms that count, if given."""
         return self._vocabulary

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from softcosine.evaluate.tuning.remembered import Remembered
 from softcosine.evaluate.tuning.settings import Settings
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.constraints.guard import guarded
+from softcosine.sources.constraints.guard import Guarded, guarded
 from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
 from softcosine.sources.in_terms import TermKeys, in_terms
 from softcosine.sources.kinds import KINDS, LEARNED, OF_COSINES, SourceSettings, told
@@ -90,6 +90,8 @@ def resettled(
     """
     if isinstance(source, EmbeddingSimilarity | EncoderSimilarity):
         return EmbeddingSimilarity.of_table(source.table, exponent=exponent, threshold=threshold)
+    if isinstance(source, Guarded):  # what the texts teach, with pieces of words kept apart
+        return source.over(resettled(source.source, exponent=exponent, threshold=threshold))
     if isinstance(source, CooccurrenceSimilarity):
         state = state_of(source)
         settings = {**state.settings, "exponent": exponent, "threshold": threshold}
