@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -137,8 +138,7 @@ class Guarded(SourceOfOne):
     def antonyms(self) -> Antonyms:
         """Pairs that are kept apart; of a stored guard, read when they are first asked for."""
         if isinstance(self._antonyms, PackedStrings):
-            words = self._antonyms.strings()
-            self._antonyms = Antonyms(zip(words[::2], words[1::2], strict=True))
+            self._antonyms = _of_stored(tuple(self._antonyms.strings()))
         return self._antonyms
 
     @property
@@ -297,6 +297,12 @@ def _means_nothing(term: str) -> bool:
     """Whether a term is a pair of characters out of text without spaces, and not of ideographs."""
     pair = pair_in_run(term)
     return bool(pair) and not _IDEOGRAPHS.fullmatch(pair)
+
+
+@lru_cache(maxsize=4)  # each commit of an index stores the same ones, and opens them again
+def _of_stored(words: tuple[str, ...]) -> Antonyms:
+    """Return the antonyms whose pairs stand one after the other."""
+    return Antonyms(zip(words[::2], words[1::2], strict=True))
 
 
 def _have_digits(terms: Sequence[str]) -> NDArray[np.bool_]:
