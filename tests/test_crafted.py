@@ -28,6 +28,8 @@ from softcosine.index.soft_index import SoftIndex
 from softcosine.index.stored_documents import StoredDocuments
 from softcosine.matrix.ranges import check_numbers
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.constraints.antonyms import Antonyms
+from softcosine.sources.constraints.guard import Guarded
 from softcosine.sources.pairs import PairSimilarity
 from softcosine.storage.arrays import read_array
 from softcosine.storage.disk import open_regular
@@ -643,6 +645,24 @@ def test_a_source_nested_too_deeply_is_refused(tmp_path):
     crafted.rewrite_settings(path, "", source=nested)
     with pytest.raises((CorruptIndexError, InvalidInputError)):
         TermSimilarityMatrix.load_source(path)
+
+
+def test_a_source_of_damaged_words_is_corrupt_and_is_never_left_out_of_a_copy(tmp_path):
+    path = tmp_path / "x"
+    guarded = Guarded(SOURCE, antonyms=Antonyms([("hot", "cold")]))
+    SoftIndex.from_texts(TEXTS, source=guarded).save(path)
+    (space,) = (path / "parts").glob("space-*")
+    crafted.rewrite_array(path, space.name, "source/antonyms", np.full(7, 255, np.uint8))
+    index = SoftIndex.open(path)
+    with pytest.raises(CorruptIndexError, match="antonyms are damaged"):
+        index.search("bicycle")
+    with pytest.raises(CorruptIndexError, match="antonyms are damaged"):
+        index.save(tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+    offsets = crafted.read_array(path, space.name, "source/0/word_offsets")
+    crafted.rewrite_array(path, space.name, "source/0/word_offsets", offsets[::-1].copy())
+    with pytest.raises(CorruptIndexError, match="cannot be built from what was saved"):
+        SoftIndex.open(path).search("bicycle")
 
 
 def test_falling_offsets_of_positions_end_a_merge_well(tmp_path):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import CorruptIndexError, InvalidInputError, SoftCosineError
+from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.inputs import is_number
 from softcosine.matrix.entries import Arrays
 from softcosine.matrix.ranges import check_array, check_sizes
@@ -18,6 +18,7 @@ from softcosine.matrix.rules import Rules
 from softcosine.sources.source import (
     SourceState,
     TermSimilaritySource,
+    check_kinds,
     source_from_state,
     state_of,
 )
@@ -173,12 +174,15 @@ def built_source(state: SourceState, folder: Folder) -> TermSimilaritySource:
 
     Raises
     ------
+    InvalidInputError
+        If its kind is not known in this process.
     CorruptIndexError
-        If that fails in a way that the source did not foresee.
+        If what was saved makes no source.
     """
+    check_kinds(state)
     try:
         return source_from_state(state)
-    except (SoftCosineError, OSError, MemoryError):
+    except (OSError, MemoryError, ImportError):
         raise
     except Exception as error:
         raise CorruptIndexError(

@@ -18,6 +18,7 @@ __all__ = [
     "SavableSource",
     "SourceState",
     "TermSimilaritySource",
+    "check_kinds",
     "check_limit",
     "check_pairs",
     "equal_strings",
@@ -140,6 +141,17 @@ def register_source(kind: str, from_state: Callable[[SourceState], TermSimilarit
     _registered[kind] = from_state
 
 
+def check_kinds(state: SourceState) -> None:
+    """Raise InvalidInputError if a kind of source, or of one of its parts, is not known here."""
+    if state.kind not in _registered and state.kind not in _LIBRARY_KINDS:
+        raise InvalidInputError(
+            f"a source of kind {state.kind!r} was saved, but no such kind is known here; "
+            "import the module that calls register_source for it first."
+        )
+    for part in state.parts:
+        check_kinds(part)
+
+
 def source_from_state(state: SourceState) -> TermSimilaritySource:
     """Build the source that a state describes.
 
@@ -148,15 +160,11 @@ def source_from_state(state: SourceState) -> TermSimilaritySource:
     InvalidInputError
         If its kind is not known in this process.
     """
+    check_kinds(state)
     builder = _registered.get(state.kind)
-    if builder is None and state.kind in _LIBRARY_KINDS:
+    if builder is None:
         module, _, name = _LIBRARY_KINDS[state.kind].partition(":")
         builder = getattr(import_module(module), name).from_state
-    if builder is None:
-        raise InvalidInputError(
-            f"a source of kind {state.kind!r} was saved, but no such kind is known here; "
-            "import the module that calls register_source for it first."
-        )
     return builder(state)
 
 

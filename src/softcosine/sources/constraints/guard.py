@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import InvalidInputError
+from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.sources.asking import neighbors_by, similarities_by
 from softcosine.sources.constraints.antonyms import Antonyms
 from softcosine.sources.constraints.decisions import DecidedSimilarity
@@ -138,7 +138,13 @@ class Guarded(SourceOfOne):
     def antonyms(self) -> Antonyms:
         """Pairs that are kept apart; of a stored guard, read when they are first asked for."""
         if isinstance(self._antonyms, PackedStrings):
-            self._antonyms = _of_stored(tuple(self._antonyms.strings()))
+            try:
+                self._antonyms = _of_stored(self._antonyms.strings())
+            except InvalidInputError as error:
+                raise CorruptIndexError(
+                    f"the stored antonyms are damaged: {error} `softcosine verify` tells which "
+                    "file has changed."
+                ) from error
         return self._antonyms
 
     @property
