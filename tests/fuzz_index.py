@@ -81,6 +81,8 @@ FILTERS = (
     {"not": {"n": {"<": 3}}}, {"deep.x": {"in": [1, "b"]}},
 )  # fmt: skip
 
+SORTS = ("lang", "-n", ["-lang", "n"], "deep.x")
+
 Say = Callable[[str, str], None]
 
 
@@ -100,7 +102,7 @@ def _plain(path: Path) -> None:
 
 
 def _pairs(path: Path) -> None:
-    """Several segments with deletions, similarities of pairs."""
+    """Several segments with deletions and changed metadata, similarities of pairs."""
     source = PairSimilarity(
         [("tyre", "tire", 0.8), ("tea", "coffee", 0.5), ("tyre", "bicycle", 0.4)]
     )
@@ -109,6 +111,8 @@ def _pairs(path: Path) -> None:
     with index.writer(merge=None) as writer:
         writer.delete("1")
         writer.delete("6")
+        writer.update_metadata("2", {"lang": "fr", "n": -1})
+        writer.update_metadata("3", {"deep": {"x": 1}}, replace=True)
 
 
 def _fields(path: Path) -> None:
@@ -189,7 +193,7 @@ class _Deeds:
         return [
             self.search, self.search, self.search, self.batch, self.similar, self.explain,
             self.explain_similar, self.neighbors, self.pairs, self.nearest, self.dedupe,
-            self.documents, self.inspect, self.save, self.other_weights, self.refresh,
+            self.documents, self.listing, self.inspect, self.save, self.other_weights, self.refresh,
         ]  # fmt: skip
 
     def handling(self) -> list[Callable[[], object]]:
@@ -201,9 +205,13 @@ class _Deeds:
 
     def _options(self) -> dict[str, object]:
         choose = self.random.choice
-        return {
+        order: dict[str, object] = choose(
+            ({}, {}, {"exact_first": True}, {"mmr": 0.5}, {"sort": choose(SORTS)})
+        )
+        return order | {
             "k": choose((1, 3, 10, 100)), "offset": choose((0, 0, 1)), "ranking": choose(RANKINGS),
-            "where": choose((None, None, *FILTERS)), "exact_first": choose((False, True)),
+            "where": choose((None, None, *FILTERS)), "fill": choose((False, True)),
+            "fuzzy": choose((False, True)), "facets": choose(((), (), ("lang", "tags", "deep.x"))),
             "expand": choose((True, True, False)), "max_terms": choose((512, 2, 1, None)),
         }  # fmt: skip
 
@@ -260,6 +268,14 @@ class _Deeds:
             id in index  # noqa: B015  # it may raise
         len(index)
 
+    def listing(self, index: SoftIndex) -> None:
+        choose = self.random.choice
+        where = choose((None, *FILTERS))
+        facets = choose(((), ("lang", "n", "tags")))
+        found = index.filter(where, k=None, sort=choose((None, *SORTS)), facets=facets)
+        assert len(found) == index.count(where)
+        index.get(list(index))
+
     def inspect(self, index: SoftIndex) -> None:
         index.S.statistics(eigenvalue=False)
         list(index.vocabulary)
@@ -299,6 +315,9 @@ class _Deeds:
                 text = f"new {TEXTS[number % 7]} brandnew{number}"
                 writer.add(str(number), {"title": text} if several else text, _metadata(number))
             writer.delete("2", missing_ok=True)
+            writer.update_metadata(self.random.choice(("0", "90")), {"lang": "fr"})
+            if self.random.random() < 0.3:
+                writer.delete(where=self.random.choice(FILTERS))
             if self.random.random() < 0.3:
                 writer.set_weighting(Weighting(tf="log", idf="bm25"), ranking="soft_cosine")
             writer.commit(self.random.choice((None, True, False)))

@@ -54,6 +54,31 @@ def test_filters_are_json_or_comparisons_that_all_must_hold(run, folder, where, 
     assert set(found(run, "search", folder, "tyre bicycle tea", *given)) == ids
 
 
+def test_answers_are_sorted_and_counted_by_metadata(run, folder):
+    asked = ("search", folder, "flat tyre bicycle", "-k", 2, "--sort", "-year")
+    assert found(run, *asked) == ["car", "bike2"]  # strings, then numbers, where descending
+    assert found(run, *asked, "--sort", "lang", "--where", "lang=en") == ["bike2", "bike"]
+    record = json.loads(run(*asked, "--facet", "lang", "--facet", "none", "--json"))
+    en, de = ({"value": value, "documents": n} for value, n in (("en", 2), ("de", 1)))
+    assert record["facets"] == {"lang": [en, de], "none": []}
+    assert "facets" not in json.loads(run(*asked, "--json"))
+    shown = run(*asked, "--facet", "lang", "--facet", "year", "--facet", "none")
+    assert "lang: en 2, de 1\n" in shown
+    assert "year: 2019 1, 2023 1, 2021 1\n" in shown
+    assert "none: in none of them\n" in shown
+    assert "leave --engine out" in run(*asked, "--engine", "faiss", code=2)
+
+
+def test_many_values_are_cut_where_people_read(run, tmp_path):
+    path = tmp_path / "x"
+    SoftIndex.from_texts(["tea"] * 25, metadata=[{"n": n} for n in range(25)], plain=True).save(
+        path
+    )
+    shown = run("search", path, "tea", "--facet", "n")
+    assert "19 1, 5 more values\n" in shown
+    assert "20 1" not in shown
+
+
 def test_a_filter_holds_for_similar_documents_too(run, folder):
     assert found(run, "similar", folder, "bike", "--where", "lang=de") == ["car"]
 

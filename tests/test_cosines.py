@@ -175,6 +175,19 @@ def test_real_cosines_above_one_are_reported_and_their_distance_is_zero():
     assert neighbors.kneighbors([[0, 1, 0]], 2)[0].tolist() == [[0, 0]]
 
 
+def test_the_matches_of_the_fitted_rows_are_others():
+    X = [[1, 0], [1, 0], [0, 1]]
+    neighbors = SoftNeighbors(similarity_matrix(np.eye(2)), n_neighbors=1).fit(X)
+    assert neighbors.search().ids.tolist() == [[1], [0], [0]]
+    for k in (2, 3, 9):
+        matches = neighbors.search(k=k)
+        assert matches.ids.tolist() == [[1, 2], [0, 2], [0, 1]]
+        assert matches.scores.tolist() == [[1, 0], [1, 0], [0, 0]]
+    assert SoftNeighbors(similarity_matrix([[1]])).fit([[1]]).search().ids.shape == (1, 0)
+    empty = SoftNeighbors(similarity_matrix([[1]])).fit(np.empty((0, 1)))
+    assert empty.search().ids.shape == (0, 0)
+
+
 def test_scores_that_are_no_cosines_are_not_clipped():
     S = similarity_matrix(np.eye(1))
     X = [[1 + 2**-40], [1 + 2**-50]]

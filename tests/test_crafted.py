@@ -97,13 +97,14 @@ def merged(path):
         writer.merge()
 
 
+BROAD = "a flat tyre on my bike tea and coffee the tire of"
 # What is asked of an index: opened, and by its path.
 ASKED = {
     **{
         ranking: lambda index, path, ranking=ranking: index.search("tire w9", ranking=ranking)
         for ranking in RANKINGS
     },
-    "batch": lambda index, path: index.search_batch(["tire tea a w1", "bike w2 w3"] * 40),
+    "batch": lambda index, path: index.search_batch([f"{BROAD} w{n}" for n in range(80)]),
     "all": lambda index, path: index.search("tire tea w2", min_score=-1.0),
     "phrase": lambda index, path: index.search('tea +tyre -coffee "flat tire" w4'),
     "explain": lambda index, path: index.explain("tea w5", "d3"),
@@ -656,3 +657,8 @@ def test_falling_offsets_of_positions_end_a_merge_well(tmp_path):
     with pytest.raises(CorruptIndexError, match="token_offsets do not rise"):
         SoftIndex.open(path, verify=True)
     assert MergePolicy().factor > 2  # so that nothing was merged before
+
+
+def test_many_queries_are_asked_in_one_pass_over_the_documents(whole):
+    answers = ASKED["batch"](SoftIndex.open(whole), "")
+    assert {hits.plan.method for hits in answers} == {"panel"}

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import softcosine as sc
+from softcosine.errors import InvalidInputError
 from softcosine.matrix.list_use import list_use
 from softcosine.sources.constraints.antonyms import Antonyms
 from softcosine.sources.constraints.guard import Guarded
@@ -245,6 +246,11 @@ def test_entries_of_several_words_work_by_themselves(tmp_path):
         assert set(found(index, "space station")) == {"0", "4", "5"}, name
         assert found(index, '"disk space"') == ["0"], name
         assert found(index, "+disk -outer") == ["0"], name
+        near = {"storage": pytest.approx(0.8), "space stations": pytest.approx(0.8)}
+        assert dict(index.neighbors("Disk spaces")) == near, name
+        ((near_storage, similarity),) = index.neighbors("storage")
+        assert near_storage in ("disk space", "disks space"), name
+        assert similarity == pytest.approx(0.8), name
     copy = sc.SoftIndex.open(tmp_path / "created")
     assert copy.analyzer == sc.Analyzer.from_dict(copy.analyzer.to_dict())
 
@@ -255,6 +261,9 @@ def test_a_phrase_that_no_document_has_finds_what_a_list_says_of_it():
     assert hits.ids == ["0"]
     assert hits.outside == ("disks space",)
     assert hits.unknown == ("disks", "space")
+    assert index.neighbors("disks space") == [("storage", pytest.approx(0.8))]
+    with pytest.raises(InvalidInputError, match="holds 3 terms"):
+        index.neighbors("disks and space")
 
 
 def test_a_term_of_two_words_is_shown_as_its_words(tmp_path):

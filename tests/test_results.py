@@ -185,6 +185,14 @@ def test_long_answers_are_printed_in_part_and_disturb_no_terminal():
     assert str(index.search("tea", mmr=0.5)).endswith("by relevance and difference, mmr: 0.5")
 
 
+def test_titles_are_printed_before_the_passage():
+    index = SoftIndex.from_texts(
+        ["green tea", "tea"], metadata=[{"title": "Drinks"}, {"title": "tea"}], plain=True
+    )
+    lines = str(index.search("tea")).splitlines()[2:]
+    assert sorted(line.split("  ")[-1].strip() for line in lines) == ["Drinks: green tea", "tea"]
+
+
 def test_pairs_are_found_as_they_are_asked_for_and_become_a_table():
     pytest.importorskip("pandas")
     texts = ["green tea", "green tea", "tea", "car"]

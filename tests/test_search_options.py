@@ -233,5 +233,5 @@ class TestMarginalRelevance:
             plain_index().search("tea", mmr=mmr)
 
     def test_two_orders_exclude_each_other(self):
-        with pytest.raises(InvalidInputError, match="exact_first and mmr are two orders"):
+        with pytest.raises(InvalidInputError, match="sort, exact_first and mmr are orders"):
             plain_index().search("tea", mmr=0.5, exact_first=True)

@@ -54,7 +54,6 @@ def read_matrix(X: Any, name: str) -> csr_array:
     InvalidInputError
         If it is not two-dimensional, real and finite. The message calls it `name`.
     """
-    refuse_texts(X, name)
     try:
         given = X if issparse(X) else np.asarray(X)
         if given.ndim != 2:

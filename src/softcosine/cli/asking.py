@@ -90,6 +90,18 @@ def search(
             help="Answers that differ: 1 is by score alone, 0 as different as can be.",
         ),
     ] = None,
+    sort: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sort", metavar="KEY", help="Order by metadata: year, or -year; repeatable."
+        ),
+    ] = None,
+    facets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--facet", metavar="KEY", help="Count the values of a key of metadata; repeatable."
+        ),
+    ] = None,
     explain: Explained = False,
     plan: Annotated[
         bool, typer.Option("--plan", help="Say how the answer was found, and why so.")
@@ -117,6 +129,7 @@ def search(
       softcosine search faq.index '+tyre -car "flat tyre" repair^2' --page 2
       softcosine search faq.index "tire repair" --where lang=en --where 'year>=2020'
       softcosine search faq.index "bycicle tire repair" --fuzzy --mmr 0.7
+      softcosine search faq.index "tire repair" --sort -year --facet lang
       softcosine search faq.index "bicycle tire repair" --json | jq -r '.hits[].id'
       softcosine search faq.index - --json < queries.txt > answers.jsonl
 
@@ -133,12 +146,16 @@ def search(
 
     --plot draws the soft cosines of every two of the documents found, similar ones side by side.
 
+    --sort and --facet look at all documents that match, not at the best alone: --facet lang says
+    how many of them are of each language.
+
     With --engine another engine finds the documents, which 'export' has brought them into; it may
     miss some. Scores are then its own, but with --rerank 100 those of the index.
 
     JSON: query, ranking, seconds, outside (words in no document), unknown and left_out (words that
     did not count), suggestions of word and candidates {word, distance, n_docs}, offset, with --plan
-    also plan {method, reason}, and hits of rank, id, score, title (or null), text, metadata,
+    also plan {method, reason}, with --facet also facets (for each key a list of value and
+    documents), and hits of rank, id, score, title (or null), text, metadata,
     snippet {text, marks}, with --explain also parts of query_word, document_word, similarity,
     contribution, exact and spelled, which sum to the score.
     """
@@ -154,15 +171,16 @@ def search(
     opened = _open(index)
     find: Callable[..., Hits] = partial(
         opened.search, where=only, exact_first=exact_first, ranking=ranking, fuzzy=fuzzy, fill=fill,
-        mmr=mmr,
+        mmr=mmr, sort=sort, facets=facets or (),
     )  # fmt: skip
     if engine is not None:
         from softcosine.cli.exporting import asking_engine
 
-        if only is not None or exact_first or fuzzy or fill or mmr is not None:
+        own = exact_first or fuzzy or fill or mmr is not None or bool(sort) or bool(facets)
+        if only is not None or own:
             raise InvalidInputError(
-                "--where, --exact-first, --fuzzy, --fill and --mmr are for the index's own search; "
-                "leave --engine out."
+                "--where, --exact-first, --fuzzy, --fill, --mmr, --sort and --facet are for the "
+                "index's own search; leave --engine out."
             )
         find, ranking = asking_engine(opened, engine, ranking, rerank=rerank, width=width)
     elif rerank is not None or width is not None:
@@ -365,7 +383,7 @@ def _show_neighbors(opened: SoftIndex, word: str, k: int, origins: bool, as_json
     from softcosine.cli.showing import print_json, show_neighbors
     from softcosine.text.analyzer import shortened
 
-    parsed = opened.parse(word)
+    parsed = opened.parse_word(word)
     n_terms = len(parsed.terms) + len(parsed.outside) + len(parsed.unknown)
     if n_terms != 1:
         raise InvalidInputError(

@@ -51,6 +51,7 @@ _EXACT, _NEAR = "bold", "underline"
 _SHOWN_PARTS = 4
 _SHOWN_WORDS = 8
 _SHOWN_CANDIDATES = 3
+_SHOWN_VALUES = 20
 _UNFOLDED = 1_000_000  # columns
 _NARROWEST = 30
 
@@ -164,7 +165,14 @@ def hits_record(
     hits: Hits, seconds: float, explanations: Sequence[Explanation], *, plan: bool = False
 ) -> dict[str, Any]:
     """Return the answer to a query as ``--json`` prints it."""
-    told = {"plan": {"method": hits.plan.method, "reason": hits.plan.reason}} if plan else {}
+    told: dict[str, Any] = {}
+    if plan:
+        told["plan"] = {"method": hits.plan.method, "reason": hits.plan.reason}
+    if hits.facets:
+        told["facets"] = {
+            key: [{"value": one.value, "documents": one.n_docs} for one in counts]
+            for key, counts in hits.facets.items()
+        }
     return {
         "query": hits.query,
         "ranking": hits.ranking,
@@ -269,6 +277,11 @@ def show_hits(
         print_table(table)
     else:
         out.print(f"Nothing found. {note}".rstrip())
+    for key, counts in hits.facets.items():
+        values = [f"{_value_shown(one.value)} {one.n_docs:,}" for one in counts[:_SHOWN_VALUES]]
+        if len(counts) > _SHOWN_VALUES:
+            values.append(f"{len(counts) - _SHOWN_VALUES:,} more values")
+        out.print(f"{printable(key)}: {', '.join(values) or 'in none of them'}")
     for line in _notes(hits):
         out.print(Padding.indent(line, 0), style="yellow")
     out.print(
@@ -278,6 +291,11 @@ def show_hits(
     )
     if plan:
         out.print(f"Plan: {hits.plan.method} ({hits.plan.reason}).", style="dim")
+
+
+def _value_shown(value: object) -> str:
+    """Show a value of metadata: text as it is, all else as JSON."""
+    return printable(value) if isinstance(value, str) else json.dumps(value)
 
 
 def _notes(hits: Hits) -> Iterable[str]:

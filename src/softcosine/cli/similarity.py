@@ -25,6 +25,7 @@ from softcosine.cli.options import (
 from softcosine.cli.pictures import Overwrite, check_plot
 from softcosine.cli.sources import SOURCES_HELP
 from softcosine.errors import InvalidInputError
+from softcosine.index.lock import WRITER_TIMEOUT
 
 __all__ = ["build", "check", "diff", "exchange", "neighbors", "show"]
 
@@ -355,7 +356,7 @@ def diff(
 def exchange(
     index: Index,
     matrix: Annotated[Path, typer.Argument(metavar="MATRIX", help="A matrix, or an index.")],
-    wait: Wait = 0.0,
+    wait: Wait = WRITER_TIMEOUT,
     as_json: Summary = False,
 ) -> None:
     """Give an index another matrix: its documents are not read again.

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.answers import Asked, answered, explained, explained_likeness, like
+from softcosine.index.documents import Document
 from softcosine.index.explanation import Explanation
 from softcosine.index.fields import Field, FieldsSearcher
-from softcosine.index.query import ParsedQuery, parse_query
-from softcosine.index.results import Hits
+from softcosine.index.lookup import count, get, listing
+from softcosine.index.query import ParsedQuery, parse_query, parse_word
+from softcosine.index.results import Hits, Listing
 from softcosine.index.snapshot import SegmentedDocuments, Snapshot
 from softcosine.index.values import check_k, check_min_score
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -37,6 +39,10 @@ class Answering:
     def __len__(self) -> int:
         return self._snapshot.n_docs
 
+    def __iter__(self) -> Iterator[str]:
+        """Ids of the documents, in order of insertion."""
+        return self.documents.all_ids()
+
     def __contains__(self, id: object) -> bool:
         try:
             self.documents.number(id)  # type: ignore[arg-type]
@@ -51,7 +57,7 @@ class Answering:
 
     @property
     def documents(self) -> SegmentedDocuments:
-        """Ids, texts and metadata, by the documents' numbers."""
+        """Ids, texts and metadata, by the documents' numbers; deleted ones are not shown."""
         return self._snapshot.documents
 
     @property
@@ -112,6 +118,75 @@ class Answering:
 
         return list_use(self.S, self.source, analyzer=self.analyzer)
 
+    def get(self, ids: Iterable[str], *, missing_ok: bool = False) -> list[Document]:
+        """Return documents by their ids, in the order asked for.
+
+        Parameters
+        ----------
+        ids : list of str
+            One that is asked for twice is given twice.
+        missing_ok : bool
+            Whether ids that no document has are left out; an error otherwise.
+
+        Returns
+        -------
+        list of Document
+            Each with `id`, `text` and `metadata`.
+
+        Raises
+        ------
+        UnknownDocumentError
+            If no document has one of the ids, unless `missing_ok`.
+        InvalidInputError
+            If `ids` is no list of strings.
+        """
+        return get(self._snapshot, ids, missing_ok=missing_ok)
+
+    def filter(
+        self,
+        where: Mapping[str, Any] | None = None,
+        *,
+        k: int | None = 10,
+        offset: int = 0,
+        sort: str | Sequence[str] | None = None,
+        facets: Sequence[str] = (),
+    ) -> Listing:
+        """Return documents that pass a filter, in order of insertion, without a query.
+
+        Parameters
+        ----------
+        where : mapping, optional
+            See `softcosine.index.filters`; every document by default.
+        k : int, optional
+            Most documents; None for all.
+        offset : int
+            How many are passed over.
+        sort : str or list of str, optional
+            Keys of metadata, such as ``"-year"``; see `softcosine.index.sorting`.
+        facets : list of str
+            Keys whose values are counted, over all documents that pass; see
+            `softcosine.index.facets`.
+
+        Returns
+        -------
+        Listing
+            A sequence of `Document`; `n_matching` says how many there are.
+
+        Raises
+        ------
+        InvalidInputError
+        """
+        return listing(self._snapshot, where, k=k, offset=offset, sort=sort, facets=facets)
+
+    def count(self, where: Mapping[str, Any] | None = None) -> int:
+        """Return how many documents pass a filter; all documents without one.
+
+        Raises
+        ------
+        InvalidInputError
+        """
+        return count(self._snapshot, where)
+
     def search(
         self,
         query: str | Sequence[str],
@@ -128,8 +203,12 @@ class Answering:
         fill: bool = False,
         mmr: float | None = None,
         fuzzy: bool = False,
+        sort: str | Sequence[str] | None = None,
+        facets: Sequence[str] = (),
     ) -> Hits:
         """Return the k best documents, best first; equal scores stand by insertion.
+
+        With `sort` the first k of all that match.
 
         Parameters
         ----------
@@ -175,6 +254,13 @@ class Answering:
             indexed words of nearest spelling (`Hits.suggestions`), each by its similarity
             (`softcosine.EditDistanceSimilarity`, balanced as S is). Words with digits are not, and
             what ``+``, ``-`` and quotes demand is demanded as it is spelled.
+        sort : str or list of str, optional
+            Order by keys of metadata instead, such as ``"-year"``, of equal ones by score; see
+            `softcosine.index.sorting`. Not together with `exact_first` or `mmr`.
+        facets : list of str
+            Keys of metadata whose values are counted, in `Hits.facets`, over all documents that
+            match; see `softcosine.index.facets`. Both need the score of every one of these.
+            Documents that `fill` adds do not count, and stand behind the sorted ones.
 
         Raises
         ------
@@ -183,7 +269,8 @@ class Answering:
         return self.search_batch(
             [query], k=k, offset=offset, min_score=min_score, where=where,
             exact_first=exact_first, ranking=ranking, expand=expand, syntax=syntax,
-            max_terms=max_terms, fill=fill, mmr=mmr, fuzzy=fuzzy, threads=1,
+            max_terms=max_terms, fill=fill, mmr=mmr, fuzzy=fuzzy, sort=sort, facets=facets,
+            threads=1,
         )[0]  # fmt: skip
 
     def search_batch(
@@ -202,6 +289,8 @@ class Answering:
         fill: bool = False,
         mmr: float | None = None,
         fuzzy: bool = False,
+        sort: str | Sequence[str] | None = None,
+        facets: Sequence[str] = (),
         threads: int | None = None,
     ) -> list[Hits]:
         """Search many queries on several threads: the same answers as one by one, to the bit."""
@@ -213,7 +302,7 @@ class Answering:
         asked = Asked(
             k=k, offset=offset, min_score=min_score, where=where, exact_first=exact_first,
             ranking=ranking, expand=expand, syntax=syntax, max_terms=max_terms, fill=fill, mmr=mmr,
-            fuzzy=fuzzy,
+            fuzzy=fuzzy, sort=sort, facets=facets,
         )  # fmt: skip
         return answered(self._snapshot, list(queries), asked, threads=threads)
 
@@ -274,7 +363,7 @@ class Answering:
             If `word` holds several terms, or none.
         """
         check_k(k)
-        parsed = self.parse(word)
+        parsed = self.parse_word(word)
         n_terms = len(parsed.terms) + len(parsed.outside) + len(parsed.unknown)
         if n_terms != 1:
             raise InvalidInputError(
@@ -301,6 +390,10 @@ class Answering:
     def parse(self, query: str | Sequence[str]) -> ParsedQuery:
         """Find the query's terms, its words outside the vocabulary, and its unknown words."""
         return parse_query(query, self.analyzer, self.S, self.source)
+
+    def parse_word(self, word: str) -> ParsedQuery:
+        """Find the term of a word, or the one that several words are together."""
+        return parse_word(word, self.analyzer, self.S, self.source)
 
     def searcher(self, ranking: str | None = None) -> FieldsSearcher:
         """Return what searches query vectors by a ranking; prepared once."""

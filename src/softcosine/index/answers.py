@@ -21,8 +21,9 @@ from softcosine.index.diversity import (
 )
 from softcosine.index.documents import title_of
 from softcosine.index.explanation import Explanation, explain
+from softcosine.index.facets import Facets, checked_facets, counted_facets
 from softcosine.index.fields import FieldsSearcher
-from softcosine.index.filters import Where
+from softcosine.index.lookup import passing
 from softcosine.index.masks import Mask, all_of
 from softcosine.index.query import (
     ParsedQuery,
@@ -35,10 +36,11 @@ from softcosine.index.query import (
 from softcosine.index.results import Hit, Hits
 from softcosine.index.snapshot import Snapshot
 from softcosine.index.snippet import Snippet, snippet
+from softcosine.index.sorting import parse_sort, sorted_places
 from softcosine.index.syntax import parse_syntax
 from softcosine.index.threads import in_threads
-from softcosine.index.values import QueryVector, Top, check_k, check_min_score
-from softcosine.inputs import is_number
+from softcosine.index.values import QueryVector, Top, check_k, check_min_score, check_offset
+from softcosine.inputs import is_number, is_whole
 
 if TYPE_CHECKING:
     from softcosine.index.suggestions import Suggestion
@@ -75,28 +77,27 @@ class Asked:
     fill: bool = False
     mmr: float | None = None
     fuzzy: bool = False
+    sort: str | Sequence[str] | None = None
+    facets: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         check_k(self.k)
         check_min_score(self.min_score)
-        if not _whole(self.offset, 0):
+        check_offset(self.offset)
+        checked_facets(self.facets)
+        if bool(parse_sort(self.sort)) + bool(self.exact_first) + (self.mmr is not None) > 1:
             raise InvalidInputError(
-                f"offset is {self.offset!r}; it must be a whole number of 0 or more."
+                "sort, exact_first and mmr are orders of the answers; choose one of them."
             )
-        if self.max_terms is not None and not _whole(self.max_terms, 1):
+        if self.max_terms is not None and not (is_whole(self.max_terms) and self.max_terms >= 1):
             raise InvalidInputError(
                 f"max_terms is {self.max_terms!r}; it must be a whole number of 1 or more, or None."
             )
-        if self.mmr is not None:
-            if not (is_number(self.mmr) and 0.0 <= self.mmr <= 1.0):
-                raise InvalidInputError(
-                    f"mmr is {self.mmr!r}; it must be a number from 0 (as different as can be) to "
-                    "1 (by score alone), or None."
-                )
-            if self.exact_first:
-                raise InvalidInputError(
-                    "exact_first and mmr are two orders of the answers; choose one of them."
-                )
+        if self.mmr is not None and not (is_number(self.mmr) and 0.0 <= self.mmr <= 1.0):
+            raise InvalidInputError(
+                f"mmr is {self.mmr!r}; it must be a number from 0 (as different as can be) to "
+                "1 (by score alone), or None."
+            )
 
     @property
     def n_wanted(self) -> int:
@@ -112,6 +113,11 @@ class Asked:
     def n_ranked(self) -> int:
         """How many of the best by score have to be found."""
         return self.n_wanted if self.mmr is None else max(self.n_wanted, self.n_candidates)
+
+    @property
+    def all_matching(self) -> bool:
+        """Whether every document that matches has to be found, not the best alone."""
+        return bool(self.facets) or bool(parse_sort(self.sort))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,27 +139,28 @@ def answered(
 ) -> list[Hits]:
     """Answer queries from one state of an index."""
     searcher = snapshot.searcher(asked.ranking)
-    filtered = _filtered(snapshot, asked)
+    filtered = passing(snapshot, asked.where)
     ready = [_ready(snapshot, searcher, query, asked) for query in queries]
-    single = [query.demands is not None or asked.exact_first for query in ready]
+    apart = asked.exact_first or asked.all_matching
+    single = [query.demands is not None or apart for query in ready]
     plain = list(compress(ready, map(not_, single)))
-    together = _searched(searcher, plain, asked, filtered, asked.n_ranked, threads)
-    alone = in_threads(
-        lambda query: _alone(snapshot, searcher, query, asked, filtered),
-        list(compress(ready, single)),
-        threads,
-    )
+    tops = _searched(searcher, plain, asked, filtered, asked.n_ranked, threads)
+
+    def shown(query: _Query, top: Top | None = None) -> tuple[Top, Facets]:
+        # Cut at once: all documents that match, of many queries, are too many to hold.
+        found = top or _alone(snapshot, searcher, query, asked, filtered)
+        facets = counted_facets(snapshot, asked.facets, found.documents)
+        return _page(_arranged(snapshot, searcher, query, found, asked, filtered), asked), facets
+
+    together = in_threads(
+        lambda pair: shown(*pair), list(zip(plain, tops, strict=True)),
+        threads if asked.mmr is not None or asked.fill else 1,
+    )  # fmt: skip
+    alone = in_threads(shown, list(compress(ready, single)), threads)
     answers = {False: iter(together), True: iter(alone)}
-    tops = [next(answers[kind]) for kind in single]
-    if asked.mmr is not None or asked.fill:
-        tops = in_threads(
-            lambda pair: _arranged(snapshot, searcher, *pair, asked, filtered),
-            list(zip(ready, tops, strict=True)),
-            threads,
-        )
     return [
-        _hits(snapshot, searcher, query, _page(top, asked), asked)
-        for query, top in zip(ready, tops, strict=True)
+        _hits(snapshot, searcher, query, *next(answers[kind]), asked)
+        for query, kind in zip(ready, single, strict=True)
     ]
 
 
@@ -174,7 +181,7 @@ def answered_by(
     ready = _plain(snapshot, searcher, queries, asked)
     tops = find([query.vectors for query in ready])
     return [
-        _hits(snapshot, searcher, query, _page(top, asked), asked)
+        _hits(snapshot, searcher, query, _page(top, asked), {}, asked)
         for query, top in zip(ready, tops, strict=True)
     ]
 
@@ -192,13 +199,11 @@ def like(snapshot: Snapshot, id: str, asked: Asked) -> Hits:
     """Find the documents most like one of the index, itself left out."""
     searcher = snapshot.searcher(asked.ranking)
     query, number = _document(snapshot, searcher, id), snapshot.documents.number(id)
-    filtered = _filtered(snapshot, asked)
+    filtered = passing(snapshot, asked.where)
     (top,) = _searched(searcher, [query], asked, filtered, asked.k + 1, 1)
     others = top.documents != number
-    top = replace(
-        top, documents=top.documents[others][: asked.k], scores=top.scores[others][: asked.k]
-    )
-    return _hits(snapshot, searcher, query, top, asked)
+    top = replace(top, documents=top.documents[others], scores=top.scores[others])
+    return _hits(snapshot, searcher, query, _page(top, asked), {}, asked)
 
 
 def explained(snapshot: Snapshot, query: str | Sequence[str], id: str, asked: Asked) -> Explanation:
@@ -314,14 +319,6 @@ def _explained(snapshot: Snapshot, searcher: FieldsSearcher, query: _Query, id: 
     return Explanation(query.shown, id, score, parts, searcher.ranking.name)
 
 
-def _filtered(snapshot: Snapshot, asked: Asked) -> list[Mask | None]:
-    """Return which documents of each segment pass the filter; None for all."""
-    if asked.where is None:
-        return [None for _ in snapshot.segments]
-    where = Where.parse(asked.where)
-    return [segment.columns.mask(where) for segment in snapshot.segments]
-
-
 def _searched(
     searcher: FieldsSearcher,
     queries: Sequence[_Query],
@@ -344,7 +341,7 @@ def _alone(
     filtered: Sequence[Mask | None],
 ) -> Top:
     """Answer a query whose demands, or exact answers first, make masks of its own."""
-    k = asked.n_ranked
+    k = max(1, snapshot.n_docs) if asked.all_matching else asked.n_ranked
     allowed = _allowed(snapshot, query, filtered)
     if not asked.exact_first:
         return _searched(searcher, [query], asked, allowed, k, 1)[0]
@@ -382,7 +379,10 @@ def _arranged(
     asked: Asked,
     filtered: Sequence[Mask | None],
 ) -> Top:
-    """Bring the best documents into the order of their marginal relevance; let others follow."""
+    """Bring documents into the order of metadata or marginal relevance; let others follow."""
+    if keys := parse_sort(asked.sort):
+        places = sorted_places(snapshot, keys, top.documents, top.scores)
+        top = replace(top, documents=top.documents[places], scores=top.scores[places])
     if asked.mmr is not None:
         likeness = snapshot.searcher("soft_cosine")
         n = asked.n_candidates
@@ -453,7 +453,12 @@ def _page(top: Top, asked: Asked) -> Top:
 
 
 def _hits(
-    snapshot: Snapshot, searcher: FieldsSearcher, query: _Query, top: Top, asked: Asked
+    snapshot: Snapshot,
+    searcher: FieldsSearcher,
+    query: _Query,
+    top: Top,
+    facets: Facets,
+    asked: Asked,
 ) -> Hits:
     documents = snapshot.documents
     weights: list[_Weights] = []
@@ -490,6 +495,7 @@ def _hits(
         left_out=parsed.left_out,
         offset=asked.offset,
         plan=top.plan,
+        facets=facets,
         mmr=asked.mmr,
         _suggest=partial(_suggestions, snapshot, misspelled),
     )
@@ -513,9 +519,3 @@ def _word_weights(snapshot: Snapshot, searcher: FieldsSearcher, query: _Query) -
     own = {j for parsed in query.parsed for j in parsed.terms.tolist()}
     term = snapshot.S.vocabulary.term
     return {term(j): (value, "exact" if j in own else "near") for j, value in weights.items()}
-
-
-def _whole(value: object, least: int) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        return False
-    return int(value) >= least

@@ -15,6 +15,7 @@ from softcosine.index.field_texts import field_texts, joined_texts
 from softcosine.index.fields import checked_fields
 from softcosine.index.inverting import positions_of
 from softcosine.index.language import analyze_in_language, antonyms_of, check_language
+from softcosine.index.metadata_values import Default
 from softcosine.index.phrases import Positions
 from softcosine.index.rankings import check_ranking
 from softcosine.index.segment import Segment, cut
@@ -59,6 +60,7 @@ def build(
     min_df: int | float,
     max_df: int | float,
     progress: Progress | None,
+    default: Default | None = None,
 ) -> Snapshot:
     """Return an index of texts in memory; see `SoftIndex.from_texts`."""
     check_one_similarity(source=source is not None, S=S is not None, plain=plain)
@@ -75,6 +77,8 @@ def build(
         checked_weighting(weighting)
     if progress is not None and not callable(progress):
         raise InvalidInputError(f"progress is {progress!r}; pass a function, or None.")
+    if default is not None and not callable(default):
+        raise InvalidInputError(f"default is {default!r}; pass a function, or None.")
     if S is not None:
         checked_similarity(S)
     if source is not None:
@@ -96,7 +100,7 @@ def build(
         [text if isinstance(text, str) else " ".join(text) for text in kept]
         if n_fields == 1
         else joined_texts(kept, n_fields),
-        ids=ids, metadata=metadata,
+        ids=ids, metadata=metadata, default=default,
     )  # fmt: skip
     counts, vocabulary, note = analyzed.counts(), analyzed.vocabulary, ""
     if S is not None:

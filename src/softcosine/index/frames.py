@@ -88,10 +88,7 @@ def read_frame(
     if not isinstance(text, str):
         every = zip(*(_texts(frame, name) for name in columns), strict=True)
         texts = [dict(zip(columns, row, strict=True)) for row in every]
-    values = [
-        [value.item() if isinstance(value, np.generic) else value for value in frame[name]]
-        for name in metadata
-    ]
+    values = [list(frame[name]) for name in metadata]
     return FrameDocuments(
         texts,
         None if id is None else [_id(value, row, id) for row, value in enumerate(frame[id])],
@@ -130,4 +127,4 @@ def _missing(value: Any) -> bool:
     """Whether a value stands for none: None, NaN, and what pandas has for other types."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
-    return isinstance(value, float) and value != value
+    return isinstance(value, float | np.floating) and bool(value != value)

@@ -32,6 +32,7 @@ __all__ = [
     "heaviest",
     "parse_query",
     "parse_weighted",
+    "parse_word",
     "query_vector",
     "respelled",
 ]
@@ -129,6 +130,26 @@ def parse_weighted(
         outside=outside,
         unknown=tuple(unknown),
         unknown_frequencies=tuple(unknown.values()),
+    )
+
+
+def parse_word(
+    word: str, analyzer: Analyzer, S: TermSimilarityMatrix, source: TermSimilaritySource | None
+) -> ParsedQuery:
+    """Parse a word, or several that are one term together, of which the others are left out."""
+    parsed = parse_query(word, analyzer, S, source)
+    kept = analyzer.kept(word)
+    stems = analyzer.stem(kept)
+    if len(stems) == 1 or (0, len(stems)) not in analyzer.ranges(stems):
+        return parsed
+    whole = " ".join(kept)
+    inside = [i for i, shown in enumerate(parsed.words) if shown == whole]
+    return ParsedQuery(
+        terms=parsed.terms[inside],
+        frequencies=parsed.frequencies[inside],
+        words=tuple(parsed.words[i] for i in inside),
+        outside=tuple(one for one in parsed.outside if one.word == whole),
+        unknown=tuple(one for one in parsed.unknown if one == whole),
     )
 
 

@@ -1,13 +1,15 @@
-"""What a search gives back."""
+"""What searches and listings give back."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
+from softcosine.index.documents import Document
+from softcosine.index.facets import Facets
 from softcosine.index.plan import ALONE, Plan
 from softcosine.index.rankings import TITLES
 from softcosine.index.snippet import Snippet
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
     from softcosine.index.suggestions import Suggestion
 
-__all__ = ["Hit", "Hits"]
+__all__ = ["Hit", "Hits", "Listing"]
 
 _SHOWN = 20  # words that did not count, where hits are printed
 _PRINTED = 10  # hits
@@ -80,6 +82,14 @@ def _same(suggestions: tuple[Suggestion, ...]) -> tuple[Suggestion, ...]:
     return suggestions
 
 
+def _shown(hit: Hit) -> str:
+    """Return the title of a hit, if it has one, and its passage."""
+    passage = hit.snippet.text
+    if not hit.title or passage.startswith(hit.title):
+        return passage
+    return f"{hit.title}: {passage}"
+
+
 def _remade(values: dict[str, Any]) -> Hits:
     return Hits(**values)
 
@@ -93,7 +103,7 @@ def _line(text: str, width: int = 60) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Hits(Sequence[Hit]):
-    """Documents by decreasing score, equal ones by insertion; a sequence of `Hit`.
+    """Documents by decreasing score, equal ones by insertion, or as `sort` says; of `Hit`.
 
     Printing it gives a table.
 
@@ -115,6 +125,9 @@ class Hits(Sequence[Hit]):
     mmr : float or None
         What the order strikes a balance with between score and difference, if it is not that of
         the scores alone; see `SoftIndex.search`.
+    facets : dict of str to tuple of FacetCount
+        For each key that was to be counted its values, and how many of all documents that match
+        have them; see `softcosine.index.facets`.
     """
 
     query: str
@@ -126,6 +139,7 @@ class Hits(Sequence[Hit]):
     offset: int = 0
     plan: Plan = field(default=ALONE, compare=False)
     mmr: float | None = None
+    facets: Facets = field(default_factory=dict)
     _suggest: Callable[[], tuple[Suggestion, ...]] = field(default=tuple, compare=False)
 
     def __len__(self) -> int:
@@ -162,12 +176,8 @@ class Hits(Sequence[Hit]):
             "rank": list(range(self.offset + 1, self.offset + len(self) + 1)),
             "id": self.ids,
             "score": [hit.score for hit in self.hits],
-            "text": [hit.text for hit in self.hits],
         }
-        for key in dict.fromkeys(key for hit in self.hits for key in hit.metadata):
-            name = key if key not in columns else f"metadata.{key}"
-            columns[name] = [hit.metadata.get(key) for hit in self.hits]
-        return data_frame(columns)
+        return data_frame(columns | _text_columns(self.hits, columns))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What looks suggestions up holds the whole index, so these themselves are kept.
@@ -178,7 +188,7 @@ class Hits(Sequence[Hit]):
         shown = self.hits[:_PRINTED]
         rows = [("rank", "score", "id", TITLES.get(self.ranking, self.ranking))]
         rows += [
-            (str(rank), f"{hit.score:.3f}", _line(hit.id, _WIDTH_OF_ID), _line(hit.snippet.text))
+            (str(rank), f"{hit.score:.3f}", _line(hit.id, _WIDTH_OF_ID), _line(_shown(hit)))
             for rank, hit in enumerate(shown, self.offset + 1)
         ]
         rank, score, id, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
@@ -219,3 +229,61 @@ class Hits(Sequence[Hit]):
             f"<th>{TITLES[self.ranking]}</th><th>id</th><th>text</th></tr>"
             f"</thead><tbody>{rows}</tbody></table>{note}"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Listing(Sequence[Document]):
+    """Documents that pass a filter, by insertion or as `sort` says; a sequence of `Document`.
+
+    Attributes
+    ----------
+    documents : tuple of Document
+        Each with its id, text and metadata.
+    n_matching : int
+        How many documents pass, shown or not.
+    offset : int
+        How many before these were passed over.
+    facets : dict of str to tuple of FacetCount
+        Over all documents that pass; see `softcosine.index.facets`.
+    """
+
+    documents: tuple[Document, ...]
+    n_matching: int
+    offset: int = 0
+    facets: Facets = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    @overload
+    def __getitem__(self, position: int) -> Document: ...
+    @overload
+    def __getitem__(self, position: slice) -> tuple[Document, ...]: ...
+    def __getitem__(self, position: int | slice) -> Document | tuple[Document, ...]:
+        return self.documents[position]
+
+    def __iter__(self) -> Iterator[Document]:
+        return iter(self.documents)
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids of the documents, in order."""
+        return [document.id for document in self.documents]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row a document: id, text, each key of the metadata."""
+        from softcosine.index.frames import data_frame
+
+        columns: dict[str, Any] = {"id": self.ids}
+        return data_frame(columns | _text_columns(self.documents, columns))
+
+
+def _text_columns(
+    documents: Sequence[Hit] | Sequence[Document], before: Container[str]
+) -> dict[str, Any]:
+    """Return text and each key of the metadata, renamed where a column before has its name."""
+    columns: dict[str, Any] = {"text": [document.text for document in documents]}
+    for key in dict.fromkeys(key for document in documents for key in document.metadata):
+        name = key if key != "text" and key not in before else f"metadata.{key}"
+        columns[name] = [document.metadata.get(key) for document in documents]
+    return columns

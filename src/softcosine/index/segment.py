@@ -110,7 +110,7 @@ class Segment:
     group_levels: NDArray[np.uint16]
     documents: NDArray[np.uint16]
     posting_weights: NDArray[np.float32]
-    _unchecked: set[str] = field(default_factory=set, repr=False, compare=False)
+    _unchecked: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     @classmethod
     def from_counts(cls, X: csr_array) -> Self:
@@ -290,8 +290,8 @@ class Segment:
         segment = cls(
             n_terms=arrays["term_groups"].shape[0] - 1,
             **{name: arrays[name] for name in _DTYPES},
-            _unchecked=set(_CHECKS),
         )
+        segment._unchecked.update(_CHECKS)
         n = segment.n_postings
         if (
             segment.documents.shape[0] != n
@@ -381,7 +381,7 @@ _CHECKS: dict[str, Callable[[Segment], None]] = {
 }
 
 
-def packed(terms: NDArray[np.uint32], levels: NDArray[np.uint16]) -> dict[str, NDArray[Any]]:
+def packed(terms: NDArray[np.uint32], levels: NDArray[np.uint16]) -> dict[str, Any]:
     """Return `entries`, `spilled` and `spilled_levels` of a segment of counts."""
     spilled = np.flatnonzero(levels >= _SPILLED)
     upper = np.minimum(levels, _SPILLED).astype(np.uint32) << np.uint32(24)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.index.answering import Answering
 from softcosine.index.defaults import RANKING
+from softcosine.index.lock import WRITER_TIMEOUT
 from softcosine.index.rankings import check_ranking
 from softcosine.index.snapshot import Snapshot
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
@@ -49,6 +51,7 @@ class SoftIndex(Answering):
     def __init__(self, snapshot: Snapshot) -> None:
         super().__init__(snapshot)
         self._on_disk: OnDisk | None = None
+        self._refreshing = threading.Lock()
 
     @classmethod
     def from_texts(
@@ -69,6 +72,7 @@ class SoftIndex(Answering):
         min_df: int | float = 1,
         max_df: int | float = 1.0,
         progress: Progress | None = None,
+        default: Callable[[Any], Any] | None = None,
     ) -> Self:
         """Index texts.
 
@@ -84,7 +88,8 @@ class SoftIndex(Answering):
         ids : iterable of str, optional
             Distinct; ``"0"``, ``"1"``, ... by default.
         metadata : iterable of mappings or None, optional
-            Anything that JSON can hold; given back with every hit.
+            Anything that JSON can hold, and dates, datetimes, UUIDs and NumPy scalars
+            (`softcosine.index.metadata_values`); given back with every hit.
         source : TermSimilaritySource, optional
             Who is similar to whom; S is balanced (`TermSimilarityMatrix.from_source`), but for the
             pairs of your own lists, whose phrases become terms; see `list_use`. By default
@@ -114,6 +119,8 @@ class SoftIndex(Answering):
             See `softcosine.analyze`.
         progress : callable, optional
             Called with (what is being done, how far, out of how many or None).
+        default : callable, optional
+            What other values in metadata are written as, in the manner of `json.dumps`.
 
         Raises
         ------
@@ -129,6 +136,7 @@ class SoftIndex(Answering):
                 texts, fields=fields, ids=ids, metadata=metadata, source=source, S=S, plain=plain,
                 analyzer=analyzer, language=language, weighting=weighting, ranking=ranking,
                 max_neighbors=max_neighbors, min_df=min_df, max_df=max_df, progress=progress,
+                default=default,
             )
         )  # fmt: skip
         index.searcher(ranking)  # norms are computed, and faults of S found, now
@@ -415,38 +423,43 @@ class SoftIndex(Answering):
 
         Searches that are under way go on with what they began with.
         """
-        if self._on_disk is None:
-            return False
-        newer = self._on_disk.refreshed(self._snapshot)
-        if newer is None:
-            return False
-        self._snapshot, self._on_disk = newer
-        return True
+        with self._refreshing:  # or of two threads the later could bring the older commit back
+            if self._on_disk is None:
+                return False
+            newer = self._on_disk.refreshed(self._snapshot)
+            if newer is None:
+                return False
+            self._snapshot, self._on_disk = newer
+            return True
 
     def writer(
         self,
         *,
-        timeout: float | None = 0.0,
+        timeout: float | None = WRITER_TIMEOUT,
         memory: int = 1 << 30,
         merge: MergePolicy | Literal["default"] | None = "default",
+        default: Callable[[Any], Any] | None = None,
     ) -> IndexWriter:
         """Open the index for writing; this index sees each of the writer's commits.
 
         Parameters
         ----------
         timeout : float or None
-            Seconds to wait for another writer; None waits for ever.
+            Seconds to wait while one and the same writer has it open; None waits for ever.
         memory : int
             Bytes that documents in work may take, about.
         merge : MergePolicy or None
             Which segments a commit joins; None joins none.
+        default : callable, optional
+            What values in metadata are written as that are neither JSON's nor of
+            `softcosine.index.metadata_values`, in the manner of `json.dumps`.
 
         Raises
         ------
         InvalidInputError
             If the index is in memory alone.
         IndexLockedError
-            If another writer has it open.
+            If another writer still has it open after `timeout` seconds.
         PermissionError
             If nothing may be written there.
 
@@ -473,6 +486,7 @@ class SoftIndex(Answering):
             memory=memory,
             merge=MergePolicy() if merge == "default" else merge,
             source=self._on_disk.source,
+            default=default,
             on_commit=self.refresh,
         )
 
@@ -482,7 +496,7 @@ class SoftIndex(Answering):
         *,
         source: TermSimilaritySource | None = None,
         note: str = "",
-        timeout: float | None = 0.0,
+        timeout: float | None = WRITER_TIMEOUT,
     ) -> None:
         """Take another S, on disk too; no posting is rewritten, norms are computed anew.
 
@@ -493,7 +507,7 @@ class SoftIndex(Answering):
         note : str
             Where the similarities come from, for people.
         timeout : float or None
-            Seconds to wait for a writer of the index.
+            Seconds to wait while one and the same writer has it open.
 
         Raises
         ------
@@ -510,7 +524,7 @@ class SoftIndex(Answering):
         weighting: Weighting,
         *,
         ranking: str | None = None,
-        timeout: float | None = 0.0,
+        timeout: float | None = WRITER_TIMEOUT,
     ) -> None:
         """Take other term weights, or another ranking; as `set_similarity`."""
         if self._on_disk is None:
@@ -540,4 +554,4 @@ class SoftIndex(Answering):
         return {"_snapshot": pickle.dumps(self._snapshot)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(_snapshot=pickle.loads(state["_snapshot"]), _on_disk=None)
+        self.__init__(pickle.loads(state["_snapshot"]))  # type: ignore[misc]

@@ -161,22 +161,26 @@ class SoftNeighbors:
         self.n_samples_fit_ = X.shape[0]
         return self
 
-    def search(self, Q: ArrayLike | csr_array, *, k: int | None = None) -> Matches:
+    def search(self, Q: ArrayLike | csr_array | None = None, *, k: int | None = None) -> Matches:
         """Return the k best rows for each query, zeros and all, in one total order.
 
         Parameters
         ----------
-        Q : array or sparse array of shape (n_queries, n_terms)
-            Finite and not negative, of the same kind as X.
+        Q : array or sparse array of shape (n_queries, n_terms), optional
+            Finite and not negative, of the same kind as X. By default the fitted rows, none of
+            which is then its own match.
         k : int, optional
-            `n_neighbors` by default; at most n_docs are returned.
+            `n_neighbors` by default; at most as many as there are rows are returned.
 
         Raises
         ------
         NotFittedError, InvalidInputError, VocabularyMismatchError, IndefiniteMatrixError
         """
         searcher = self.searcher
-        k = min(check_k(self.n_neighbors if k is None else k), self.n_samples_fit_)
+        k = check_k(self.n_neighbors if k is None else k)
+        if Q is None:
+            return _without_self(self.search(_matrix_of(searcher), k=k + 1))
+        k = min(k, self.n_samples_fit_)
         queries = self.query_vectors(Q)
         if k == 0:
             return Matches(np.empty((len(queries), 0), np.int64), np.empty((len(queries), 0)))
@@ -220,19 +224,13 @@ class SoftNeighbors:
                 "rank by soft_cosine, take the scores of search(), or pass return_distance=False."
             )
         k = check_k(self.n_neighbors if n_neighbors is None else n_neighbors)
-        needed = k + (X is None)
-        if needed > self.n_samples_fit_:
+        if k + (X is None) > self.n_samples_fit_:
             raise InvalidInputError(
                 f"{k} neighbours were asked for, and {self.n_samples_fit_} rows were fitted; ask "
                 f"for at most {self.n_samples_fit_ - (X is None)}."
             )
-        if X is None:
-            matches = self.search(_matrix_of(searcher), k=needed)
-            ids, scores = _without_self(matches)
-        else:
-            matches = self.search(X, k=k)
-            ids, scores = matches.ids, matches.scores
-        return (distances(scores), ids) if return_distance else ids
+        matches = self.search(X, k=k)
+        return (distances(matches.scores), matches.ids) if return_distance else matches.ids
 
     def kneighbors_graph(
         self,
@@ -354,10 +352,12 @@ def _matrix_of(searcher: Searcher) -> csr_array:
     )
 
 
-def _without_self(matches: Matches) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Drop each row's own number; where equal rows crowded it out, the last neighbour."""
+def _without_self(matches: Matches) -> Matches:
+    """Drop each row's own number; where equal rows crowded it out, the last match."""
     n, width = matches.ids.shape
     own = matches.ids == np.arange(n)[:, None]
-    own[~own.any(axis=1), width - 1] = True
-    shape = (n, width - 1)
-    return matches.ids[~own].reshape(shape), matches.scores[~own].reshape(shape)
+    if width:
+        own[~own.any(axis=1), width - 1] = True
+    shape = (n, max(width - 1, 0))
+    ids, scores = matches.ids[~own].reshape(shape), matches.scores[~own].reshape(shape)
+    return Matches(ids, scores, matches.plans)

@@ -156,7 +156,7 @@ class Store:
         Parameters
         ----------
         timeout : float or None
-            Seconds to wait for another writer; None waits for ever.
+            Seconds to wait while one and the same writer has it open; None waits for ever.
 
         Raises
         ------

@@ -19,6 +19,7 @@ from softcosine.errors import CorruptIndexError, InvalidInputError, SoftCosineEr
 from softcosine.index.documents import Documents, MemoryDocuments
 from softcosine.index.fields import Field
 from softcosine.index.generation import Generation
+from softcosine.index.metadata_updates import MetadataUpdates
 from softcosine.index.phrases import Positions
 from softcosine.index.rankings import check_ranking
 from softcosine.index.segment import MAX_DOCS, Segment
@@ -44,12 +45,14 @@ __all__ = [
     "read_snapshot",
     "read_space",
     "read_statistics",
+    "read_updates",
     "write_deleted",
     "write_norms",
     "write_segment",
     "write_snapshot",
     "write_space",
     "write_statistics",
+    "write_updates",
 ]
 
 _logger = logging.getLogger(__name__)
@@ -73,6 +76,18 @@ class SegmentSettings:
     n_docs: int
     deleted: str | None = None
     norms: str | None = None
+    updates: str | None = None
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """Kind of each part that there is, by its name."""
+        kinds = {
+            self.part: "segment",
+            self.deleted: "deleted",
+            self.norms: "norms",
+            self.updates: "updates",
+        }
+        return {name: kind for name, kind in kinds.items() if name is not None}
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> Self:
@@ -82,6 +97,7 @@ class SegmentSettings:
             n_docs=_count(settings, "n_docs", MAX_DOCS),
             deleted=_name(settings, "deleted"),
             norms=_name(settings, "norms"),
+            updates=_name(settings, "updates"),
         )
 
 
@@ -128,7 +144,7 @@ class IndexSettings:
         """Names of all parts."""
         named = [self.space, self.statistics]
         for segment in self.segments:
-            named += [segment.part, segment.deleted, segment.norms]
+            named += segment.parts
         return tuple(name for name in named if name is not None)
 
     def to_dict(self) -> dict[str, Any]:
@@ -332,6 +348,18 @@ def read_deleted(folder: Folder) -> NDArray[np.bool_]:
     return ~np.unpackbits(np.asarray(bits), count=n_docs).astype(bool)
 
 
+def write_updates(writer: StoreWriter, updates: MetadataUpdates, n_docs: int) -> str:
+    """Write what metadata of a segment have become; its name."""
+    return writer.write("updates", {"n_docs": n_docs}, updates.to_arrays())
+
+
+def read_updates(folder: Folder) -> MetadataUpdates:
+    """Open what metadata of a segment have become."""
+    arrays = {name: folder.array(name) for name in ("numbers", "starts", "values")}
+    n_docs = _count(folder.settings, "n_docs", MAX_DOCS)
+    return MetadataUpdates.from_arrays(arrays, n_docs, path=folder.path)
+
+
 def write_norms(writer: StoreWriter, norms: Sequence[NDArray[np.float64]]) -> str:
     """Write the soft norms of a segment, field by field; its name."""
     return writer.write(
@@ -456,6 +484,12 @@ def _segment(
     norms = None
     if settings.norms is not None:
         norms = read_norms(generation.part(settings.norms), segment.n_docs)
+    if segment.updates != settings.updates:
+        assert isinstance(segment.documents, StoredDocuments)
+        updates = MetadataUpdates.none()
+        if settings.updates is not None:
+            updates = read_updates(generation.part(settings.updates))
+        segment = segment.with_documents(segment.documents.with_updates(updates), settings.updates)
     return replace(segment, live=live, norms=norms)
 
 

@@ -13,12 +13,13 @@ from typing import Any
 
 from softcosine.errors import CorruptIndexError
 from softcosine.index.documents import (
+    Document,
     Documents,
-    Record,
     block_loaded,
     loaded,
     unknown_document,
 )
+from softcosine.index.metadata_updates import MetadataUpdates
 from softcosine.storage import open_regular
 
 __all__ = ["StoredDocuments", "write_documents"]
@@ -40,11 +41,19 @@ class StoredDocuments:
     Whoever made the file may have put anything in it. Only the table and the index that
     `write_documents` makes are accepted, since a view can run for ever; as many rows are read as
     there can be; and a number that comes out of it is one of the `n_docs`.
+
+    Parameters
+    ----------
+    path : Path
+    n_docs : int
+    updates : MetadataUpdates, optional
+        What their metadata have become since.
     """
 
-    def __init__(self, path: Path, n_docs: int) -> None:
+    def __init__(self, path: Path, n_docs: int, updates: MetadataUpdates | None = None) -> None:
         self._n_docs = n_docs
         self._path = path
+        self.updates = MetadataUpdates.none() if updates is None else updates
         self._lock = threading.Lock()
         self._keeps_texts: bool | None = None
         # immutable=1: no locks and no journal, so that it works on read-only media.
@@ -64,7 +73,11 @@ class StoredDocuments:
         return self._n_docs
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return StoredDocuments, (self._path, self._n_docs)
+        return StoredDocuments, (self._path, self._n_docs, self.updates)
+
+    def with_updates(self, updates: MetadataUpdates) -> StoredDocuments:
+        """Return the documents with other updates of their metadata; these keep theirs."""
+        return StoredDocuments(self._path, self._n_docs, updates)
 
     def __del__(self) -> None:
         connection = getattr(self, "_connection", None)
@@ -101,6 +114,9 @@ class StoredDocuments:
 
     def metadata(self, number: int) -> dict[str, Any]:
         """Return the metadata of a document; empty if it has none."""
+        updated = self.updates.of([number])
+        if number in updated:
+            return self._loaded(updated[number], number)
         row = self._row("SELECT metadata FROM documents WHERE number = ?", number)
         return self._loaded(row[0], number)
 
@@ -108,8 +124,9 @@ class StoredDocuments:
         try:
             return loaded(stored)
         except (TypeError, ValueError, RecursionError) as error:
+            place = self.updates.path if self.updates.of([number]) else self._path
             raise CorruptIndexError(
-                f"{self._path}: the metadata of document number {number} cannot be read: {error}."
+                f"{place}: the metadata of document number {number} cannot be read: {error}."
             ) from error
 
     def all_metadata(self) -> Iterator[dict[str, Any]]:
@@ -118,7 +135,12 @@ class StoredDocuments:
         for first in range(0, len(self), _BLOCK):
             last = min(first + _BLOCK, len(self))
             rows = self._select(statement, first, last - 1, most=last - first)
-            block = block_loaded([row[0] for row in rows]) if len(rows) == last - first else None
+            block = None
+            if len(rows) == last - first:
+                stored = [row[0] for row in rows]
+                for number, own in self.updates.within(first, last).items():
+                    stored[number - first] = own
+                block = block_loaded(stored)
             # One by one names the document that cannot be read.
             yield from block or (self.metadata(number) for number in range(first, last))
 
@@ -158,15 +180,17 @@ class StoredDocuments:
 
     def all_documents(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """Give id, text and metadata of every document, in order of number."""
-        texts = ["text"] if self.keeps_texts else []
+        texts, updated = ["text"] if self.keeps_texts else [], self.updates.all()
         for number, (id, metadata, *text) in enumerate(self._rows("id", "metadata", *texts)):
             shown = self._decoded(text[0], number) if text else ""
-            yield self._decoded(id, number), shown, self._loaded(metadata, number)
+            facts = self._loaded(updated.get(number, metadata), number)
+            yield self._decoded(id, number), shown, facts
 
-    def records(self, numbers: Sequence[int]) -> list[Record]:
+    def records(self, numbers: Sequence[int]) -> list[Document]:
         """Return some documents, in the order given."""
         texts = ", text" if self.keeps_texts else ", ''"
-        found: dict[int, Record] = {}
+        found: dict[int, Document] = {}
+        updated = self.updates.of(numbers)
         for first in range(0, len(numbers), _ASKED_AT_ONCE):
             asked = [int(number) for number in numbers[first : first + _ASKED_AT_ONCE]]
             places = ", ".join("?" * len(asked))
@@ -174,8 +198,8 @@ class StoredDocuments:
             rows = self._select(f"{statement}({places})", *asked, most=len(asked))
             for number, id, metadata, text in rows:
                 shown = self._decoded(text, number)
-                facts = self._loaded(metadata, number)
-                found[number] = Record(self._decoded(id, number), shown, facts)
+                facts = self._loaded(updated.get(number, metadata), number)
+                found[number] = Document(self._decoded(id, number), shown, facts)
         if missing := [number for number in numbers if number not in found]:
             raise CorruptIndexError(f"{self._path} has no document number {missing[0]}.")
         return [found[number] for number in numbers]

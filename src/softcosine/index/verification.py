@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import CorruptIndexError, IndefiniteMatrixError
+from softcosine.index.documents import loaded
 from softcosine.index.generation import Generation
 from softcosine.index.rankings import soft_norms
 from softcosine.index.segment import Segment
@@ -23,6 +24,7 @@ from softcosine.index.stored import (
     read_snapshot,
     read_space,
     read_statistics,
+    read_updates,
 )
 from softcosine.index.stored_documents import StoredDocuments
 from softcosine.matrix.definiteness import is_symmetric
@@ -92,6 +94,11 @@ def _check(generation: Generation, progress: Progress) -> None:
         if stated.deleted is not None:
             with _naming(generation.part(stated.deleted)) as folder:
                 _check_deleted(folder, stated.n_docs)
+        if stated.updates is not None:
+            with _naming(generation.part(stated.updates)) as folder:
+                _require(folder.settings["n_docs"] == stated.n_docs, "it is of another segment")
+                for metadata in read_updates(folder).all().values():
+                    loaded(metadata)
         if stated.norms is not None:
             with _naming(generation.part(stated.norms)) as folder:
                 norms = read_norms(folder, stated.n_docs)
@@ -103,10 +110,10 @@ def _check(generation: Generation, progress: Progress) -> None:
 
 def _check_names(generation: Generation, settings: IndexSettings) -> None:
     """Compare the parts that the manifest lists, and their kinds, with its settings."""
-    kinds = {settings.space: "space", settings.statistics: "statistics"}
+    shared = {"space": settings.space, "statistics": settings.statistics}
+    kinds = {name: kind for kind, name in shared.items() if name is not None}
     for segment in settings.segments:
-        kinds |= {segment.part: "segment", segment.deleted: "deleted", segment.norms: "norms"}
-    kinds.pop(None, None)
+        kinds |= segment.parts
     listed = {name: generation.kind(name) for name in generation.parts}
     if listed != kinds:
         wrong = sorted(str(name) for name, _ in listed.items() ^ kinds.items())
@@ -213,18 +220,21 @@ def _live_ids(segment: IndexedSegment) -> Iterator[tuple[int, str]]:
 
 
 def _check_norms(generation: Generation, snapshot: Snapshot) -> None:
-    """Compute the norms that are kept once more."""
+    """Compute the norms that are kept once more; those of deleted documents are of no account."""
     for segment in snapshot.segments:
         if segment.norms is None:
             continue
         for field, norms, statistics in zip(
             segment.fields, segment.norms, snapshot.statistics, strict=True
         ):
+            live = slice(None) if segment.live is None else segment.live
             try:
-                right = soft_norms(field, snapshot.S, snapshot.weighting, statistics)
+                right = soft_norms(
+                    field, snapshot.S, snapshot.weighting, statistics, live=segment.live
+                )
             except IndefiniteMatrixError:
                 right = np.full_like(norms, np.nan)
-            if not _are_close(norms, right):
+            if not _are_close(norms[live], right[live]):
                 raise CorruptIndexError(
                     f"{generation.path}: the norms of {segment.part} are not those of S and the "
                     "weights; rebuild the index."

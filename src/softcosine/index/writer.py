@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import sys
 import traceback
 import warnings
@@ -17,9 +18,13 @@ from softcosine.errors import (
     UnknownDocumentError,
     VocabularyMismatchError,
 )
+from softcosine.index.documents import loaded
 from softcosine.index.draft import Draft
+from softcosine.index.filters import Where
 from softcosine.index.incoming import NewDocument, checked_id, new_document
+from softcosine.index.lock import WRITER_TIMEOUT
 from softcosine.index.merging import MergePolicy
+from softcosine.index.metadata_values import Default, metadata_json
 from softcosine.index.rankings import check_ranking
 from softcosine.index.segment import MAX_DOCS
 from softcosine.index.store import Store
@@ -60,20 +65,23 @@ class IndexWriter:
     ----------
     store : Store
     timeout : float or None
-        Seconds to wait for another writer; None waits for ever.
+        Seconds to wait while one and the same writer has it open; None waits for ever.
     memory : int
         Bytes that the documents in work may take, about. At least 65,536.
     merge : MergePolicy or None
         Which segments a commit joins; None joins none.
     source : TermSimilaritySource, optional
         In place of the one that is kept with the index.
+    default : callable, optional
+        What values in metadata are written as that are neither JSON's nor of
+        `softcosine.index.metadata_values`, in the manner of `json.dumps`.
     on_commit : callable, optional
         Called without arguments after each commit.
 
     Raises
     ------
     IndexLockedError
-        If another writer has the index open.
+        If another writer still has the index open after `timeout`.
     PermissionError
         If nothing may be written there.
     FileNotFoundError, IndexFormatError, CorruptIndexError
@@ -83,10 +91,11 @@ class IndexWriter:
         self,
         store: Store,
         *,
-        timeout: float | None = 0.0,
+        timeout: float | None = WRITER_TIMEOUT,
         memory: int = _MEMORY,
         merge: MergePolicy | None = MergePolicy(),  # noqa: B008  # it is frozen
         source: TermSimilaritySource | None = None,
+        default: Default | None = None,
         on_commit: Callable[[], object] | None = None,
     ) -> None:
         if type(memory) is not int or memory < _LEAST_MEMORY:
@@ -96,8 +105,11 @@ class IndexWriter:
         if merge is not None and not isinstance(merge, MergePolicy):
             raise InvalidInputError(f"merge is {merge!r}; pass a MergePolicy, or None.")
         self._memory = memory
+        if default is not None and not callable(default):
+            raise InvalidInputError(f"default is {default!r}; pass a function, or None.")
         self._policy = merge
         self._given_source = None if source is None else checked_source(source)
+        self._default = default
         self._on_commit = on_commit
         self._buffer: dict[str, NewDocument] = {}
         self._size = 0
@@ -148,7 +160,8 @@ class IndexWriter:
         text : str, list of tokens, or mapping of field names to str
             A mapping for an index of several fields; those left out are empty.
         metadata : mapping, optional
-            Anything that JSON can hold; given back with every hit.
+            Anything that JSON can hold, and dates, datetimes, UUIDs and NumPy scalars
+            (`softcosine.index.metadata_values`); given back with every hit.
 
         Raises
         ------
@@ -159,7 +172,7 @@ class IndexWriter:
         """
         self._check_open()
         names = [field.name for field in self._draft.settings.fields]
-        document = new_document(id, text, metadata, fields=names)
+        document = new_document(id, text, metadata, fields=names, default=self._default)
         if self._is_full_for(document):
             self._flush()
         self._forget(id)
@@ -206,35 +219,92 @@ class IndexWriter:
                 "there are more metadata than documents; give one of each a document."
             )
 
-    def delete(self, id: str, *, missing_ok: bool = False) -> bool:
-        """Delete a document.
+    def delete(
+        self,
+        id: str | None = None,
+        *,
+        where: Mapping[str, Any] | None = None,
+        missing_ok: bool = False,
+    ) -> int:
+        """Delete a document, or all that pass a filter.
 
         Parameters
         ----------
-        id : str
+        id : str, optional
+        where : mapping, optional
+            Instead: see `softcosine.index.filters`. An empty one deletes everything.
         missing_ok : bool
-            Whether it may be that there is none.
+            Whether it may be that there is none of that id.
 
         Returns
         -------
-        bool
-            Whether there was one.
+        int
+            How many documents were deleted.
 
         Raises
         ------
         UnknownDocumentError
             If there is none of that id, unless `missing_ok`.
+        InvalidInputError
+            If there is neither an id nor a filter, or both, or it is no filter.
         """
         self._check_open()
-        checked_id(id)
-        buffered = self._forget(id)
-        if self._draft.delete(id) or buffered:
-            return True
-        if missing_ok:
-            return False
-        raise UnknownDocumentError(
-            f"there is no document with the id {shortened(id)} in the index."
-        )
+        if (id is None) == (where is None):
+            raise InvalidInputError("give the id of a document to delete, or a filter by where=.")
+        if where is not None:
+            return self._delete_where(Where.parse(where))
+        checked = checked_id(id)
+        buffered = self._forget(checked)
+        n_deleted = max(self._draft.delete([checked]), int(buffered))
+        if n_deleted or missing_ok:
+            return n_deleted
+        raise _unknown(checked)
+
+    def update_metadata(
+        self, id: str, metadata: Mapping[str, Any], *, replace: bool = False
+    ) -> None:
+        """Change the metadata of a document, and nothing else: no text is analysed again.
+
+        It stays where it is in the order of insertion, and its scores stay as they are, to the bit.
+
+        Parameters
+        ----------
+        id : str
+        metadata : mapping
+            Keys that are there get these values, new keys are added, all others stay.
+        replace : bool
+            Whether other keys go.
+
+        Raises
+        ------
+        UnknownDocumentError
+            If there is none of that id.
+        InvalidInputError
+            If it is no metadata. The index stays as it was.
+        """
+        self._check_open()
+        checked = checked_id(id)
+        if not isinstance(metadata, Mapping):
+            raise InvalidInputError(
+                f"the metadata of document {shortened(checked)} is of type "
+                f"{type(metadata).__name__}; pass a mapping."
+            )
+        given = loaded(metadata_json(shortened(checked), metadata, self._default))
+        document, place = self._buffer.get(checked), None
+        if document is not None:
+            before = loaded(document.metadata)
+        elif (place := self._draft.place(checked)) is not None:
+            before = self._draft.metadata(place)
+        else:
+            raise _unknown(checked)
+        facts = given if replace else before | given
+        changed = metadata_json(shortened(checked), facts, None)
+        if document is not None:
+            self._size += len(changed or "") - len(document.metadata or "")
+            self._buffer[checked] = dataclasses.replace(document, metadata=changed)
+        elif place is not None and changed != metadata_json(shortened(checked), before, None):
+            with _letting_go():
+                self._draft.update_metadata(place, changed)
 
     def set_similarity(
         self,
@@ -404,6 +474,18 @@ class IndexWriter:
             with contextlib.suppress(OSError, MemoryError):
                 self._draft.condense(self._policy)
 
+    def _delete_where(self, where: Where) -> int:
+        """Delete all documents that pass a filter; how many."""
+        # What the buffered ones replace is as good as gone.
+        self._draft.delete(list(self._buffer))
+        passing = [
+            document.id
+            for document in self._buffer.values()
+            if where.matches(loaded(document.metadata))
+        ]
+        n_deleted = self._draft.delete_where(where)
+        return n_deleted + sum(map(self._forget, passing))
+
     def _forget(self, id: str) -> bool:
         """Drop a document from the buffer; whether it was there."""
         document = self._buffer.pop(id, None)
@@ -418,6 +500,10 @@ class IndexWriter:
     def _check_open(self) -> None:
         if not self._open:
             raise InvalidInputError("this writer is closed; open another one.")
+
+
+def _unknown(id: str) -> UnknownDocumentError:
+    return UnknownDocumentError(f"there is no document with the id {shortened(id)} in the index.")
 
 
 @contextlib.contextmanager

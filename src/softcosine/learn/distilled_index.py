@@ -28,6 +28,7 @@ from softcosine.sources.corpus.distilled_vectors import encoded
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.sources.vectors.encoded_vectors import Encode
 from softcosine.sources.vectors.encoder import Encoder
+from softcosine.space.norms import clipped
 from softcosine.storage import fill_folder, open_folder, replacing
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
@@ -310,7 +311,7 @@ class DistilledIndex:
             (parsed.frequencies, parsed.terms, [0, len(parsed.terms)]), shape=(1, n_terms)
         )
         # Not by BLAS, whose bits depend on the number of threads.
-        meaning = np.einsum("ij,j->i", self._units, self._space.units(counts)[0])
+        meaning = clipped(np.einsum("ij,j->i", self._units, self._space.units(counts)[0]))
         return words, meaning
 
     def search(self, query: str | Sequence[str], *, k: int = 10) -> list[DistilledHit]:

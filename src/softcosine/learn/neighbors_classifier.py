@@ -240,10 +240,10 @@ class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         """Return the nearest of every training document, itself left out."""
         n = documents.shape[0]
         width = min(self.n_candidates, n - 1)
-        distances, ids = self.neighbors_.kneighbors(n_neighbors=width) if width else (
-            np.empty((n, 0)), np.empty((n, 0), np.int64)
-        )  # fmt: skip
-        return Neighborhood.of(np.asarray(ids, np.int64), 1.0 - np.asarray(distances))
+        if not width:
+            return Neighborhood.of(np.empty((n, 0), np.int64), np.empty((n, 0)))
+        found = self.neighbors_.search(k=width)
+        return Neighborhood.of(found.ids, found.scores)
 
     def _checked(self, X: Vectors) -> csr_array:
         documents = checked_matrix(X, self.n_features_in_, "X")

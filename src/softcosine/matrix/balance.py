@@ -114,7 +114,7 @@ def pinned_pairs(
     asked = asked[held[rows[asked]] & held[columns[asked]]]
     left = [words[i] for i in rows[asked].tolist()]
     right = [words[j] for j in columns[asked].tolist()]
-    return asked[are_pinned(source, left, right)]
+    return np.asarray(asked[are_pinned(source, left, right)])
 
 
 def _beside(

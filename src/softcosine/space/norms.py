@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import IndefiniteMatrixError, InvalidInputError, VocabularyMismatchError
-from softcosine.inputs import read_matrix
+from softcosine.inputs import read_matrix, refuse_texts
 
 __all__ = [
     "ROUNDED_ONE",
@@ -43,6 +43,7 @@ def checked_matrix(X: ArrayLike | csr_array, n_terms: int, name: str) -> csr_arr
     VocabularyMismatchError
         If it does not have `n_terms` columns.
     """
+    refuse_texts(X, name)
     matrix = read_matrix(X, name)
     if matrix.shape[1] != n_terms:
         raise VocabularyMismatchError(

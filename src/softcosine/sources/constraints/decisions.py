@@ -115,8 +115,8 @@ class DecidedSimilarity(SourceOfOne):
 
     @property
     def decisions(self) -> Decisions:
-        """What was decided; in terms, with what was carried over."""
-        return self._decisions
+        """What was decided."""
+        return self._written
 
     def in_terms(self, keys: TermKeys) -> DecidedSimilarity:
         """Return the source with its decisions, and lists below them, carried over to terms.
@@ -164,6 +164,19 @@ class DecidedSimilarity(SourceOfOne):
         if pins:
             yield PairSimilarity(pins)
         yield from lists_in(self._source)
+
+    def forbidden(self, word: str) -> set[str]:
+        """Return the words that are forbidden beside a word, as they were written, casefolded."""
+        own, found = self._names(word), set()
+        for line in self._written:
+            if line.other is not None and line.verdict == ("pinned", 0.0):
+                for one, other in ((line.word, line.other), (line.other, line.word)):
+                    if not own.isdisjoint(self._names(one)):
+                        found.add(other.casefold())
+        return found
+
+    def _names(self, word: str) -> set[str]:
+        return {word.casefold(), *(() if self._keys is None else self._keys.names(word))}
 
     def _pinned_words(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         return self._table.has_pins[self._find(terms)]
