@@ -363,3 +363,11 @@ def test_engines(benchmark, texts, tmp_path):
     assert len(lost) == 3 * len(script.RERANKS)
     script.plotted(rows, tmp_path / "engines.png")
     assert (tmp_path / "engines.png").stat().st_size > 10_000
+
+
+def test_languages(benchmark):
+    script = benchmark("languages")
+    texts = ["der Hund und die Katze sind im Garten", "das Haus ist nicht auf dem Berg"] * 60
+    shares = script.recognised(texts, "german")
+    assert set(shares) == set(script.SIZES)
+    assert shares[10] == (1.0, 0.0)

@@ -465,7 +465,7 @@ def test_what_a_new_index_learns_is_what_from_texts_learns(tmp_path, monkeypatch
 
 
 def test_the_first_texts_tell_their_language(tmp_path):
-    texts = {"a": "der Hund schläft im Garten", "b": "die Katze frisst Fische"}
+    texts = {"a": "der Hund schläft im Garten und bellt nicht", "b": "die Katze frisst Fische"}
     index = written(created(tmp_path / "x", analyzer=None), texts)
     assert index.analyzer == Analyzer("german")
     assert index.language == SoftIndex.open(tmp_path / "x").language == "german"
