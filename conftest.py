@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,8 @@ def _cache() -> Path:
 
 
 os.environ["NUMBA_CACHE_DIR"] = str(_cache())
+# Its examples run gensim.
+collect_ignore = [] if find_spec("gensim") else ["docs/gensim.md"]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from measure import data_folder, read_jsonl, write_report
 from softcosine import SoftIndex
 from softcosine.index.ranked_vectors import RankedVectors
-from softcosine.plots.compared import compared_searcher, live_numbers
+from softcosine.plots.compared import compared_searcher
 from softcosine.plots.layout import kept_neighbors, laid_out
 from softcosine.plots.neighborhoods import Neighborhoods, neighborhoods
 from softcosine.space.latent import right_singular_vectors
@@ -92,7 +92,7 @@ def measured(
     """Return a row for each layout."""
     index = SoftIndex.from_texts(texts)
     searcher = compared_searcher(index.snapshot, "soft_cosine")
-    numbers = live_numbers(index.snapshot)
+    numbers = index.documents.numbers
     most = max(*neighbors, 3 * int(PERPLEXITY), COMPARED)
     found = neighborhoods(index.snapshot, searcher, numbers, k=most, threads=1)
     there, graph = found.connected()

@@ -282,5 +282,5 @@ def _fitted(
 
 def _around(neighbors: sc.SoftNeighbors) -> Neighborhood:
     n = min(CANDIDATES, neighbors.n_samples_fit_ - 1)
-    distances, ids = neighbors.kneighbors(n_neighbors=n)
-    return Neighborhood.of(np.asarray(ids, np.int64), 1.0 - np.asarray(distances))
+    found = neighbors.search(k=n)
+    return Neighborhood.of(found.ids, found.scores)

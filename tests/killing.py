@@ -1,14 +1,15 @@
-"""Writers that are killed at random moments, again and again."""
+"""Writers that are killed at random moments, again and again, and actions that must not hang."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,22 @@ class Victims:
         with lines:
             numbers += [int(line) for line in lines.read().split()]
         return numbers[-1] if numbers else last
+
+
+@contextlib.contextmanager
+def within(seconds: int) -> Iterator[None]:
+    """Raise TimeoutError in the main thread if the body takes longer, also where it blocks."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError(f"this took more than {seconds} seconds")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def run_script(script: str, path: Path, rounds: int) -> int:

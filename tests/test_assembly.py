@@ -89,7 +89,7 @@ def test_every_strategy_agrees_with_the_naive_one(strategy, order, problem):
     assert S.has_canonical_format
     off_diagonal = S.toarray().astype(np.float64) - np.eye(len(vocabulary))
     assert np.count_nonzero(off_diagonal, axis=1).max() <= limit
-    matrix = TermSimilarityMatrix(S, vocabulary)
+    matrix = TermSimilarityMatrix.from_entries(S, vocabulary)
     if strategy != "rows":
         assert matrix.symmetric
     if strategy == "dominant":

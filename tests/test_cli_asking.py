@@ -54,6 +54,31 @@ def test_filters_are_json_or_comparisons_that_all_must_hold(run, folder, where, 
     assert set(found(run, "search", folder, "tyre bicycle tea", *given)) == ids
 
 
+def test_answers_are_sorted_and_counted_by_metadata(run, folder):
+    asked = ("search", folder, "flat tyre bicycle", "-k", 2, "--sort", "-year")
+    assert found(run, *asked) == ["car", "bike2"]  # strings, then numbers, where descending
+    assert found(run, *asked, "--sort", "lang", "--where", "lang=en") == ["bike2", "bike"]
+    record = json.loads(run(*asked, "--facet", "lang", "--facet", "none", "--json"))
+    en, de = ({"value": value, "documents": n} for value, n in (("en", 2), ("de", 1)))
+    assert record["facets"] == {"lang": [en, de], "none": []}
+    assert "facets" not in json.loads(run(*asked, "--json"))
+    shown = run(*asked, "--facet", "lang", "--facet", "year", "--facet", "none")
+    assert "lang: en 2, de 1\n" in shown
+    assert "year: 2019 1, 2023 1, 2021 1\n" in shown
+    assert "none: in none of them\n" in shown
+    assert "leave --engine out" in run(*asked, "--engine", "faiss", code=2)
+
+
+def test_many_values_are_cut_where_people_read(run, tmp_path):
+    path = tmp_path / "x"
+    SoftIndex.from_texts(["tea"] * 25, metadata=[{"n": n} for n in range(25)], plain=True).save(
+        path
+    )
+    shown = run("search", path, "tea", "--facet", "n")
+    assert "19 1, 5 more values\n" in shown
+    assert "20 1" not in shown
+
+
 def test_a_filter_holds_for_similar_documents_too(run, folder):
     assert found(run, "similar", folder, "bike", "--where", "lang=de") == ["car"]
 
@@ -193,3 +218,32 @@ def test_the_plan_of_a_search_is_told_when_asked(run, folder):
     plan = json.loads(run("search", folder, "tea", "--plan", "--json"))["plan"]
     assert plan["method"] == "terms"
     assert plan["reason"]
+
+
+def test_unknown_words_are_asked_about_and_searched_by_spelling(run, folder):
+    said = run("search", folder, "bycicle flta zzzzzz")
+    assert "Unknown, so left out: bycicle, flta, zzzzzz." in said
+    assert "Did you mean: bicycle for bycicle; flat for flta? --fuzzy searches by that." in said
+    fuzzy = run("search", folder, "bycicle", "--fuzzy", "--explain")
+    assert "bycicle ~ Bicycle" in fuzzy or "bycicle ~ bicycle" in fuzzy
+    assert "Did you mean: bicycle for bycicle?\n" in fuzzy
+    assert found(run, "search", folder, "bycicle") == []
+    assert set(found(run, "search", folder, "bycicle", "--fuzzy")) == {"bike", "bike2"}
+    record = json.loads(run("search", folder, "bycicle", "--fuzzy", "--explain", "--json"))
+    assert record["suggestions"] == [
+        {"word": "bycicle", "candidates": [{"word": "bicycle", "distance": 2, "n_docs": 2}]}
+    ]
+    assert record["hits"][0]["parts"][0]["spelled"] is True
+    assert "by spelling" in run("explain", folder, "bycicle", "bike", "--fuzzy")
+    assert "by spelling" not in run("explain", folder, "bicycle", "bike", "--fuzzy")
+    assert "Did you mean" not in run("search", folder, "bicycle")
+
+
+def test_answers_are_filled_up_and_made_to_differ(run, folder):
+    assert found(run, "search", folder, "getting cold", "--fill") == ["tea", "bike", "car", "bike2"]
+    assert found(run, "search", folder, "getting cold", "--fill", "--min", "0.01") == ["tea"]
+    plain = found(run, "search", folder, "flat tyre bicycle")
+    differing = found(run, "search", folder, "flat tyre bicycle", "--mmr", "0.1")
+    assert plain[0] == differing[0]
+    assert set(plain) == set(differing)
+    assert found(run, "search", folder, "flat tyre bicycle", "--mmr", "1") == plain

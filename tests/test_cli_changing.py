@@ -176,21 +176,32 @@ def test_a_second_writer_is_told_how_to_wait(run, folder, command):
     written("b.jsonl", {"id": "x", "text": "red"})
     name, *rest = command
     with SoftIndex.open(folder).writer():
-        message = told(run(name, folder, *rest, code=1))
+        message = told(run(name, folder, *rest, "--wait", 0, code=1))
         assert "has the index" in message
-        assert message.endswith("one at a time; wait for it by --wait SECONDS.")
+        assert message.endswith("one at a time; wait longer by --wait SECONDS.")
         message = told(run(name, folder, *rest, "--wait", "0.05", code=1))
         assert "open still after 0.05 seconds" in message
-        assert message.endswith("; wait longer by --wait.")
+        assert message.endswith("; wait longer by --wait SECONDS.")
 
 
-def test_a_second_writer_waits_if_it_is_to(run, folder):
+def test_a_filter_deletes_the_documents_that_pass_it(run, folder):
+    with SoftIndex.open(folder).writer() as writer:
+        writer.update_metadata("tea", {"year": 2019})
+        writer.update_metadata("car", {"year": 2021})
+    record = json.loads(run("delete", folder, "--where", "year>2020", "--json"))
+    assert (record["deleted"], record["missing"], record["documents"]) == (1, 0, 2)
+    record = json.loads(run("delete", folder, "bike", "--where", "year=2019", "--json"))
+    assert (record["deleted"], record["documents"]) == (2, 0)
+    assert "a filter by --where" in run("delete", folder, code=2)
+
+
+def test_a_second_writer_waits(run, folder):
     writer = SoftIndex.open(folder).writer()
     writer.delete("tea")
     writer.commit()
     timer = threading.Timer(0.2, writer.close)
     timer.start()
-    record = json.loads(run("delete", folder, "car", "--wait", 60, "--json"))
+    record = json.loads(run("delete", folder, "car", "--json"))
     timer.join()
     assert (record["deleted"], record["documents"]) == (1, 1)
     assert record["generation"] > 2
@@ -306,7 +317,7 @@ def test_a_matrix_of_other_stems_or_words_is_refused(run, folder):
     assert SoftIndex.open(folder).snapshot.generation == 1
     with SoftIndex.open(folder).writer():
         run("similarity", "build", "english", "--vocabulary", folder, "-o", "s.matrix")
-        assert "--wait SECONDS" in run("similarity", "set", folder, "s.matrix", code=1)
+        assert "--wait SECONDS" in run("similarity", "set", folder, "s.matrix", "--wait", 0, code=1)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals come otherwise there")
@@ -323,7 +334,7 @@ def test_a_process_that_is_ended_lets_the_next_writer_in(folder, number):
     child.stdin.flush()
     while child.poll() is None:  # until it has the lock
         try:
-            with SoftIndex.open(folder).writer():
+            with SoftIndex.open(folder).writer(timeout=0):
                 time.sleep(0.05)
         except IndexLockedError:
             break

@@ -154,6 +154,59 @@ def test_a_run_may_name_documents_that_are_not_there(run, folder, tmp_path):
     assert "elsewhere" not in told
 
 
+def test_runs_are_written_one_a_system_and_set_and_measured_again(run, folder, tmp_path):
+    other = tmp_path / "o ther"
+    shutil.copytree(folder, other)
+    runs = tmp_path / "runs"
+    systems = ("cosine", "bm25:b=0.4,k1=0.9")
+    arguments = ("evaluate", folder, other, "--compare", ",".join(systems), "--measures", "map")
+    told = json.loads(run(*arguments, "--write-runs", runs, "--json"))
+    files = {path.name for path in runs.iterdir()}
+    assert files == {
+        f"{name}.{system}.run"
+        for name in ("toy", "o ther")
+        for system in ("cosine", "bm25%3Ab=0.4,k1=0.9")
+    }
+    again = json.loads(
+        run(
+            "evaluate", folder, "--compare", "soft", "--measures", "map", "--json",
+            "--run", f"one={runs / 'toy.cosine.run'}",
+            "--run", f"two={runs / 'toy.bm25%3Ab=0.4,k1=0.9.run'}",
+        )
+    )["systems"]  # fmt: skip
+    first = told["datasets"]["toy"]["systems"]
+    assert (again["one"], again["two"]) == (first[systems[0]], first[systems[1]])
+    assert (runs / "toy.cosine.run").read_text().split()[1] == "Q0"
+    (runs / "toy.cosine.run").write_text("mine")
+    for name in ("toy.bm25%3Ab=0.4,k1=0.9.run", "o ther.cosine.run"):
+        (runs / name).unlink()
+    assert "say --overwrite" in run(*arguments, "--write-runs", runs, code=1)
+    assert (runs / "toy.cosine.run").read_text() == "mine"
+    assert len(list(runs.iterdir())) == 2  # nothing was written beside it
+    run(*arguments, "--write-runs", runs, "--overwrite")
+    assert {path.name for path in runs.iterdir()} == files
+    assert (runs / "toy.cosine.run").read_text() != "mine"
+
+
+def test_runs_that_cannot_be_written_are_refused_before_any_work(run, folder, tmp_path):
+    spaced = tmp_path / "spaced"
+    shutil.copytree(folder, spaced)
+    text = (spaced / "corpus.jsonl").read_text().replace('"cake"', '"apple cake"')
+    (spaced / "corpus.jsonl").write_text(text)
+    runs = tmp_path / "runs"
+    arguments = ("--compare", "cosine", "--measures", "map")
+    said = run("evaluate", spaced, *arguments, "--write-runs", runs, code=2)
+    assert "a TREC run cannot hold 'apple cake', the id of a document" in said
+    labels = write(
+        tmp_path / "labels.jsonl", [{"label": "xy"[i % 2], "text": str(i)} for i in range(8)]
+    )
+    said = run("evaluate", labels, "--compare", "cosine", "--write-runs", runs, code=2)
+    assert "labels has nothing to rank" in said
+    said = run("evaluate", folder, *arguments, "--write-runs", labels, code=1)
+    assert "labels.jsonl exists already" in said
+    assert not runs.exists()
+
+
 def test_several_sets_are_followed_by_their_means(run, folder, tmp_path):
     other = shutil.copytree(folder, tmp_path / "other")
     (other / "qrels.tsv").write_text("q1\tcar\t1\nq2\tcake\t1\n", encoding="utf-8")

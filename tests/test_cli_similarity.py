@@ -151,7 +151,7 @@ def test_the_summary_as_json_has_documented_keys(run, folder):
     assert set(record) == {
         "matrix", "terms", "neighbors", "mean_neighbors", "max_neighbors", "mean_similarity",
         "balanced",
-        "symmetric", "dominant", "shrunk", "sources", "bytes", "seconds", "note",
+        "symmetric", "dominant", "shrunk", "sources", "bytes", "seconds", "note", "list_use",
     }  # fmt: skip
     assert record["sources"] == ["synonyms.txt"]
     assert record["neighbors"] == 2
@@ -239,7 +239,9 @@ def test_decisions_have_the_last_word(run, folder):
 def test_indefinite_matrices_are_named_and_repaired_on_request(run, folder):
     # a~b and b~c wholly, a~c not.
     (folder / "chain.csv").write_text("tea,puncture,1\npuncture,cars,1\n")
-    arguments = ("chain.csv", "--vocabulary", "docs.jsonl", "--stemmer", "none", "-o", "s.matrix")
+    # A table that is no person's list: its pairs are balanced.
+    arguments = ("thesaurus:chain.csv", "--vocabulary", "docs.jsonl", "--stemmer", "none")
+    arguments = (*arguments, "-o", "s.matrix")
     run("similarity", "build", *arguments)
     assert "It is positive semidefinite" in run("similarity", "check", "s.matrix")
     assert "balanced" in run("similarity", "show", "s.matrix")

@@ -137,13 +137,13 @@ def test_two_writers_take_turns(written):
     path, index = written
     with index.writer() as first:
         with pytest.raises(IndexLockedError, match="writer"):
-            SoftIndex.open(path).writer()
+            SoftIndex.open(path).writer(timeout=0)
         first.add("more", "black tea")
     other = SoftIndex.open(path)
     done = threading.Event()
 
     def wait():
-        with other.writer(timeout=60) as writer:
+        with other.writer() as writer:
             writer.delete("more")
         done.set()
 
@@ -156,3 +156,42 @@ def test_two_writers_take_turns(written):
     index.refresh()
     assert "more" not in index
     assert "most" in index
+
+
+_ADDER = """
+import sys
+from softcosine.index.soft_index import SoftIndex
+index = SoftIndex.open(sys.argv[1])
+for number in range(int(sys.argv[2]), int(sys.argv[3])):
+    with index.writer() as writer:
+        writer.add(str(number), f"green tea {number}")
+"""
+
+
+def test_many_threads_and_processes_add_a_document_each(tmp_path):
+    path, n = tmp_path / "x", 8
+    index = SoftIndex.create(path, plain=True)
+    processes = [
+        subprocess.Popen([sys.executable, "-c", _ADDER, str(path), str(first), str(first + 2)])
+        for first in (n, n + 2)
+    ]
+    start, failures = threading.Barrier(n), []
+
+    def add(number):
+        try:
+            start.wait()
+            with index.writer() as writer:
+                writer.add(str(number), f"green tea {number}")
+            assert str(number) in index
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=add, args=[number]) for number in range(n)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert [process.wait() for process in processes] == [0, 0]
+    index.refresh()
+    assert sorted(index, key=int) == [str(number) for number in range(n + 4)]

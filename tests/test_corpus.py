@@ -38,6 +38,11 @@ analyzers = st.builds(
     stop_words=st.sampled_from([None, ["the", "b"]]),
     max_ngram=st.integers(1, 3),
     min_length=st.integers(1, 2),
+    phrases=st.lists(
+        st.sampled_from(
+            ["tie ties", "a b", "a b a", "tie tied the tie", "dog's e-mail", "\u6771\u4eac a", "A'"]
+        )
+    ),
 )
 
 
@@ -106,6 +111,20 @@ def test_forms_of_an_ngram_are_made_of_the_most_frequent_forms():
     ).vocabulary
     assert vocabulary.forms[vocabulary.index("tie hold")] == ("ties hold",)
     assert analyze(["ties"], Analyzer(max_ngram=2)).vocabulary.forms is None
+
+
+def test_a_phrase_is_a_term_wherever_its_stems_stand_one_after_the_other():
+    analyzer = Analyzer(
+        "english", stop_words=["the"], phrases=["disk space", "space station", "E-Mail", "the disk"]
+    )
+    assert analyzer.phrases == ("disk space", "e mail", "space station")
+    text = "Disks' spaces: stations e-mailed. The disk, space; disk\u00adspace"
+    terms = ["disk", "disk space", "space", "space station", "station", "e", "e mail", "mail"]
+    terms += ["disk", "disk space", "space", "diskspac"]
+    assert analyzer.terms(text) == terms
+    assert streams(analyze([text, text], analyzer)) == [terms, terms]
+    vocabulary = analyze([text, "disks space"], analyzer).vocabulary
+    assert vocabulary.forms[vocabulary.index("disk space")] == ("disks space",)
 
 
 def test_many_pieces_and_very_long_ones_find_room():

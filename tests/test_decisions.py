@@ -21,6 +21,7 @@ from softcosine.sources.constraints.decisions import (
     read_decisions,
     without,
 )
+from softcosine.sources.in_terms import TermKeys
 from softcosine.sources.source import TermSimilaritySource, register_source, source_from_state
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
@@ -296,18 +297,18 @@ def test_under_stemming_decisions_reach_every_form() -> None:
     decisions = Decisions.of(
         pinned={("tyre", "tire"): 0.9, ("tyres", "tires"): 0.8}, isolated=["hotter"], only=["zz"]
     )
-    wide = decisions.for_vocabulary(vocabulary)
+    keys = TermKeys(vocabulary=vocabulary)
+    wide = decisions.in_terms(keys)
     assert wide.lines[: len(decisions)] == decisions.lines
-    verdicts = {tuple(sorted(line.key)): line.verdict for line in wide}
-    assert verdicts["tires", "tyres"] == ("pinned", 0.8)
-    assert verdicts["tire", "tyred"] == ("pinned", 0.9)
-    assert verdicts["tires", "tyre"] == ("pinned", 0.9)
-    assert verdicts["hot",] == ("isolated", 1.0)
-    assert len(wide) == 2 * 3 + 2 + 1
-    assert wide.for_vocabulary(vocabulary) == wide
-    assert decisions.for_vocabulary(Vocabulary(["tyre"])) is decisions
+    assert wide.in_terms(keys) == wide
+    source = decided(ToySource({}), decisions).in_terms(keys)
+    left, right = ["tires", "tire", "tires", "tires"], ["tyres", "tyred", "tyre", "TYRED"]
+    assert {kind for kind, _ in source.verdicts(left, right)} == {"pinned"}
+    assert source.similarities(left, right).tolist() == pytest.approx([0.8, 0.9, 0.9, 0.9])
+    assert source.verdicts(["hot", "zz"], ["x", "x"]) == [("isolated", 0.0)] * 2
+    assert source.in_terms(keys) is source
     clashing = Decisions.of(pinned={("hot", "x"): 0.5}, isolated=["hotter"])
-    assert clashing.for_vocabulary(vocabulary).lines == clashing.lines
+    assert clashing.in_terms(keys).lines == clashing.lines
 
 
 def test_decisions_reach_terms_by_forms_that_no_text_has() -> None:
@@ -319,7 +320,7 @@ def test_decisions_reach_terms_by_forms_that_no_text_has() -> None:
         forbidden=[("automobile", "nyc")],
         isolated=["?!"],
     )
-    source = decided(ToySource({}), decisions.for_vocabulary(vocabulary, analyzer=analyzer))
+    source = decided(ToySource({}), decisions).in_terms(TermKeys(analyzer))
     left, right = ["automobiles", "new york"], ["trucks", "cafés"]
     assert source.similarities(left, right).tolist() == pytest.approx([0.9, 0.5])
     assert decisions.words_outside(vocabulary, analyzer=analyzer) == ("nyc", "?!")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import crafted
 from conftest import need_engine
 from softcosine import SoftIndex, SoftNeighbors
 from softcosine.cli.inspecting import bytes_of
@@ -238,6 +240,145 @@ class TestInMemory:
             )
 
 
+# Each reads a file of an engine with its own library, and gives the rows and the scores of the ten
+# best of each query. No softcosine in it.
+PLAIN = {
+    "faiss": """
+import faiss
+store = faiss.read_index(str(engine / "index.faiss"))
+scores, rows = store.search(queries, 10)
+""",
+    "usearch": """
+from usearch.index import Index
+store = Index.restore(str(engine / "index.usearch"))
+found = store.search(queries, 10, exact=True)
+rows, scores = found.keys, 1.0 - found.distances
+""",
+    "hnswlib": """
+import hnswlib
+store = hnswlib.Index("ip", queries.shape[1])
+store.load_index(str(engine / "index.hnsw"))
+store.set_ef(64)
+rows, distances = store.knn_query(queries, k=10)
+scores = 1.0 - distances
+""",
+    "annoy": """
+from annoy import AnnoyIndex
+store = AnnoyIndex(queries.shape[1], "angular")
+store.load(str(engine / "index.annoy"))
+found = [store.get_nns_by_vector(q, 10, search_k=10_000, include_distances=True) for q in queries]
+rows = [one for one, _ in found]
+cosines = np.array([[1.0 - d * d / 2.0 for d in own] for _, own in found])
+scores = cosines * np.linalg.norm(queries, axis=1, keepdims=True)
+""",
+}
+OTHER_PROGRAM = """
+import json, pathlib, sys
+import numpy as np
+folder = pathlib.Path(sys.argv[1])
+engine = folder / "engine"
+queries = np.load(sys.argv[2])
+{search}
+ids = [json.loads(line) for line in (folder / "ids.jsonl").open(encoding="utf-8")]
+answers = [
+    [(ids[row], float(score)) for row, score in zip(*own) if row >= 0 and score > 1e-6]
+    for own in zip(rows, scores)
+]
+assert not any(name.startswith("softcosine") for name in sys.modules)
+print(json.dumps(answers))
+"""
+
+
+def answers_of_another_program(name, folder, queries, tmp_path):
+    np.save(tmp_path / "queries.npy", queries)
+    done = subprocess.run(
+        [sys.executable, "-c", OTHER_PROGRAM.format(search=PLAIN[name]), folder,
+         tmp_path / "queries.npy"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+class TestFromAnotherProgram:
+    IDS = ("a\nb", '"quoted"', "ü\u2028", "", "null", "{}", *map(str, range(6, 30)))
+    QUERIES = ("ant bee", "cat cat dog", "ibis jay fox")
+
+    def made(self, tmp_path):
+        index = SoftIndex.create(tmp_path / "a.index", plain=True, ranking="soft_bm25")
+        texts = [f"{text} {WORDS[n % 10]}" for n, text in enumerate(texts_of(30))]
+        with index.writer(merge=None) as writer:
+            writer.add_many(self.IDS, texts)
+        return index
+
+    def check(self, name, fast, folder, tmp_path):
+        found = answers_of_another_program(
+            name, folder, fast.query_vectors(list(self.QUERIES)), tmp_path
+        )
+        for own, hits in zip(found, fast.hits(self.QUERIES, k=10), strict=True):
+            assert len(own) == len(hits) > 0
+            scores = {hit.id: hit.score for hit in hits}
+            np.testing.assert_allclose([score for _, score in own], [*scores.values()], atol=2e-6)
+            for id, score in own:  # equal scores may stand in another order
+                assert abs(scores.get(id, min(scores.values())) - score) < 2e-6
+
+    def test_the_file_and_the_ids_beside_it_give_the_same_ranking(self, name, tmp_path):
+        fast = built(self.made(tmp_path), name)
+        folder = fast.save()
+        lines = (folder / "ids.jsonl").read_text(encoding="ascii").split("\n")
+        assert [json.loads(line) for line in lines[:-1]] == list(self.IDS) == fast.document_ids()
+        assert "ids.jsonl" in json.loads((folder / "manifest.json").read_text())["files"]
+        self.check(name, fast, folder, tmp_path)
+
+    def test_after_an_update_the_ids_are_true(self, name, tmp_path):
+        index = self.made(tmp_path)
+        fast = built(index, name)
+        if not fast.capabilities.deletes:
+            pytest.skip(f"{name} follows no change")
+        fast.save()
+        text = index.search("cat", k=1)[0].text
+        with index.writer(merge=None) as writer:
+            writer.delete("a\nb")
+            writer.delete("7")
+            writer.add("8", "jay jay ant")  # replaced
+            writer.add("twin", text)
+            writer.commit(refresh=False)
+        assert fast.update(threads=1)
+        folder = fast.save(overwrite=True)
+        ids = fast.document_ids()
+        assert ids.count(None) == 3
+        assert set(ids) - {None} == {*self.IDS, "twin"} - {"a\nb", "7"}
+        gone = [slot for slot, id in enumerate(ids) if id is None]
+        assert not fast.document_vectors()[gone].any()
+        self.check(name, fast, folder, tmp_path)
+
+
+def test_an_engine_of_an_equal_index_with_other_ids_is_stale(tmp_path):
+    need_engine("faiss")
+    texts = texts_of(5)
+    path = built(SoftIndex.from_texts(texts, ids=[*"abcde"], plain=True), "faiss").save(
+        tmp_path / "e"
+    )
+    EngineIndex.open(path, SoftIndex.from_texts(texts, ids=[*"abcde"], plain=True))
+    with pytest.raises(IndexFormatError, match="is stale"):
+        EngineIndex.open(path, SoftIndex.from_texts(texts, ids=[*"abcdf"], plain=True))
+
+
+def test_ids_that_change_alone_are_followed(tmp_path, index):
+    fast = built(index, "toy")
+    fast.save()
+    text = index.search("ant", k=1)[0]
+    with index.writer(merge=None) as writer:
+        writer.delete(text.id)
+        writer.add("renamed", text.text)
+        writer.commit(refresh=False)
+    assert not fast.update()  # no vector is new
+    ids = (fast.save(overwrite=True) / "ids.jsonl").read_text().splitlines()
+    assert '"renamed"' in ids
+    assert json.dumps(text.id) not in ids
+
+
 class TestDamage:
     def test_every_changed_file_is_found_before_the_engine_reads_it(self, index, tmp_path):
         for name in MADE:
@@ -283,9 +424,28 @@ class TestDamage:
         ):
             settings = {**stored["settings"], **change}
             content = {"settings": settings, "files": stored["files"]}
-            write_manifest(signed_manifest("engine", 1, content), path / "manifest.json")
+            write_manifest(signed_manifest("engine", 2, content), path / "manifest.json")
             with pytest.raises(IndexFormatError, match=message):
                 EngineIndex.open(path, index)
+
+    @pytest.mark.parametrize(
+        ("name", "change"),
+        [
+            ("numbers", lambda a: a + 10**9),
+            ("numbers", lambda a: a * 0),
+            ("numbers", lambda a: a[:-1]),
+            ("numbers", lambda a: a.astype(np.float64)),
+            ("zeros", lambda a: np.append(a, -3)),
+            ("zeros", lambda a: np.append(a, 2**62)),
+            ("digests", lambda a: a[:-1]),
+            ("digests", lambda a: a.astype(np.int64)),
+        ],
+    )
+    def test_documents_that_the_index_does_not_have_are_told(self, index, tmp_path, name, change):
+        path = built(index, "toy").save(tmp_path / "engine")
+        crafted.rewrite_array(path, "", name, change(crafted.read_array(path, "", name)))
+        with pytest.raises(CorruptIndexError, match=r"not those of the index|was written"):
+            EngineIndex.open(path, index)
 
     def test_a_file_that_the_package_cannot_read_names_both_versions(
         self, index, tmp_path, monkeypatch

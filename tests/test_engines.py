@@ -116,6 +116,29 @@ class TestEveryEngine:
             assert np.array_equal(again.ids[positive], exact.ids[positive])
         assert fast.recall(queries, 5, rerank=N_DOCS) == 1.0
 
+    @pytest.mark.parametrize("ranking", RANKINGS)
+    def test_dot_products_of_its_vectors_are_the_scores(self, data, name, route, ranking):
+        counts, S, queries = data
+        neighbors = SoftNeighbors(S, ranking=ranking, weighting=Weighting()).fit(counts)
+        fast = built(neighbors, name, route=route)
+        documents, asked = fast.document_vectors(), fast.query_vectors(queries)
+        n_columns = fast.n_dimensions + (fast.capabilities.measure == "cosine")
+        worded = np.flatnonzero(counts.any(axis=1))
+        assert documents.shape == (len(worded), n_columns)
+        assert asked.shape == (len(queries), n_columns)
+        for vectors in (documents, asked):
+            assert vectors.dtype == np.float32
+            assert vectors.flags.c_contiguous
+        numbers = np.array(fast.document_ids())
+        assert np.array_equal(numbers, worded)
+        exact = [
+            neighbors.searcher_.scores(one, numbers) for one in neighbors.query_vectors(queries)
+        ]
+        size = np.abs(exact).max()
+        np.testing.assert_allclose(asked @ documents.T, exact, rtol=0, atol=3e-6 * size)
+        if fast.capabilities.measure == "cosine":
+            np.testing.assert_allclose(np.linalg.norm(documents, axis=1), 1.0, rtol=1e-6)
+
     def test_one_by_one_and_in_threads_as_in_a_batch(self, data, name, route):
         counts, S, queries = data
         neighbors = SoftNeighbors(S).fit(counts)
@@ -584,3 +607,34 @@ class TestRegistry:
         command = rf"pip install 'softcosine\[{engine}\]'"
         with pytest.raises(MissingDependencyError, match=command):
             EngineIndex.build(neighbors, engine)
+
+
+def test_sparse_vectors_have_the_scores_as_dot_products_too(toy):
+    counts, S = toy_data()
+    neighbors = SoftNeighbors(S, ranking="soft_bm25").fit(counts)
+    fast = EngineIndex.build(neighbors, "toy")
+    documents, asked = fast.document_vectors(), fast.query_vectors(counts[:4])
+    assert (documents.format, documents.dtype) == ("csr", np.float32)
+    assert (asked.format, asked.dtype) == ("csr", np.float32)
+    numbers = np.array(fast.document_ids())
+    exact = [
+        neighbors.searcher_.scores(one, numbers) for one in neighbors.query_vectors(counts[:4])
+    ]
+    np.testing.assert_allclose((asked @ documents.T).toarray(), exact, rtol=1e-5, atol=1e-5)
+
+
+def test_vectors_of_no_documents_have_no_columns():
+    fast = built(SoftIndex.from_texts(["", ""], ids=["a", "b"]), "faiss")
+    assert fast.document_vectors().shape == (0, 0)
+    assert fast.query_vectors(["ant", "bee"]).shape == (2, 0)
+    assert fast.document_ids() == []
+
+
+@pytest.mark.parametrize("scale", [1e60, 1e-60])
+def test_query_vectors_that_float32_cannot_hold_are_refused(scale):
+    neighbors = SoftNeighbors(similarity_matrix(np.eye(3)), ranking="inner_product")
+    fast = built(neighbors.fit(np.eye(3) * scale), "faiss")
+    assert fast.search(np.eye(3), 1).ids.ravel().tolist() == [0, 1, 2]
+    with pytest.raises(InvalidInputError, match=r"query 1 has the length 1e[+-]60, beyond float32"):
+        fast.query_vectors(np.array([[0.0, 0, 0], [0, 1, 0]]))
+    assert (fast.query_vectors(np.eye(3) / scale) @ fast.document_vectors().T == np.eye(3)).all()

@@ -602,3 +602,34 @@ def test_bounds_hold_where_squares_cancel():
     S = similarity_matrix(np.eye(3))
     lsa = SoftLSA(S, n_components=1).fit([[1, 0, 0]] * 100 + [[1, 5e-9, 0]])
     assert lsa.error_bounds([[0, 1, 0]])[0] >= 5e-9
+
+
+@pytest.mark.parametrize("texts", [["green tea", "a tyre"], np.array(["tea", "car"]), ("tea",)])
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda S, texts: sc.SoftNeighbors(S).fit(texts),
+        lambda S, texts: sc.SoftCosineTransformer(S).fit(texts),
+        lambda S, texts: sc.SoftNeighborsTransformer(S).fit(texts),
+        lambda S, texts: sc.SoftLSA(S).fit(texts),
+        lambda S, texts: sc.SoftNeighborsClassifier(S).fit(texts, [0] * len(texts)),
+        lambda S, texts: sc.SoftMetric(S).fit(texts, [0] * len(texts)),
+        lambda S, texts: sc.SNOS().fit(texts),
+        lambda S, texts: sc.soft_cosine_similarity(texts, None, S),
+        lambda S, texts: sc.SoftCosineTransformer(S).fit([[1, 0], [0, 1]]).transform(texts),
+    ],
+)
+def test_texts_instead_of_a_matrix_are_refused_with_the_way_out(fit, texts):
+    S = sc.TermSimilarityMatrix.from_matrix([[1, 0.5], [0.5, 1]])
+    with pytest.raises(InvalidInputError, match=r"holds texts.*TfidfVectorizer.*from_texts"):
+        fit(S, texts)
+
+
+def test_a_series_of_texts_is_refused_and_a_frame_of_numbers_is_not():
+    pandas = pytest.importorskip("pandas")
+    S = sc.TermSimilarityMatrix.from_matrix([[1, 0.5], [0.5, 1]])
+    with pytest.raises(InvalidInputError, match="holds texts"):
+        sc.SoftNeighbors(S).fit(pandas.Series(["green tea", "a tyre"]))
+    frame = pandas.DataFrame([[1.0, 0.0], [0.0, 1.0]], columns=["tea", "tyre"])
+    assert sc.SoftNeighbors(S).fit(frame).n_samples_fit_ == 2
+    assert sc.SoftCosineTransformer(S).fit(frame).n_features_in_ == 2

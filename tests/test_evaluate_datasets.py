@@ -12,7 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softcosine.errors import DuplicateIdError, InvalidInputError, MalformedFileError
+from softcosine.errors import (
+    AlreadyExistsError,
+    DuplicateIdError,
+    InvalidInputError,
+    MalformedFileError,
+)
 from softcosine.evaluate.datasets import (
     ClassificationSet,
     PairSet,
@@ -24,6 +29,7 @@ from softcosine.evaluate.datasets import (
     read_qrels,
     seeded_splits,
 )
+from softcosine.evaluate.datasets.grades import NOT_JUDGED
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.runs import Run
 
@@ -110,7 +116,7 @@ Anything relevant.
 def test_the_files_of_trec(tmp_path, suffix):
     write(tmp_path / "t" / f"documents.trec{suffix}", TREC)
     write(tmp_path / "t" / f"topics.301-302.txt{suffix}", TOPICS)
-    write(tmp_path / "t" / f"qrels.txt{suffix}", "301 0 FT-1 1\n301 0 FT-2 0\n302 0 FT-2 -1\n")
+    write(tmp_path / "t" / f"qrels.txt{suffix}", "301 0 FT-1 1\n301 0 FT-2 0\n302 0 FT-2 -2\n")
     found = load(tmp_path / "t")
     assert found.documents.ids == ("FT-1", "FT-2")
     assert found.documents.fields["title"] == ["Tyres & tubes", ""]
@@ -170,7 +176,7 @@ def test_the_three_parts_may_lie_anywhere_and_in_any_mixture(tmp_path):
 
 def test_codes_of_cranfield_become_gains_by_its_name_or_by_request(folder, tmp_path):
     write(folder / "qrels" / "test.tsv", "q1\ta\t1\nq1\tb\t4\nq2\tb\t-1\n")
-    assert load(folder).qrels == {"q1": {"a": 1, "b": 4}, "q2": {"b": 0}}
+    assert load(folder).qrels == {"q1": {"a": 1, "b": 4}}  # -1 in a file of gains: not judged
     asked = load(folder, grades="cleverdon")
     assert asked.qrels == {"q1": {"a": 4, "b": 1}, "q2": {"b": 0}}
     assert "Cleverdon's codes were read" in asked.notes[0]
@@ -182,6 +188,66 @@ def test_codes_of_cranfield_become_gains_by_its_name_or_by_request(folder, tmp_p
         load(named)
     with pytest.raises(InvalidInputError, match="no grades 'stars'; choose gains or cleverdon"):
         load(named, grades="stars")
+
+
+def test_gains_may_be_no_whole_numbers(folder):
+    write(folder / "qrels" / "test.tsv", "q1 0 a 0.5\nq1 0 b 2.0\nq2 0 b 1e-3\nq2 0 a -0.5\n")
+    found = load(folder)
+    assert found.qrels == {"q1": {"a": 0.5, "b": 2}, "q2": {"b": 0.001, "a": 0}}
+    assert isinstance(found.qrels["q1"]["b"], int)
+    with pytest.raises(MalformedFileError, match=r"line 1: 0\.5 is none of Cleverdon's codes"):
+        load(folder, grades="cleverdon")
+
+
+def test_minus_one_is_not_judged_and_a_query_of_nothing_else_is_not_scored(folder):
+    write(folder / "qrels" / "test.tsv", "q1\ta\t1\nq1\tb\t-1\nq2\tb\t-1\nq2\ta\t-1\n")
+    found = load(folder)
+    assert found.qrels == {"q1": {"a": 1, "b": NOT_JUDGED}}
+    assert found.notes == ("queries without a judgement are not scored: 1 of 2 (q2)",)
+    write(folder / "qrels" / "test.tsv", "q1\ta\t1\nq1\tb\t-2\n")
+    assert load(folder).qrels == {"q1": {"a": 1, "b": 0}}
+
+
+def test_a_gain_that_is_no_finite_number_is_refused_in_memory_too():
+    documents, queries = Documents.of("ab", "ab"), Documents.of("q", "q")
+    with pytest.raises(InvalidInputError, match="gain of document 'b' for query 'q' of toy is nan"):
+        RankingSet("toy", documents, queries, {"q": {"a": 1, "b": float("nan")}})
+
+
+COVID = """<?xml version="1.0" encoding="UTF-8"?>
+<topics task="COVIDSearch" batch="5">
+  <topic number="1">
+    <query>coronavirus origin</query>
+    <question>what is the origin of COVID-19</question>
+    <narrative>seeking range of information about the virus &amp; its evolution</narrative>
+  </topic>
+  <topic number='50'><query>mRNA vaccine</query><question>what is known
+about an mRNA vaccine?</question></topic>
+</topics>
+"""
+
+
+def test_the_topics_of_trec_covid_are_read_by_query_question_or_narrative(folder):
+    write(folder / "queries.jsonl", COVID)
+    (folder / "queries.jsonl").rename(folder / "topics-rnd5.xml")
+    write(folder / "qrels" / "test.tsv", "1 0.5 a 2\n1 1 b 0\n50 4.5 b 1\n")
+    found = load(folder)
+    assert found.queries.ids == ("1", "50")
+    assert found.queries.texts == ["coronavirus origin", "mRNA vaccine"]
+    assert found.qrels == {"1": {"a": 2, "b": 0}, "50": {"b": 1}}
+    for names in (("question",), ("description",)):
+        asked = load(folder, topic_fields=names).queries.texts
+        assert asked == ["what is the origin of COVID-19", "what is known\nabout an mRNA vaccine?"]
+    both = load(folder, topic_fields=("query", "title", "narrative")).queries.texts
+    assert both[0].startswith("coronavirus origin\nseeking range")
+    assert both[0].endswith("virus & its evolution")
+    with pytest.raises(
+        MalformedFileError,
+        match=r"line 8: topic 50 has no narrative to ask; .* it has title, description\.",
+    ):
+        load(folder, topic_fields=("narrative",))
+    with pytest.raises(InvalidInputError, match=r"no field 'answer'; choose of .*query, question"):
+        load(folder, topic_fields=("answer",))
 
 
 def test_judgements_of_what_is_not_there_are_left_out_and_told(folder):
@@ -199,8 +265,8 @@ def test_judgements_of_what_is_not_there_are_left_out_and_told(folder):
     ("name", "text", "message"),
     [
         ("qrels/test.tsv", "q1\ta\n", r"test.tsv, line 1: this line has 2 columns"),
-        ("qrels/test.tsv", "q1\ta\t1\nq1\tb\tx\n", "line 2: the gain is 'x'; a whole number"),
-        ("qrels/test.tsv", "q1\ta\t0.5\nq1\tb\t1\n", "line 1: the gain is '0.5'"),
+        ("qrels/test.tsv", "q1\ta\t1\nq1\tb\tx\n", "line 2: the gain is 'x'; a number"),
+        ("qrels/test.tsv", "q1\ta\t1\nq1\tb\tinf\n", "line 2: the gain is 'inf'"),
         ("qrels/test.tsv", "q1\ta\tnan\n", "line 1: the gain is 'nan'"),
         ("qrels/test.tsv", "q1\ta\t1\nq1\ta\t2\n", "line 2: document 'a' is judged twice"),
         ("qrels/test.tsv", "q7\ta\t1\n", "none of the 1 judged queries of toy is among its 2"),
@@ -549,6 +615,42 @@ def test_a_run_is_ordered_by_score_and_then_by_rank(tmp_path):
     ):
         with pytest.raises(MalformedFileError, match=message):
             Run.read(write(tmp_path / "run", text))
+
+
+RUN_IDS = st.text(
+    st.characters(exclude_categories=["Cs", "Z"], exclude_characters="\0"), min_size=1, max_size=4
+).filter(lambda text: text.split() == [text] and "\ufeff" not in text)
+
+
+@given(
+    st.dictionaries(RUN_IDS, st.lists(RUN_IDS, unique=True).map(tuple), max_size=4),
+    st.text(st.characters(codec="utf-8"), max_size=6),
+)
+def test_a_run_comes_back_as_it_was_written(tmp_path_factory, rankings, name):
+    path = tmp_path_factory.mktemp("runs") / "run"
+    Run(rankings).write(path, name=name)
+    assert Run.read(path).rankings == {query: ids for query, ids in rankings.items() if ids}
+
+
+def test_a_written_run_has_the_six_columns_of_trec_and_is_not_replaced_unasked(tmp_path):
+    path = tmp_path / "a.run"
+    run = Run({"q1": ("b", "a"), "q2": (), "q3": ("ü",)})
+    run.write(path, name="soft bm25")
+    text = "q1 Q0 b 1 2 soft_bm25\nq1 Q0 a 2 1 soft_bm25\nq3 Q0 ü 1 1 soft_bm25\n"
+    assert path.read_text(encoding="utf-8") == text
+    with pytest.raises(AlreadyExistsError, match=r"a\.run exists already; choose another name"):
+        Run({}).write(path)
+    assert path.read_text(encoding="utf-8") == text
+    Run({}).write(path, overwrite=True)
+    assert path.read_text(encoding="utf-8") == ""
+
+
+@pytest.mark.parametrize("id", ["a b", "", "a\tb", " a", "a\u2003b", "a\n", "\ufeffa", "\ud800"])
+def test_an_id_that_a_run_cannot_hold_is_named_and_nothing_is_written(tmp_path, id):
+    for what, run in (("query", Run({id: ("a",)})), ("document", Run({"q": ("a", id)}))):
+        with pytest.raises(InvalidInputError, match=f"cannot hold .*, the id of a {what}: its col"):
+            run.write(tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_judgements_may_repeat_themselves(tmp_path):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from softcosine.evaluate.datasets import (
 )
 from softcosine.evaluate.decisions import best_threshold, decided
 from softcosine.evaluate.documents import Documents
+from softcosine.evaluate.evaluation import evaluate
 from softcosine.evaluate.measures import default_measures, lower_is_better, measured
 from softcosine.evaluate.neighbors import Choice, Predictions
 from softcosine.evaluate.runs import Run
@@ -40,7 +43,8 @@ def ranking_set(qrels, candidates=None) -> RankingSet:
 
 @st.composite
 def judged_runs(draw):
-    gains = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(-1, 3), min_size=1)
+    levels = st.integers(-2, 3) | st.sampled_from([0.5, 1e-9, 2.75, 1200.0])
+    gains = st.dictionaries(st.sampled_from(DOCUMENTS), levels, min_size=1)
     qrels = draw(st.dictionaries(st.sampled_from(QUERIES), gains, min_size=1))
     qrels["p"] = {**qrels.get("p", {}), "a": 2}  # something is relevant
     order = st.permutations(DOCUMENTS).flatmap(
@@ -58,16 +62,26 @@ def by_definition(name: str, ids, gains) -> float:
     if base == "map":
         precisions = [sum(good[: i + 1]) / (i + 1) for i, hit in enumerate(good) if hit]
         return sum(precisions) / n_relevant if n_relevant else 0.0
-    if base == "ndcg":
-        dcg = sum(max(gains.get(id, 0), 0) / math.log2(i + 2) for i, id in enumerate(ids[:k]))
-        best = sorted((max(gain, 0) for gain in gains.values()), reverse=True)
-        ideal = sum(g / math.log2(i + 2) for i, g in enumerate(best[:k] if cutoff else best))
-        return dcg / ideal if ideal else 0.0
+    if base in ("ndcg", "ndcg_exp"):
+        # Exact numbers, for 2 ** 1200 is no float.
+        worth = {id: Fraction(max(gain, 0)) for id, gain in gains.items()}
+        if base == "ndcg_exp":
+            worth = {id: power_of_two(gain) - 1 for id, gain in worth.items()}
+        shares = [Fraction(1 / math.log2(i + 2)) for i in range(len(DOCUMENTS))]
+        dcg = sum(worth.get(id, 0) * share for id, share in zip(ids[:k], shares, strict=False))
+        best = sorted(worth.values(), reverse=True)
+        best = best[:k] if cutoff else best
+        ideal = sum(gain * share for gain, share in zip(best, shares, strict=False))
+        return float(dcg / ideal) if ideal else 0.0
+    if base == "judged":
+        known = [gains.get(id, -1) != -1 for id in ids[:k]]
+        return sum(known) / len(known) if known else 0.0
     if base == "mrr":
         return next((1 / (i + 1) for i, hit in enumerate(good) if hit), 0.0)
     if base == "success":
         return float(any(good))
     if base == "bpref":
+        gains = {id: gain for id, gain in gains.items() if gain != -1}  # -1 is not judged
         n_wrong, judged, total = sum(gain <= 0 for gain in gains.values()), 0, 0.0
         for id in ids:
             if id in gains and gains[id] <= 0:
@@ -86,6 +100,8 @@ NAMES = (
     "map@3",
     "ndcg",
     "ndcg@3",
+    "ndcg_exp",
+    "ndcg_exp@3",
     "p@4",
     "recall@2",
     "mrr",
@@ -93,7 +109,17 @@ NAMES = (
     "success@1",
     "rprec",
     "bpref",
+    "judged@1",
+    "judged@4",
 )
+
+
+def power_of_two(exponent: Fraction) -> Fraction:
+    """2 to the power of a number, to 17 digits and without an end of floats."""
+    whole = math.floor(exponent)
+    rest = float(exponent - whole)
+    # 2^x - 1 of a small x needs all digits of x.
+    return Fraction(2) ** whole * (1 + Fraction(math.expm1(rest * math.log(2.0))))
 
 
 @given(judged_runs())
@@ -106,6 +132,69 @@ def test_measures_of_rankings_are_those_of_their_definitions(case):
         expected = [by_definition(name, rankings.get(id, ()), qrels[id]) for id in found.units]
         assert found.per_unit[name] == pytest.approx(expected)
         assert found.values[name] == pytest.approx(np.mean(expected))
+
+
+@given(judged_runs())
+def test_ndcg_of_whole_gains_is_that_of_trec_eval(case):
+    ir_measures = pytest.importorskip("ir_measures")
+    qrels, rankings = case
+    qrels = {q: {id: max(int(g), 0) for id, g in own.items()} for q, own in qrels.items()}
+    small = {q: {id: min(gain, 9) for id, gain in own.items()} for q, own in qrels.items()}
+    run = {q: {id: -float(i) for i, id in enumerate(ids)} for q, ids in rankings.items() if ids}
+    powers = {gain: 2**gain - 1 for gain in range(10)}
+    theirs = {
+        "ndcg": ir_measures.nDCG,
+        "ndcg@3": ir_measures.nDCG @ 3,
+        "ndcg_exp@3": ir_measures.nDCG(gains=powers) @ 3,
+    }
+    found = measured(ranking_set(small), Run(rankings), list(theirs))
+    values = {(measure, q): 0.0 for measure in theirs.values() for q in small}
+    if run:
+        for metric in ir_measures.iter_calc(list(theirs.values()), small, run):
+            values[metric.measure, metric.query_id] = metric.value
+    for name, measure in theirs.items():
+        expected = [values[measure, q] for q in found.units]
+        assert found.per_unit[name] == pytest.approx(expected, abs=1e-12)
+
+
+def test_bpref_leaves_out_what_was_not_judged_and_map_counts_it_as_wrong():
+    # c is judged and wrong, a was pooled and not judged: both stand before the relevant b.
+    for marked in ({"a": -1}, {}):
+        dataset = ranking_set({"p": {**marked, "b": 1, "c": 0}})
+        names = ["bpref", "map", "judged@2"]
+        found = measured(dataset, Run({"p": ("a", "b", "c")}), names).values
+        assert found == {"bpref": 1.0, "map": 0.5, "judged@2": 0.5}
+    dataset = ranking_set({"p": {"a": 0, "b": 1, "c": 0}})
+    assert measured(dataset, Run({"p": ("a", "b", "c")}), ["bpref"]).values == {"bpref": 0.0}
+
+
+def test_great_gains_cost_no_memory_and_have_no_end():
+    dataset = ranking_set({"p": {"a": 1e300, "b": 1}, "q": {"a": 5e-324}})
+    rankings = Run({"p": ("b", "a"), "q": ("a",)})
+    found = measured(dataset, rankings, ["ndcg", "ndcg_exp", "map"])
+    assert found.per_unit["ndcg"] == pytest.approx([1 / math.log2(3), 1.0])
+    assert found.per_unit["ndcg_exp"] == pytest.approx([1 / math.log2(3), 1.0])
+    assert found.values["map"] == 1.0
+
+
+def test_exponential_gain_and_judged_have_intervals_of_resampled_queries():
+    dataset = ranking_set({"p": {"a": 3, "b": 1}, "q": {"b": 0.5, "c": -1}, "r": {"c": 1}})
+    runs = {
+        "one": Run({"p": ("b", "a"), "q": ("c", "b"), "r": ("c",)}),
+        "two": Run({"p": ("a", "b"), "q": ("b",), "r": ("d", "c")}),
+    }
+    made = evaluate(dataset, [], runs=runs, measures=["ndcg_exp@2", "judged@2"], n_resamples=500)
+    for measure in made.measures:
+        draws = np.random.default_rng(0).integers(0, 3, (500, 3))
+        values = made.figures["two"].per_unit[measure] - made.figures["one"].per_unit[measure]
+        own = made.intervals["two"][measure]
+        assert own.difference == pytest.approx(values.mean())
+        assert own.low >= values[draws].mean(axis=1).min() - 1e-12
+        assert own.high <= values[draws].mean(axis=1).max() + 1e-12
+        counts = np.array([[3.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
+        again = made.figures["two"].statistics[measure].resampled(counts)
+        expected = made.figures["two"].per_unit[measure]
+        assert again == pytest.approx([expected[0], expected.mean()])
 
 
 def test_the_example_of_a_textbook():
@@ -223,10 +312,20 @@ def test_decisions_on_a_pair_know_nothing_of_its_label():
 
 @pytest.mark.parametrize(
     ("name", "known"),
-    [("nap", "map"), ("p", "p@K"), ("ndcg@0", "ndcg"), ("rprec@3", "rprec"), ("error", "recall@K")],
+    [
+        ("nap", "map"),
+        ("p", "p@K"),
+        ("judged", "judged@K"),
+        ("exp@3", "ndcg_exp[@K]"),
+        ("ndcg@0", "ndcg"),
+        ("rprec@3", "rprec"),
+        ("error", "recall@K"),
+    ],
 )
 def test_an_unknown_measure_is_refused_with_those_there_are(name, known):
-    with pytest.raises(InvalidInputError, match=f"no measure '{name}' for toy; choose of.*{known}"):
+    with pytest.raises(
+        InvalidInputError, match=f"no measure '{name}' for toy; choose of.*{re.escape(known)}"
+    ):
         measured(ranking_set({"p": {"a": 1}}), Run({}), [name])
 
 

@@ -187,7 +187,7 @@ def test_lists_are_compacted_where_they_run_out_of_room():
 
 def test_similarities_of_zero_link_nothing():
     matrix = csr_array((np.array([1, 0, 0, 1], np.float32), [0, 1, 0, 1], [0, 2, 4]), shape=(2, 2))
-    found = estimate_fill_in(TermSimilarityMatrix(matrix, Vocabulary.numbered(2)))
+    found = estimate_fill_in(TermSimilarityMatrix.from_entries(matrix, Vocabulary.numbered(2)))
     assert (found.n_entries, found.n_stored, found.n_components) == (2, 2, 2)
 
 

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import subprocess
 import sys
+import traceback
 import warnings
+from pathlib import Path
 
 import pytest
 
 from killing import run_script
 from softcosine.errors import SoftCosineWarning
+from softcosine.index import stored_documents
 from softcosine.index.merging import MergePolicy
+from softcosine.index.store_writer import StoreWriter
 from softcosine.index.verification import verify_index
 from softcosine.index.writer import IndexWriter
 from softcosine.sources.pairs import PairSimilarity
+from softcosine.storage import folder
 from test_store import Steps, error_of, names, tree
 from written import created, opened
 
@@ -165,19 +171,155 @@ def test_a_commit_that_found_no_room_may_be_tried_again(tmp_path, monkeypatch):
     verify_index(store)
 
 
+def held_open(path):
+    """Files below a folder that are deleted and take room all the same: mapped, or open."""
+    maps = {
+        line.split(maxsplit=5)[5].removesuffix(" (deleted)")
+        for line in Path("/proc/self/maps").read_text().splitlines()
+        if line.endswith("(deleted)")
+    }
+    for descriptor in list(Path("/proc/self/fd").iterdir()):
+        with contextlib.suppress(OSError):
+            target = str(descriptor.readlink())
+            if target.endswith("(deleted)"):
+                maps.add(target.removesuffix(" (deleted)"))
+    return sorted(name for name in maps if name.startswith(str(path)))
+
+
+def no_room(monkeypatch, kind, *, times=1):
+    """Have writing the part of a kind fail, after so many were written."""
+    write, left = StoreWriter.write, [times]
+
+    def failing(self, own, settings, arrays, files=None):
+        if own == kind:
+            left[0] -= 1
+            if left[0] < 0:
+                raise OSError(errno.ENOSPC, "no space left on device")
+        return write(self, own, settings, arrays, files)
+
+    monkeypatch.setattr(StoreWriter, "write", failing)
+
+
+@pytest.fixture
+def mapping(monkeypatch):
+    """Small files are mapped too, and stay open."""
+    monkeypatch.setattr(folder, "_MAPPED_BYTES", 1)
+    monkeypatch.setattr(stored_documents, "_OPENED_BYTES", 0)
+
+
+def fill(writer, first):
+    for number in range(first, first + 300):
+        writer.add(f"d{number}", f"tire word{number} same{number % 3}")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system does not list a process's maps")
+@pytest.mark.parametrize("kind", ["norms", "deleted", "statistics", "space", "segment"])
+@pytest.mark.parametrize("closing", [False, True])
+def test_a_rollback_frees_the_disk_while_its_error_is_handled(
+    tmp_path, monkeypatch, mapping, kind, closing
+):
+    store = created(tmp_path / "x", source=SOURCE)
+    with IndexWriter(store, merge=None) as writer:
+        fill(writer, 0)
+    index = opened(store)
+    seen = [str(store.path / "parts" / name) for name in store.read().parts]  # by the reader
+    expected = [(hit.id, hit.score) for hit in index.search("word7 same1", k=50)]
+    writer = IndexWriter(store, merge=None)
+    fill(writer, 200)  # some are replaced
+    saved = None
+    no_room(monkeypatch, kind)
+    try:
+        if kind == "segment":
+            writer.merge()
+        writer.commit(refresh=True)
+        no_room(monkeypatch, kind, times=0)
+        fill(writer, 400)
+        writer.commit(refresh=True)
+    except OSError as error:
+        saved = error  # a traceback that outlives even its handler
+        assert len(names(store.path / "parts")) > len(store.read().parts)
+        if closing:
+            writer.close()
+        else:
+            writer.rollback()
+        assert [file for file in held_open(store.path) if not file.startswith(tuple(seen))] == []
+        assert names(store.path / "parts") == sorted(store.read().parts)
+    assert saved is not None
+    monkeypatch.undo()
+    assert [(hit.id, hit.score) for hit in index.search("word7 same1", k=50)] == expected
+    if not closing:
+        fill(writer, 700)
+        writer.commit()
+        writer.close()
+        assert f"d{700}" in opened(store)
+    verify_index(store)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system does not list a process's maps")
+def test_a_failed_commit_clears_no_frames_but_its_own(tmp_path, monkeypatch):
+    store = created(tmp_path / "x", source=SOURCE)
+
+    def fail():
+        kept = "still here"
+        raise ZeroDivisionError(kept)
+
+    with IndexWriter(store) as writer:
+        writer.add("a", "tire")
+        try:
+            fail()
+        except ZeroDivisionError as before:
+            no_room(monkeypatch, "segment", times=0)
+            failed = error_of(writer.commit)
+            assert failed is not None
+            assert failed.__traceback__.tb_frame.f_locals  # the caller's
+            (last,) = [frame for frame, _ in traceback.walk_tb(before.__traceback__)][1:]
+            assert last.f_locals == {"kept": "still here"}
+        monkeypatch.undo()
+
+
 @pytest.mark.skipif(
     sys.platform != "linux" or os.geteuid() != 0, reason="only root may mount a small disk"
 )
-def test_a_really_full_disk_leaves_the_last_commit_whole(tmp_path):
+def test_a_really_full_disk_has_room_again_after_a_rollback(tmp_path, mapping):
+    with small_disk(tmp_path, "6m") as disk:
+        store = created(disk / "x", plain=True)
+        with IndexWriter(store, merge=None, memory=1 << 20) as writer:
+            writer.add("first", "tea")
+            writer.commit()
+            free = shutil.disk_usage(disk).free
+            try:
+                for number in range(10_000):
+                    writer.add(str(number), " ".join(f"word{number}x{n}" for n in range(2000)))
+            except OSError:
+                assert shutil.disk_usage(disk).free < free // 10
+                writer.rollback()
+                assert shutil.disk_usage(disk).free >= free
+            writer.add("last", "tea")
+        assert opened(store).search("tea").ids == ["first", "last"]
+
+
+@contextlib.contextmanager
+def small_disk(tmp_path, size):
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(disk)],
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(disk)],
         capture_output=True, check=False,
     )  # fmt: skip
     if mounted.returncode:
         pytest.skip("a small disk cannot be mounted here")
     try:
+        yield disk
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=False)
+        shutil.rmtree(disk, ignore_errors=True)
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or os.geteuid() != 0, reason="only root may mount a small disk"
+)
+def test_a_really_full_disk_leaves_the_last_commit_whole(tmp_path):
+    with small_disk(tmp_path, "3m") as disk:
         store = created(disk / "x", plain=True)
         n_committed, error = 0, None
         while error is None:
@@ -193,6 +335,3 @@ def test_a_really_full_disk_leaves_the_last_commit_whole(tmp_path):
         verify_index(store)
         assert len(opened(store)) == n_committed
         assert opened(store).search("word2").ids == ["2"]
-    finally:
-        subprocess.run(["umount", str(disk)], check=False)
-        shutil.rmtree(disk, ignore_errors=True)

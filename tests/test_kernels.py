@@ -126,7 +126,7 @@ def test_candidates_rank_by_score_then_number(drawn, expansion, minimum, exclusi
     every, numbers = np.empty((2, k)), np.empty((2, k), np.uint32)
     n_ranked, scratch = np.full(3, -1), np.zeros(segment.n_terms)
     rank_candidates(
-        *forward(segment, ranking), factors, np.array([0, 1, 2, 3]) * len(terms),
+        *forward(segment, ranking), factors, 1.0, np.array([0, 1, 2, 3]) * len(terms),
         np.tile(terms, 3), np.tile(expansion[terms], 3), np.full(3, 2.0), starts,
         np.tile(candidates, 2), minimum, exclusive, scratch, places, n_ranked,
         numbers.ravel(), every.ravel(),
@@ -138,7 +138,7 @@ def test_candidates_rank_by_score_then_number(drawn, expansion, minimum, exclusi
     documents, scores = numbers[0], every[0]
     again = np.empty(n)
     score_documents(
-        *forward(segment, ranking), factors, expansion, 2.0, documents[:n].copy(), again
+        *forward(segment, ranking), factors, 1.0, expansion, 2.0, documents[:n].copy(), again
     )
     assert again.tolist() == scores[:n].tolist()
     exact = []

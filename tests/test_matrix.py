@@ -938,7 +938,7 @@ def test_an_empty_matrix_is_stored_and_grows(tmp_path):
 def test_restricting_to_further_terms_behind_keeps_the_numbers(S, terms, packed):
     old = Vocabulary(["b", "a", "d", "c"])
     words = ("bs", "as", "ds", "cs")
-    matrix = TermSimilarityMatrix(
+    matrix = TermSimilarityMatrix.from_entries(
         csr_array(S.astype(np.float32)), old, scales=np.full(4, 0.5, np.float32),
         representatives=PackedStrings.of(words) if packed else words,
     )  # fmt: skip
@@ -965,7 +965,7 @@ def test_restricting_to_terms_with_forms_takes_the_first_of_them():
 def nothing_is_small():
     """Have the arrays of an opened matrix checked only where that is asked for."""
     with (
-        patch("softcosine.matrix.stored._CHECKED_AT_ONCE", -1),
+        patch("softcosine.matrix.term_similarity_matrix._CHECKED_AT_ONCE", -1),
         patch("softcosine.matrix.stored._WORDS_AT_ONCE", -1),
         patch("softcosine.text.contents._CHECKED_AT_ONCE", -1),
         patch("softcosine.text.terms._READ_MEANWHILE", 0),
@@ -982,7 +982,7 @@ def test_a_large_matrix_is_opened_without_being_read(tmp_path):
     with (
         nothing_is_small(),
         patch("softcosine.text.packing.unpack_strings", side_effect=AssertionError("all read")),
-        patch("softcosine.matrix.ranges.check_numbers", side_effect=AssertionError("all read")),
+        patch("softcosine.matrix.entries.check_compressed", side_effect=AssertionError("all read")),
     ):
         opened = TermSimilarityMatrix.load(tmp_path / "S")
         assert opened.similarity("a", "b") == S.similarity("a", "b")
@@ -991,10 +991,10 @@ def test_a_large_matrix_is_opened_without_being_read(tmp_path):
         assert opened.symmetric
         assert opened.non_negative
         assert opened.shape == (3, 3)
-        assert opened.restricted(opened.vocabulary).similarity("c", "a") == S.similarity("c", "a")
-        again = opened.state()
         with pytest.raises(AssertionError, match="all read"):
             opened.check()
+    assert opened.restricted(opened.vocabulary).similarity("c", "a") == S.similarity("c", "a")
+    again = opened.state()
     assert opened.representatives == S.representatives
     assert pickle.loads(pickle.dumps(opened)).representatives == S.representatives
     settings, arrays = S.state()
@@ -1040,3 +1040,35 @@ def test_a_matrix_that_never_changes_is_not_copied():
     S = similarity_matrix(np.eye(2))
     assert copy.copy(S) is S
     assert copy.deepcopy([S])[0] is S
+
+
+def test_the_constructor_takes_a_matrix_and_its_vocabulary():
+    vocabulary = Vocabulary(["a", "b"])
+    for S in (
+        [[1, 0.5], [0.5, 1]],
+        np.array([[1, 0.5], [0.5, 1]]),
+        csr_array([[1, 0.5], [0.5, 1]]),
+    ):
+        made = TermSimilarityMatrix(S, vocabulary)
+        assert made.neighbors("a") == [("b", 0.5)]
+        assert made.settings == TermSimilarityMatrix.from_matrix(S, vocabulary).settings
+        assert pickle.loads(pickle.dumps(made)).neighbors("b") == [("a", 0.5)]
+    assert TermSimilarityMatrix(np.eye(2)).vocabulary.terms == ("0", "1")
+
+
+def test_the_constructor_says_what_is_wrong_with_a_matrix():
+    for S, error, message in (
+        (np.eye(3), VocabularyMismatchError, "S has order 3 but the vocabulary has 2 terms"),
+        (np.ones((2, 3)), InvalidInputError, r"S has shape \(2, 3\); it must be square"),
+        (2 * np.eye(2), InvalidInputError, r"S\[0, 0\] is 2; the diagonal"),
+        ([[1, np.nan], [0, 1]], InvalidInputError, "NaN or infinity in row 0"),
+        ("tea", InvalidInputError, "S has 0 dimension"),
+    ):
+        with pytest.raises(error, match=message):
+            TermSimilarityMatrix(S, Vocabulary(["a", "b"]))
+    with pytest.raises(InvalidInputError, match="vocabulary"):
+        TermSimilarityMatrix(np.eye(2), ["a", "b"])
+    with pytest.warns(IndefiniteMatrixWarning) as caught:
+        TermSimilarityMatrix([[1, 2], [2, 1]])
+    assert caught[0].filename == __file__
+    TermSimilarityMatrix([[1, 2], [2, 1]], warn=False)

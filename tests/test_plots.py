@@ -32,7 +32,7 @@ from softcosine.plots import (
     term_heat_map,
     word_heat_map,
 )
-from softcosine.plots.compared import compared_searcher, live_numbers
+from softcosine.plots.compared import compared_searcher
 from softcosine.plots.document_map import DocumentMap
 from softcosine.plots.heat_map import grouped
 from softcosine.plots.layout import kept_neighbors, laid_out
@@ -513,7 +513,7 @@ def test_neighborhoods_are_those_that_similar_documents_have(tmp_path, texts, th
                 writer.add(f"d{number}", text, {"odd": number % 2})
     with index.writer(merge=None) as writer:
         writer.delete("d4")
-    numbers = live_numbers(index.snapshot)
+    numbers = index.documents.numbers
     assert len(numbers) == len(texts) - 1
     chosen = numbers[::2]
     ids = [index.documents.id(number) for number in chosen.tolist()]

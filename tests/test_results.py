@@ -7,7 +7,7 @@ import pickle
 
 import pytest
 
-from softcosine.errors import MissingDependencyError
+from softcosine.errors import InvalidInputError, MissingDependencyError
 from softcosine.index.results import Hit, Hits
 from softcosine.index.soft_index import SoftIndex
 from softcosine.text.analyzer import Analyzer
@@ -154,3 +154,137 @@ def test_a_notebook_names_words_that_did_not_count():
     assert "of a long query, not counted: w05, " in view
     assert "w24, and 5 more" in view
     assert "not counted" not in index.search("w01")._repr_html_()
+
+
+def test_hits_print_as_a_short_table():
+    shown = str(tea_hits("tea mocha cofee"))
+    assert shown.splitlines() == [
+        "Hits for 'tea mocha cofee': 2",
+        "rank  score  id   soft cosine",
+        f"   1  {tea_hits('tea mocha cofee')[0].score:.3f}  <b>  black <coffee>",
+        f"   2  {tea_hits('tea mocha cofee')[1].score:.3f}  a    green tea",
+        "in no document, searched by their neighbours: mocha",
+        "unknown: cofee",
+        "did you mean: coffee",
+    ]
+    assert repr(tea_hits()) == str(tea_hits())
+    assert str(tea_hits("")) == "Hits for '': 0"
+    assert "did you mean: coffee" in tea_hits("tea mocha cofee")._repr_html_()
+
+
+def test_long_answers_are_printed_in_part_and_disturb_no_terminal():
+    texts = [f"tea \x1b[31m number {n} " + "and so on " * 50 for n in range(30)]
+    index = SoftIndex.from_texts(texts, plain=True, ids=[f"{n} " + "x" * 90 for n in range(30)])
+    lines = str(index.search("tea", k=25, offset=3)).splitlines()
+    assert len(lines) == 13
+    assert lines[0] == "Hits for 'tea': 25"
+    assert lines[2].startswith("   4  ")
+    assert lines[-1] == "and 15 more"
+    assert max(map(len, lines)) < 110
+    assert "\x1b" not in "".join(lines)
+    assert str(index.search("tea", mmr=0.5)).endswith("by relevance and difference, mmr: 0.5")
+
+
+def test_titles_are_printed_before_the_passage():
+    index = SoftIndex.from_texts(
+        ["green tea", "tea"], metadata=[{"title": "Drinks"}, {"title": "tea"}], plain=True
+    )
+    lines = str(index.search("tea")).splitlines()[2:]
+    assert sorted(line.split("  ")[-1].strip() for line in lines) == ["Drinks: green tea", "tea"]
+
+
+def test_pairs_are_found_as_they_are_asked_for_and_become_a_table():
+    pytest.importorskip("pandas")
+    texts = ["green tea", "green tea", "tea", "car"]
+    index = SoftIndex.from_texts(texts, plain=True, analyzer=Analyzer())
+    pairs = index.pairs(min_similarity=0.1)
+    assert iter(pairs) is pairs
+    first = next(pairs)
+    assert (first.id, first.other) == ("0", "1")
+    frame = pairs.to_pandas()
+    assert frame.columns.tolist() == ["id", "other", "score"]
+    assert list(zip(frame["id"], frame["other"], strict=True)) == [("0", "2"), ("1", "2")]
+    assert list(pairs) == []
+    assert len(index.pairs(min_similarity=0.1).to_pandas()) == 3
+    nearest = index.pairs(k=1).to_pandas()
+    assert list(zip(nearest["id"], nearest["other"], strict=True)) == [
+        ("0", "1"), ("1", "0"), ("2", "0"),
+    ]  # fmt: skip
+    assert index.pairs(min_similarity=2).to_pandas().columns.tolist() == ["id", "other", "score"]
+    assert repr(pairs).startswith("SimilarPairs(min_similarity=0.1, k=None, ranking='soft_cosine')")
+    closed = index.pairs(min_similarity=0.1)
+    next(closed)
+    closed.close()
+    assert list(closed) == []
+
+
+class TestFrames:
+    """SoftIndex.from_frame."""
+
+    @pytest.fixture
+    def pandas(self):
+        return pytest.importorskip("pandas")
+
+    def test_rows_become_documents(self, pandas):
+        frame = pandas.DataFrame(
+            {
+                "key": [10, 11, 12],
+                "body": ["green tea", "a tyre", "tea pot"],
+                "n": [1, 2, 3],
+                "share": [0.5, float("nan"), 1.0],
+                "lang": ["en", None, "de"],
+                "maybe": pandas.array([1, None, 3], dtype="Int64"),
+            },
+            index=["x", "y", "z"],
+        )
+        index = SoftIndex.from_frame(frame, text="body", id="key", plain=True)
+        assert [index.documents.id(n) for n in range(3)] == ["10", "11", "12"]
+        assert index.documents.metadata(0) == {"n": 1, "share": 0.5, "lang": "en", "maybe": 1}
+        assert index.documents.metadata(1) == {"n": 2}
+        assert index.search("tea", where={"n": {">": 1}}).ids == ["12"]
+        chosen = SoftIndex.from_frame(frame, text="body", metadata=["lang"], plain=True)
+        assert chosen.documents.metadata(2) == {"lang": "de"}
+        assert chosen.documents.id(2) == "2"
+        assert SoftIndex.from_frame(frame[["body"]], text="body").documents.metadata(0) == {}
+
+    def test_several_columns_are_fields(self, pandas):
+        frame = pandas.DataFrame({"title": ["tea", "car"], "body": ["", "green tea"], "n": [1, 2]})
+        index = SoftIndex.from_frame(frame, text=["title", "body"], plain=True)
+        assert [field.name for field in index.fields] == ["title", "body"]
+        heavy = SoftIndex.from_frame(
+            frame, text=["title", "body"], fields={"title": 2, "body": 1}, plain=True
+        )
+        assert [field.weight for field in heavy.fields] == [2.0, 1.0]
+        assert heavy.documents.metadata(1) == {"n": 2}
+        assert heavy.search("tea").ids == ["0", "1"]
+
+    def test_frames_of_polars_will_do(self):
+        polars = pytest.importorskip("polars")
+        frame = polars.DataFrame({"id": ["a", "b"], "text": ["tea", "car"], "n": [1, None]})
+        index = SoftIndex.from_frame(frame, text="text", id="id", plain=True)
+        assert index.search("tea", where={"n": 1}).ids == ["a"]
+        assert index.documents.metadata(1) == {}
+
+    @pytest.mark.parametrize(
+        ("columns", "options", "message"),
+        [
+            ({"a": ["x"]}, {"text": "b"}, "there is no column 'b'; the data frame has a"),
+            ({"a": ["x"]}, {"text": "a", "id": "key"}, "there is no column 'key'"),
+            ({"a": ["x"]}, {"text": "a", "metadata": ["m"]}, "there is no column 'm'"),
+            ({"a": ["x"]}, {"text": "a", "metadata": "a"}, r"pass a list of columns, as \['a'\]"),
+            ({"a": ["x"]}, {"text": []}, "text names no column"),
+            ({"a": ["x", None]}, {"text": "a"}, "column 'a' has no text in row 1"),
+            ({"a": ["x", 3]}, {"text": "a"}, "column 'a' has 3 in row 1; every row needs a string"),
+            ({"a": ["x"], "i": [1.5]}, {"text": "a", "id": "i"}, "column 'i' has 1.5 in row 0"),
+            ({"a": ["x"], "i": [None]}, {"text": "a", "id": "i"}, "column 'i' has no id in row 0"),
+        ],
+    )
+    def test_what_is_wrong_with_a_frame_is_named(self, pandas, columns, options, message):
+        with pytest.raises(InvalidInputError, match=message):
+            SoftIndex.from_frame(pandas.DataFrame(columns), **options)
+
+    def test_what_is_no_frame_is_refused(self):
+        with pytest.raises(InvalidInputError, match="the data frame is of type list"):
+            SoftIndex.from_frame(["tea"], text="a")
+        with pytest.raises(InvalidInputError, match="the data frame is of type dict"):
+            SoftIndex.from_frame({"a": ["tea"]}, text="a")

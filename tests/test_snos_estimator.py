@@ -67,9 +67,12 @@ def test_neighbors_are_the_most_similar_rows_and_not_oneself(X, measure, setting
     for row in range(len(X)):
         order = sorted(set(range(len(X))) - {row}, key=lambda j: (-S[row, j], j))
         assert ids[row].tolist() == order
-    np.testing.assert_array_equal(distances, 1.0 - np.take_along_axis(S, ids, axis=1))
+    far = np.maximum(1.0 - np.take_along_axis(S, ids, axis=1), 0.0)
+    np.testing.assert_allclose(distances, far, atol=1e-9)
+    assert distances.min(initial=0.0) >= 0.0
     away, found = fitted.kneighbors(X, n_neighbors=1)
-    np.testing.assert_allclose(away[:, 0], 1.0 - fitted.transform(X).max(axis=1))
+    nearest = np.maximum(1.0 - fitted.transform(X).max(axis=1), 0.0)
+    np.testing.assert_allclose(away[:, 0], nearest, atol=1e-9)
     assert np.array_equal(fitted.kneighbors(X, 1, return_distance=False), found)
 
 

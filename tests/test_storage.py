@@ -280,7 +280,7 @@ def test_a_file_in_place_of_a_folder_is_named(tmp_path):
     written(tmp_path / "x")
     shutil.rmtree(tmp_path / "x" / "deep")
     (tmp_path / "x" / "deep").write_text("")
-    with pytest.raises(CorruptIndexError, match="is missing"):
+    with pytest.raises(CorruptIndexError, match="is no folder"):
         open_folder(tmp_path / "x", "thing")
 
 

@@ -612,6 +612,26 @@ def test_a_lock_file_that_says_nothing_is_no_trouble(tmp_path):
     lock.release()
 
 
+def test_the_seconds_of_waiting_count_anew_with_each_writer(tmp_path, monkeypatch):
+    clock, holders = [0.0], iter(())
+    monkeypatch.setattr(locks.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(locks.time, "sleep", lambda seconds: clock.__setitem__(0, clock[0] + 4))
+
+    def taken(file):
+        holder = next(holders)
+        file.write_text(holder)
+        return None if holder else locked(file)
+
+    locked = locks._locked
+    monkeypatch.setattr(locks, "_locked", taken)
+    holders = iter(["a", "a", "b", "b", "c", "c", ""])  # each for 8 seconds
+    WriteLock(tmp_path, timeout=10).release()
+    assert clock == [24.0]
+    holders = iter(["a", "b", "b", "b", "b", ""])
+    with pytest.raises(IndexLockedError, match="still after 10 seconds"):
+        WriteLock(tmp_path, timeout=10)
+
+
 def test_an_unforeseen_error_of_the_lock_is_passed_on(tmp_path, monkeypatch):
     def fail(descriptor):
         raise OSError(errno.ENOLCK, "no locks available")

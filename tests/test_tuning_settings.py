@@ -180,7 +180,7 @@ def test_of_another_language_the_default_learns_from_the_texts_alone():
     bench = Workbench(Documents.of(texts), sources=NAMED)
     space = space_for(bench, NAMED, ("text",))
     assert space.default.sources == ("texts",)
-    assert (space.default.stemmer, space.default.max_neighbors) == (None, 10)
+    assert (space.default.stemmer, space.default.max_neighbors) == ("german", 10)
     assert all("english" not in names for names, _ in space.values["sources"])
     usual = sc.SoftIndex.from_texts(texts)
     made = indexed(Documents.of(texts), space.default)
@@ -209,7 +209,7 @@ def test_a_source_is_asked_once_for_what_several_settings_want(toy):
         for ranking in ("soft_bm25", "soft_cosine")
     ]
     assert len(ranked) == 6
-    n_terms = len(bench.vocabulary(one))
+    n_terms = len(sc.analyze(toy.documents.texts, sc.Analyzer("english")).vocabulary)
     assert asked.count(n_terms) == 1
     n_asked = len(asked)
     bench.ranked(toy.queries, one.changed(max_neighbors=7), k=5)
@@ -221,7 +221,7 @@ def test_background_counts_in_the_statistics_and_is_never_ranked(toy):
     bench = Workbench(toy.documents, background=more, sources=NAMED)
     for fields in (None, (("title", 2.0), ("text", 1.0))):
         settings = Settings(fields=fields)
-        assert "zeppelin" in bench.vocabulary(settings)
+        assert "zeppelin" in bench.index(settings).vocabulary
         ranked = bench.ranked(toy.queries, settings, k=40)
         assert ranked.numbers.shape == (len(toy.queries), 40)
         assert ranked.numbers.max() < len(toy.documents)

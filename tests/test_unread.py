@@ -37,7 +37,7 @@ def large(tmp_path):
     source = ToySource({("tyres", "tires"): 0.8, ("tires", "tea"): 0.3, ("tyres", "tea"): 0.25})
     TermSimilarityMatrix.from_source(source, GROWN, balanced=True).save(path)
     with (
-        patch("softcosine.matrix.stored._CHECKED_AT_ONCE", -1),
+        patch("softcosine.matrix.term_similarity_matrix._CHECKED_AT_ONCE", -1),
         patch("softcosine.matrix.stored._WORDS_AT_ONCE", -1),
         patch("softcosine.text.contents._CHECKED_AT_ONCE", -1),
         patch("softcosine.text.terms._READ_MEANWHILE", 0),
@@ -70,9 +70,8 @@ def test_damage_of_large_arrays_is_found_by_the_check(large, name):
     if name.endswith(("indptr", "offsets", "bounds")):
         changed[-1] = whole[-1]  # both ends are looked at on opening
     np.save(file, changed)
-    opened = TermSimilarityMatrix.load(large)
     with pytest.raises(CorruptIndexError):
-        opened.check()
+        TermSimilarityMatrix.load(large).check()
     with pytest.raises(CorruptIndexError, match="has changed since it was written"):
         TermSimilarityMatrix.load(large, verify=True)
 

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from softcosine.errors import UnknownDocumentError
 from softcosine.index import merging
 from softcosine.index import writer as writers
+from softcosine.index.draft import Draft
+from softcosine.index.filters import Where
 from softcosine.index.merging import MergePolicy
 from softcosine.index.verification import verify_index
 from softcosine.index.writer import IndexWriter
@@ -23,11 +25,15 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.pairs import PairSimilarity
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
-from written import WEIGHTING, Model, assert_same, created, opened
+from written import WEIGHTING, Model, assert_as_made_anew, assert_same, created, opened
 
 WORDS = ("tire", "tyre", "wheel", "tea", "coffee", "überall", "\ud800x")
 PAIRS = {("tire", "tyre"): 0.875, ("tyre", "wheel"): 0.5, ("tea", "coffee"): 0.25}
 IDS = ("a", "b", "ä\0", "\ud800", "", "zz")
+METADATA = st.sampled_from(
+    [None, {}, {"n": 1}, {"n": True}, {"n": "é", "m": 0}, {"é": [None, {"x": "\ud800"}]}]
+)
+WHERES = st.sampled_from([{"n": 1}, {"n": {"exists": False}}, {"é": {"exists": True}}])
 QUERIES = (["tire"], ["tea", "wheel", "tea"], ["coffee", "überall"])
 
 
@@ -45,6 +51,15 @@ class Index(RuleBasedStateMachine):
         self.patch.setattr(writers, "MAX_DOCS", 3)
         self.patch.setattr(merging, "MAX_DOCS", 4)
         self.patch.setattr(os, "fsync", lambda descriptor: None)
+        # Whether a commit changes more than metadata: documents that are added and deleted before
+        # they are written are no change.
+        self.changed, commit = [], Draft.commit
+
+        def noting(draft, refresh):
+            self.changed.append(draft.changed)
+            return commit(draft, refresh)
+
+        self.patch.setattr(Draft, "commit", noting)
         self.folder = Path(tempfile.mkdtemp())
         self.writer = None
 
@@ -77,7 +92,7 @@ class Index(RuleBasedStateMachine):
     @rule(
         id=st.sampled_from(IDS),
         tokens=st.lists(st.sampled_from(WORDS), max_size=4),
-        metadata=st.sampled_from([None, {"n": 1}, {"é": [None, {"x": "\ud800"}]}]),
+        metadata=METADATA,
         as_text=st.booleans(),
     )
     def add(self, id, tokens, metadata, as_text):
@@ -91,22 +106,48 @@ class Index(RuleBasedStateMachine):
         self.begin()
         there = id in self.draft.documents
         if there or missing_ok:
-            assert self.writer.delete(id, missing_ok=missing_ok) is there
+            assert self.writer.delete(id, missing_ok=missing_ok) == there
         else:
             with pytest.raises(UnknownDocumentError):
                 self.writer.delete(id)
         if there:
             del self.draft.documents[id]
 
+    @rule(where=WHERES)
+    def delete_where(self, where):
+        self.begin()
+        gone = [
+            id
+            for id, (_, metadata) in self.draft.documents.items()
+            if Where.parse(where).matches(metadata or {})
+        ]
+        assert self.writer.delete(where=where) == len(gone)
+        for id in gone:
+            del self.draft.documents[id]
+
+    @rule(id=st.sampled_from(IDS), metadata=METADATA, replace=st.booleans())
+    def update_metadata(self, id, metadata, replace):
+        self.begin()
+        metadata = metadata or {}
+        if id not in self.draft.documents:
+            with pytest.raises(UnknownDocumentError):
+                self.writer.update_metadata(id, metadata, replace=replace)
+            return
+        self.writer.update_metadata(id, metadata, replace=replace)
+        tokens, before = self.draft.documents[id]
+        self.draft.documents[id] = tokens, metadata if replace else {**(before or {}), **metadata}
+
     @precondition(lambda self: self.writer is not None)
     @rule(refresh=st.sampled_from([None, None, True, False]), leave=st.booleans())
     def commit(self, refresh, leave):
         before = self.store.generation()
+        self.changed.clear()
         number = self.writer.commit(refresh)
         assert number == self.store.generation() >= before
         self.draft.vocabulary = list(self.writer.vocabulary.terms)
-        # Without a change nothing is written, nor counted unless that is asked for.
-        if refresh or (number != before and (refresh is None or self.draft.counted is None)):
+        # Without a change nothing is written, nor counted unless that is asked for; where only
+        # metadata have changed, scores stay.
+        if refresh or (self.changed[0] and (refresh is None or self.draft.counted is None)):
             self.draft.counted = dict(self.draft.documents)
         self.committed = self.draft.copy()
         self.weighting = self.next_weighting
@@ -161,9 +202,71 @@ class Index(RuleBasedStateMachine):
                 index, self.committed, QUERIES,
                 rankings=("soft_bm25", "soft_cosine"), weighting=self.weighting,
             )  # fmt: skip
+        tokens = [own for own, _ in self.committed.documents.values()]
+        counted = [own for own, _ in (self.committed.counted or {}).values()]
+        if sorted(tokens) == sorted(counted):
+            assert_as_made_anew(self.index, self.committed.documents, QUERIES)
 
 
 TestIndex = Index.TestCase
 TestIndex.settings = settings(
     max_examples=max(2, settings().max_examples // 3), stateful_step_count=30
 )
+
+
+changes = st.one_of(
+    st.tuples(
+        st.just("add"),
+        st.sampled_from(IDS),
+        st.dictionaries(
+            st.sampled_from(["title", "body"]),
+            st.lists(st.sampled_from(WORDS[:5]), max_size=4).map(" ".join),
+        ),
+        METADATA,
+    ),
+    st.tuples(st.just("delete"), st.sampled_from(IDS)),
+    st.tuples(st.just("delete where"), WHERES),
+    st.tuples(st.just("update"), st.sampled_from(IDS), METADATA),
+    st.tuples(st.sampled_from(["commit", "merge"])),
+)
+
+
+@settings(max_examples=max(5, settings().max_examples // 3))
+@given(st.lists(changes, max_size=20), st.sampled_from(["soft_bm25", "soft_cosine"]))
+def test_several_fields_after_any_changes_are_as_made_anew(many, ranking):
+    documents = {}
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        patch.setattr(writers, "MAX_DOCS", 3)
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        store = created(
+            Path(folder) / "x", fields={"title": 2.0, "body": 1.0}, ranking=ranking,
+            source=PairSimilarity([(a, b, value) for (a, b), value in PAIRS.items()]),
+        )  # fmt: skip
+        with IndexWriter(store, merge=MergePolicy(factor=2, min_docs=1, max_docs=4)) as writer:
+            for change, *what in many:
+                if change == "add":
+                    id, texts, metadata = what
+                    writer.add(id, texts, metadata)
+                    documents.pop(id, None)
+                    documents[id] = texts, metadata
+                elif change == "delete":
+                    assert writer.delete(*what, missing_ok=True) == (what[0] in documents)
+                    documents.pop(what[0], None)
+                elif change == "delete where":
+                    where = Where.parse(what[0])
+                    gone = [id for id, (_, own) in documents.items() if where.matches(own or {})]
+                    assert writer.delete(where=what[0]) == len(gone)
+                    for id in gone:
+                        del documents[id]
+                elif change == "update" and what[0] in documents:
+                    id, metadata = what
+                    writer.update_metadata(id, metadata or {})
+                    texts, before = documents[id]
+                    documents[id] = texts, {**(before or {}), **(metadata or {})}
+                elif change == "commit":
+                    writer.commit()
+                elif change == "merge":
+                    writer.merge()
+            writer.commit(refresh=True)
+        verify_index(store)
+        assert_as_made_anew(opened(store), documents, QUERIES)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 
 import oracle
 from softcosine.index.fields import checked_fields
+from softcosine.index.rankings import Ranking
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.store import Store
 from softcosine.index.store_writer import Committed
@@ -56,6 +59,8 @@ class Model:
     documents : dict of ids to (list of tokens, metadata)
     vocabulary : list of str
         Every term that ever was.
+    counted : dict or None
+        The documents that the statistics were counted of.
     pairs : dict of (str, str) to float
         S beside its diagonal.
     """
@@ -115,17 +120,68 @@ class Model:
         return measure(X, Y, S)[0]
 
 
+def assert_as_made_anew(index, documents, queries):
+    """Everything is, to the bit, as in an index of the same documents that never changed.
+
+    Statistics must have been refreshed. S is the same, and so are the numbers of the terms.
+
+    Parameters
+    ----------
+    index : SoftIndex
+    documents : dict of ids to (tokens, or texts by field, and metadata)
+    queries : sequence of token lists
+    """
+    fields = {field.name: field.weight for field in index.fields}
+    assert list(index) == list(documents)
+    if not documents:
+        return
+    anew = SoftIndex.from_texts(
+        [text for text, _ in documents.values()], ids=documents,
+        fields=fields if len(fields) > 1 else None,
+        metadata=[metadata for _, metadata in documents.values()], S=index.S, analyzer=PLAIN,
+        weighting=index.weighting, ranking=index.ranking,
+    )  # fmt: skip
+    known = set(index.vocabulary.terms)
+    queries = [[word for word in words if word in known] for words in queries]
+    for where in (None, {"n": 1}, {"n": {"exists": False}}, {"not": {"é": None}}):
+        assert index.count(where) == anew.count(where)
+        asked = {"sort": "-n", "facets": ["n"]}
+        assert index.filter(where, **asked) == anew.filter(where, **asked)
+        for ranking in get_args(Ranking):
+            for query in queries:
+                for more in ({"k": 2}, {"k": 2, **asked}):
+                    found, expected = (
+                        one.search(query, where=where, ranking=ranking, **more)
+                        for one in (index, anew)
+                    )
+                    assert shown(found) == shown(expected)
+                    assert found.facets == expected.facets
+    for id in documents:
+        assert index.get([id]) == anew.get([id])
+        assert shown(index.similar(id)) == shown(anew.similar(id))
+        for query in queries:
+            assert index.explain(query, id) == anew.explain(query, id)
+    for asked in (
+        ()
+        if len(fields) > 1
+        else ({"min_similarity": 0.125}, {"k": 2}, {"k": 1, "ranking": "inner_product"})
+    ):
+        assert list(index.pairs(**asked)) == list(anew.pairs(**asked))
+    if len(fields) == 1:
+        assert index.dedupe(min_similarity=0.5) == anew.dedupe(min_similarity=0.5)
+
+
+def shown(hits):
+    """All of the hits but their numbers, which have gaps where documents were deleted."""
+    return [(hit.id, hit.score, hit.text, hit.metadata) for hit in hits]
+
+
 def assert_same(index, model, queries, *, rankings, weighting):
     """The index holds the model's documents, in order, and ranks them as the oracle does."""
     ids = list(model.documents)
-    live = [
-        first + local
-        for segment, first in zip(index.snapshot.segments, index.documents.firsts, strict=True)
-        for local in range(segment.n_docs)
-        if segment.live is None or segment.live[local]
-    ]
-    assert [index.documents.id(number) for number in live] == ids
-    assert len(index) == len(ids)
+    live = index.documents.numbers.tolist()
+    assert [index.documents.id(number) for number in live] == list(index) == ids
+    assert len(index) == len(index.documents) == len(ids)
     for number, (id, (tokens, metadata)) in zip(live, model.documents.items(), strict=True):
         assert index.documents.number(id) == number
         assert index.documents.text(number) == " ".join(tokens)

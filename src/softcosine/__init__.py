@@ -78,6 +78,7 @@ _HOMES = {
     "scaled": "softcosine.sources.joins.combine",
     "snos": "softcosine.sources.snos.snos",
     "soft_cardinality": "softcosine.space.soft_cardinality",
+    "soft_cosine_distances": "softcosine.space.measures",
     "soft_cosine_similarity": "softcosine.space.measures",
     "soft_inner_product": "softcosine.space.measures",
     "soft_norm": "softcosine.space.measures",
@@ -194,6 +195,7 @@ if TYPE_CHECKING:
         paired_soft_cosine_similarity as paired_soft_cosine_similarity,
     )
     from softcosine.space.measures import paired_soft_inner_product as paired_soft_inner_product
+    from softcosine.space.measures import soft_cosine_distances as soft_cosine_distances
     from softcosine.space.measures import soft_cosine_similarity as soft_cosine_similarity
     from softcosine.space.measures import soft_inner_product as soft_inner_product
     from softcosine.space.measures import soft_norm as soft_norm

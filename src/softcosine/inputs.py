@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, issparse
 
 from softcosine.errors import InvalidInputError
 
-__all__ = ["is_number", "is_pair", "is_whole", "read_matrix"]
+__all__ = ["is_number", "is_pair", "is_whole", "read_matrix", "refuse_texts"]
 
 
 def is_number(value: object) -> bool:
@@ -31,6 +31,19 @@ def is_whole(value: object) -> bool:
 def is_pair(value: object) -> bool:
     """Whether a value is a sequence of two, and no string of two characters."""
     return isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 2
+
+
+def refuse_texts(X: Any, name: str) -> None:
+    """Raise InvalidInputError, which says what to do, where X is texts and no matrix."""
+    if issparse(X) or getattr(X, "ndim", 1) != 1:
+        return
+    kept = isinstance(X, Sequence) or (isinstance(X, Iterable) and hasattr(X, "__array__"))
+    if kept and isinstance(next(iter(X), None), str):
+        raise InvalidInputError(
+            f"{name} holds texts, and a document-term matrix is needed. Put a vectorizer first, as "
+            "in make_pipeline(TfidfVectorizer(), ...), or let SoftIndex.from_texts(texts) search "
+            "the texts."
+        )
 
 
 def read_matrix(X: Any, name: str) -> csr_array:

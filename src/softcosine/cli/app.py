@@ -130,6 +130,7 @@ _COMMANDS: _Table = (
     ("export", exporting.export, "Bring an index into another engine, such as Faiss."),
     ("info", inspecting.info, "Tell what an index holds."),
     ("verify", inspecting.verify, "Check that an index is whole."),
+    ("backup", inspecting.backup, "Copy an index, also while it is written."),
     ("rescue", inspecting.rescue, "Save what can be read of a damaged index."),
     ("demo", demo.demo, "Search Unicode's symbols by meaning; needs no files."),
 )

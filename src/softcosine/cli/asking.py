@@ -34,6 +34,10 @@ Explained = Annotated[
     bool, typer.Option("--explain", "-e", help="Say which words made each score.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="One line of JSON for each answer.")]
+Fuzzy = Annotated[
+    bool,
+    typer.Option("--fuzzy", help="Search unknown words by the indexed words of nearest spelling."),
+]
 RankingName = Annotated[
     str | None,
     typer.Option(
@@ -73,6 +77,31 @@ def search(
             min=0, metavar="N", help="Only the N weightiest words of the query count; 0 for all."
         ),
     ] = 512,
+    fuzzy: Fuzzy = False,
+    fill: Annotated[
+        bool,
+        typer.Option("--fill", help="Documents of score 0 follow, in order of insertion."),
+    ] = False,
+    mmr: Annotated[
+        float | None,
+        typer.Option(
+            "--mmr",
+            metavar="SHARE",
+            help="Answers that differ: 1 is by score alone, 0 as different as can be.",
+        ),
+    ] = None,
+    sort: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sort", metavar="KEY", help="Order by metadata: year, or -year; repeatable."
+        ),
+    ] = None,
+    facets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--facet", metavar="KEY", help="Count the values of a key of metadata; repeatable."
+        ),
+    ] = None,
     explain: Explained = False,
     plan: Annotated[
         bool, typer.Option("--plan", help="Say how the answer was found, and why so.")
@@ -99,6 +128,8 @@ def search(
       softcosine search faq.index "bicycle tire repair" -k 5 --explain
       softcosine search faq.index '+tyre -car "flat tyre" repair^2' --page 2
       softcosine search faq.index "tire repair" --where lang=en --where 'year>=2020'
+      softcosine search faq.index "bycicle tire repair" --fuzzy --mmr 0.7
+      softcosine search faq.index "tire repair" --sort -year --facet lang
       softcosine search faq.index "bicycle tire repair" --json | jq -r '.hits[].id'
       softcosine search faq.index - --json < queries.txt > answers.jsonl
 
@@ -109,15 +140,24 @@ def search(
     where no word is like another, has no upper bound, and compares documents for one query only; a
     soft cosine goes from 0 to 1, for the same words. Each answer says which it is.
 
+    For words that nobody knows it says what may be meant; --fuzzy searches them by that, but what
+    + - and quotes demand is demanded as it is spelled. With --mmr 0.5 the best documents are put
+    in an order in which each is unlike those before it, too.
+
     --plot draws the soft cosines of every two of the documents found, similar ones side by side.
+
+    --sort and --facet look at all documents that match, not at the best alone: --facet lang says
+    how many of them are of each language.
 
     With --engine another engine finds the documents, which 'export' has brought them into; it may
     miss some. Scores are then its own, but with --rerank 100 those of the index.
 
     JSON: query, ranking, seconds, outside (words in no document), unknown and left_out (words that
-    did not count), offset, with --plan also plan {method, reason}, and hits of rank, id, score,
-    title (or null), text, metadata, snippet {text, marks}, with --explain also parts of query_word,
-    document_word, similarity and contribution, which sum to the score.
+    did not count), suggestions of word and candidates {word, distance, n_docs}, offset, with --plan
+    also plan {method, reason}, with --facet also facets (for each key a list of value and
+    documents), and hits of rank, id, score, title (or null), text, metadata,
+    snippet {text, marks}, with --explain also parts of query_word, document_word, similarity,
+    contribution, exact and spelled, which sum to the score.
     """
     from softcosine.cli.conditions import read_where
 
@@ -130,14 +170,17 @@ def search(
     only, most = read_where(where), max_terms or None
     opened = _open(index)
     find: Callable[..., Hits] = partial(
-        opened.search, where=only, exact_first=exact_first, ranking=ranking
-    )
+        opened.search, where=only, exact_first=exact_first, ranking=ranking, fuzzy=fuzzy, fill=fill,
+        mmr=mmr, sort=sort, facets=facets or (),
+    )  # fmt: skip
     if engine is not None:
         from softcosine.cli.exporting import asking_engine
 
-        if only is not None or exact_first:
+        own = exact_first or fuzzy or fill or mmr is not None or bool(sort) or bool(facets)
+        if only is not None or own:
             raise InvalidInputError(
-                "--where and --exact-first are for the index's own search; leave --engine out."
+                "--where, --exact-first, --fuzzy, --fill, --mmr, --sort and --facet are for the "
+                "index's own search; leave --engine out."
             )
         find, ranking = asking_engine(opened, engine, ranking, rerank=rerank, width=width)
     elif rerank is not None or width is not None:
@@ -150,7 +193,9 @@ def search(
         )
         if number == 0:
             ask()  # loads compiled code, which is not timed
-        why = partial(opened.explain, query, ranking=ranking, syntax=syntax, max_terms=most)
+        why = partial(
+            opened.explain, query, ranking=ranking, syntax=syntax, max_terms=most, fuzzy=fuzzy
+        )
         _answer(
             opened, ask, why, explain=explain, plan=plan, as_json=as_json, where=only,
             syntax=syntax, plot=plot,
@@ -197,6 +242,7 @@ def explain(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Words.")],
     id: Annotated[str, typer.Argument(metavar="ID", help="Id of a document.")],
     ranking: RankingName = None,
+    fuzzy: Fuzzy = False,
     plot: Plot = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -209,13 +255,14 @@ def explain(
     A pair joined by = is one and the same word, by ~ two similar ones. What a pair adds grows with
     its similarity (0 to 1) and the weights of both words, and shrinks with the length of the text.
 
-    JSON: query, id, score, ranking, parts of query_word, document_word, similarity, contribution.
+    JSON: query, id, score, ranking, parts of query_word, document_word, similarity, contribution,
+    exact, spelled (similar by their spelling alone).
     """
     from softcosine.cli.showing import explanation_record, print_json, printable, show_explanation
 
     check_plot(plot, overwrite=overwrite)
     opened = _open(index)
-    found = opened.explain(query, id, ranking=ranking)
+    found = opened.explain(query, id, ranking=ranking, fuzzy=fuzzy)
     if plot is not None:
         from softcosine.plots.explanation_bars import explanation_bars
 
@@ -336,7 +383,7 @@ def _show_neighbors(opened: SoftIndex, word: str, k: int, origins: bool, as_json
     from softcosine.cli.showing import print_json, show_neighbors
     from softcosine.text.analyzer import shortened
 
-    parsed = opened.parse(word)
+    parsed = opened.parse_word(word)
     n_terms = len(parsed.terms) + len(parsed.outside) + len(parsed.unknown)
     if n_terms != 1:
         raise InvalidInputError(

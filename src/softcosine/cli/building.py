@@ -13,7 +13,9 @@ from softcosine.errors import InvalidInputError
 if TYPE_CHECKING:
     from softcosine.cli.sources import SourceSettings
     from softcosine.cli.vocabularies import Corpus
+    from softcosine.matrix.list_use import ListUse
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+    from softcosine.sources.constraints.decision_list import Decisions
     from softcosine.sources.source import TermSimilaritySource
 
 __all__ = ["Plan", "built_matrix", "document_limit"]
@@ -51,6 +53,7 @@ class Plan:
     guard: bool
     keep_source: bool
     resume: bool
+    language: str | None
     stemmer: str | None
     min_df: str | None
     text_fields: tuple[str, ...]
@@ -60,8 +63,8 @@ class Plan:
     overwrite: bool
 
 
-def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, str]:
-    """Build a matrix and write it; returned with what is to be said about it.
+def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, str, ListUse | None]:
+    """Build a matrix and write it; returned with what is to be said about it and its lists.
 
     What is wrong with the arguments is found out before anything is read or learned.
     """
@@ -73,6 +76,7 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
         words_outside,
     )
     from softcosine.matrix.kept import KeptAnswers
+    from softcosine.matrix.list_use import list_use
     from softcosine.matrix.rules import Rules
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
     from softcosine.storage import check_target
@@ -100,7 +104,7 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
             "--strategy rows gives an asymmetric matrix, which cannot be balanced; take another "
             "strategy, or say --as-given."
         )
-    corpus = _corpus(plan, report)
+    corpus = _corpus(plan, decisions, report)
     settings = SourceSettings(
         threshold=plan.threshold,
         exponent=plan.exponent,
@@ -111,8 +115,9 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
     )
     source, note = _source(plan, corpus, settings)
     source = finished_source(
-        source, decisions, corpus.vocabulary, analyzer=corpus.analyzer, guard=plan.guard
-    )
+        source, decisions, corpus.vocabulary, analyzer=corpus.analyzer, language=corpus.language,
+        guard=plan.guard,
+    )  # fmt: skip
     folder = (
         plan.output.absolute().parent / f".{plan.output.name}.building" if plan.resume else None
     )
@@ -128,11 +133,12 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
             balanced=_is_balanced(plan),
             definite=plan.definite,
             guard=False,  # it is guarded already, where it is to be
+            analyzer=corpus.analyzer,
             warn=False,
             progress=lambda done, total: report("finding similar terms", done, total),
             resume=folder,
         )
-    S = TermSimilarityMatrix(
+    S = TermSimilarityMatrix.from_entries(
         S.to_scipy(),
         S.vocabulary,
         representatives=S.representatives,
@@ -147,7 +153,9 @@ def built_matrix(plan: Plan, report: Progress) -> tuple[TermSimilarityMatrix, st
         note = note or "There are no words to find similarities for."
     outside = words_outside(decisions, corpus.vocabulary, analyzer=corpus.analyzer)
     recall = settings.recall_told()
-    return S, " ".join(filter(None, (note, recall, outside, _indefinite(S))))
+    use = list_use(S, source, analyzer=corpus.analyzer, queries=plan.keep_source)
+    note = " ".join(filter(None, (note, recall, outside, _indefinite(S), corpus.note)))
+    return S, note, use
 
 
 def document_limit(given: str) -> int | float:
@@ -160,19 +168,27 @@ def document_limit(given: str) -> int | float:
         ) from None
 
 
-def _corpus(plan: Plan, report: Progress) -> Corpus:
+def _corpus(plan: Plan, decisions: Decisions | None, report: Progress) -> Corpus:
     from softcosine.cli.vocabularies import read_corpus, read_words
+    from softcosine.sources.named import phrases_named
 
     if plan.words is not None:
-        return read_words(plan.words, encoding=plan.encoding, stemmer=plan.stemmer)
+        return read_words(
+            plan.words, encoding=plan.encoding, language=plan.language, stemmer=plan.stemmer
+        )
     return read_corpus(
         plan.vocabulary,
         text_fields=plan.text_fields,
         format=plan.format,
         encoding=plan.encoding,
         pattern=plan.pattern,
+        language=plan.language,
         stemmer=plan.stemmer,
         min_df=None if plan.min_df is None else document_limit(plan.min_df),
+        phrases=(
+            *phrases_named(plan.sources),
+            *(() if decisions is None else decisions.pinned_words()),
+        ),
         report=report,
     )
 
@@ -198,6 +214,7 @@ def _default_source(corpus: Corpus, report: Progress) -> tuple[TermSimilaritySou
 
     chosen = default_source(
         corpus.texts,
+        language=corpus.language,
         progress=lambda done, total: report("learning from the texts", done, total),
     )
     return chosen.source, chosen.note
@@ -227,6 +244,8 @@ def _record(plan: Plan, corpus: Corpus) -> dict[str, Any]:
         record["decisions"] = str(plan.decisions)
     if corpus.analyzer is not None:
         record["analyzer"] = corpus.analyzer.to_dict()
+    if corpus.language is not None:
+        record["language"] = corpus.language
     return record
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softcosine.cli.asking import Index
+from softcosine.cli.conditions import Conditions
 from softcosine.cli.options import (
     Encoding,
     Format,
@@ -26,6 +27,7 @@ from softcosine.cli.options import (
 )
 from softcosine.cli.showing import counted
 from softcosine.errors import IndexLockedError, InvalidInputError
+from softcosine.index.lock import WRITER_TIMEOUT
 
 if TYPE_CHECKING:
     from softcosine.files import Fields
@@ -45,7 +47,7 @@ def add(
     pattern: Pattern = None,
     memory: Memory = "1G",
     refresh: Refresh = None,
-    wait: Wait = 0.0,
+    wait: Wait = WRITER_TIMEOUT,
     as_json: Summary = False,
 ) -> None:
     """Add documents to an index; those with an id that is there take that one's place.
@@ -109,18 +111,20 @@ def delete(
         str | None,
         typer.Option("--from", metavar="FILE", help="A file with one id a line; - for stdin."),
     ] = None,
+    where: Conditions = None,
     missing_ok: Annotated[
         bool, typer.Option("--missing-ok", help="It is no error if there is none of an id.")
     ] = False,
     encoding: Encoding = "utf-8",
     refresh: Refresh = None,
-    wait: Wait = 0.0,
+    wait: Wait = WRITER_TIMEOUT,
     as_json: Summary = False,
 ) -> None:
     """Delete documents from an index.
 
       softcosine delete faq.index faq-17 faq-18
       softcosine delete faq.index --from gone.txt --missing-ok
+      softcosine delete faq.index --where lang=de --where 'year<2020'
       softcosine dedupe faq.index --min 0.95 --keep first | softcosine delete faq.index --from -
 
     All are deleted, or none, as where there is no document of an id. Their room on disk is freed
@@ -128,12 +132,14 @@ def delete(
 
     JSON: index, deleted, missing, documents, segments, generation, bytes, seconds.
     """
+    from softcosine.cli.conditions import read_where
     from softcosine.cli.progress import Reporter
 
-    started = time.perf_counter()
-    if not ids and source is None:
+    started, passing = time.perf_counter(), read_where(where)
+    if not ids and source is None and passing is None:
         raise InvalidInputError(
-            "there is nothing to delete; name ids, or a file with one id a line by --from FILE."
+            "there is nothing to delete; name ids, a file with one id a line by --from FILE, or a "
+            "filter by --where."
         )
     wanted = dict.fromkeys([*(ids or ()), *(_ids_in(source, encoding) if source else ())])
     with Reporter() as report, writing(index, wait=wait) as (opened, writer):
@@ -141,12 +147,12 @@ def delete(
         for done, id in enumerate(wanted):
             n_deleted += writer.delete(id, missing_ok=missing_ok)
             report("deleting", done, len(wanted))
+        n_missing = len(wanted) - n_deleted
+        if passing is not None:
+            n_deleted += writer.delete(where=passing)
         report("committing", 0, None)
         writer.commit(refresh)
-    facts = _facts(opened, index, started) | {
-        "deleted": n_deleted,
-        "missing": len(wanted) - n_deleted,
-    }
+    facts = _facts(opened, index, started) | {"deleted": n_deleted, "missing": n_missing}
     missing = f"; {facts['missing']:,} of the ids were not there" if facts["missing"] else ""
     _tell(facts, f"Deleted {counted(n_deleted, 'document')}{missing}", as_json)
 
@@ -155,7 +161,7 @@ def merge(
     index: Index,
     refresh: Refresh = None,
     memory: Memory = "1G",
-    wait: Wait = 0.0,
+    wait: Wait = WRITER_TIMEOUT,
     as_json: Summary = False,
 ) -> None:
     """Join the segments of an index into full ones, and free the room of deleted documents.
@@ -189,7 +195,7 @@ def merge(
     )
 
 
-def refresh(index: Index, wait: Wait = 0.0, as_json: Summary = False) -> None:
+def refresh(index: Index, wait: Wait = WRITER_TIMEOUT, as_json: Summary = False) -> None:
     """Count anew in how many documents words stand, for their weights.
 
       softcosine refresh faq.index
@@ -244,7 +250,7 @@ def writing(
     try:
         writer = opened.writer(timeout=wait, memory=memory)
     except IndexLockedError as error:
-        advice = "wait longer by --wait" if wait else "wait for it by --wait SECONDS"
+        advice = "wait longer by --wait SECONDS"
         raise IndexLockedError(f"{str(error).rpartition(';')[0]}; {advice}.") from error
     try:
         opened.refresh()

@@ -96,7 +96,7 @@ def pairs(
         if k is not None:
             report.stop()
         table = nullcontext(_lines(as_json)) if output is None else TableWriter(output, names)
-        with closing(found), table as write:  # type: ignore[type-var]  # it is a generator
+        with closing(found), table as write:
             for pair in found:
                 rank = rank + 1 if pair.id == last else 1
                 last = pair.id

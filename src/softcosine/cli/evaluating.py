@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
 
 import typer
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["evaluate"]
 
 USUAL_SYSTEMS = "cosine,bm25,soft"
+_LONGEST_NAME = 90  # of a data set or a system in the name of a file, which may have 255 bytes
 
 
 def evaluate(
@@ -99,8 +102,15 @@ def evaluate(
         Path | None,
         typer.Option(metavar="FILE", help="Write the table, and differences, there as Markdown."),
     ] = None,
+    write_runs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Write each system's rankings there, a TREC run a data set."
+        ),
+    ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Let --plot and --markdown replace files.")
+        bool,
+        typer.Option("--overwrite", help="Let --plot, --markdown and --write-runs replace files."),
     ] = False,
     encoding: Encoding = "utf-8",
     list_systems: Annotated[
@@ -132,7 +142,8 @@ def evaluate(
     p by paired bootstrap over queries (documents, pairs): where the interval leaves out 0, chance
     alone would hardly do it. Of several data sets the means follow, each set counting the same.
     Seconds are those of learning and of answering; the first use of a system compiles its kernels.
-    Systems learn from texts alone, never from what is scored.
+    Systems learn from texts alone, never from what is scored. --write-runs keeps their rankings in
+    files DATASET.SYSTEM.run (characters that a file name cannot hold as %XX), which --run reads.
 
     JSON: systems of NAME of MEASURE: value; intervals of NAME of MEASURE: difference, low, high, p
     and p_randomized (the randomisation test); baseline, dataset, n_units, ranges (intervals of
@@ -168,15 +179,18 @@ def evaluate(
     if background:
         texts = _background(background, encoding)
         found = [replace(one, background=(*one.background, *texts)) for one in found]
+    run_files = [_run_files(write_runs, one, systems, overwrite=overwrite) for one in found]
+    made = []
     with Reporter() as report:
-        made = [
-            evaluated(
-                one, systems, measures=wanted, baseline=baseline, runs=runs, depth=depth,
-                n_resamples=n_resamples, random_state=seed, progress=report,
-                keep=names if n_differences else (),
-            )
-            for one in found
-        ]  # fmt: skip
+        for one, files in zip(found, run_files, strict=True):
+            made.append(
+                evaluated(
+                    one, systems, measures=wanted, baseline=baseline, runs=runs, depth=depth,
+                    n_resamples=n_resamples, random_state=seed, progress=report,
+                    keep=names if n_differences else (),
+                )
+            )  # fmt: skip
+            _write_runs(made[-1], files, overwrite=overwrite)
     if len(made) > 1:
         _conclude_several(made, markdown, as_json=as_json)
         return
@@ -264,6 +278,46 @@ def _run(given: str, encoding: str) -> tuple[str, Run]:
     if not equals or not name.strip() or not path:
         raise InvalidInputError(f"--run is {given!r}; needed is a name and a file, as bm25=run.txt")
     return name.strip(), Run.read(path, encoding=encoding)
+
+
+def _run_files(
+    folder: Path | None, dataset: DataSet, systems: Sequence[str], *, overwrite: bool
+) -> dict[str, Path]:
+    """Return the file of every system's run, after a check of all that would keep it unwritten."""
+    from softcosine.evaluate.datasets import RankingSet
+    from softcosine.evaluate.datasets.trec import check_trec_ids
+
+    if folder is None:
+        return {}
+    if not isinstance(dataset, RankingSet):
+        raise InvalidInputError(f"{dataset.name} has nothing to rank, so it has no runs to write.")
+    check_trec_ids("query", dataset.judged.ids)
+    check_trec_ids("document", dataset.documents.ids)
+    files = {name: folder / f"{_quoted(dataset.name)}.{_quoted(name)}.run" for name in systems}
+    if not folder.is_dir():
+        check_file(folder, overwrite=False)  # it is made when there is a run to write
+        return files
+    for file in files.values():
+        check_file(file, overwrite=overwrite)
+    return files
+
+
+def _write_runs(made: Evaluation, files: Mapping[str, Path], *, overwrite: bool) -> None:
+    from softcosine.evaluate.runs import Run
+
+    for name, file in files.items():
+        found = made.answers[name]
+        assert isinstance(found, Run)
+        file.parent.mkdir(exist_ok=True)
+        found.write(file, name=name, overwrite=overwrite)
+
+
+def _quoted(name: str) -> str:
+    """Return a name that every file system takes, different for different names."""
+    quoted = quote(name, safe=" ()+,=@")
+    if len(quoted) <= _LONGEST_NAME:
+        return quoted
+    return f"{quoted[:_LONGEST_NAME]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
 def _background(paths: Sequence[Path], encoding: str) -> list[str]:

@@ -16,6 +16,7 @@ from softcosine.cli.options import (
     IdField,
     Inputs,
     Join,
+    Language,
     MaxNeighbors,
     MinDf,
     Pattern,
@@ -87,16 +88,17 @@ def index(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Settings that 'tune' chose, in place of sources, matrix, stemmer, ranking and "
+            help="Settings that 'tune' chose, in place of sources, matrix, language, ranking and "
             "fields.",
         ),
     ] = None,
+    language: Language = None,
     stemmer: Stemmer = None,
     stop_words: Annotated[
         str | None,
         typer.Option(
             metavar="LANGUAGE",
-            help="Leave out words such as 'the' and 'of': english [none]. Long questions gain.",
+            help="Leave out words such as 'the' and 'of', by language [none]. Long questions gain.",
         ),
     ] = None,
     ranking: Annotated[
@@ -134,7 +136,10 @@ def index(
     Files are read as they are indexed, so there may be more than memory holds. The index is there
     once it is whole; 'add' and 'delete' change it later.
 
-    JSON: index, documents, terms, bytes, seconds, note (where similarities come from).
+    Of your own lists of synonyms it tells which entries are used, and why others are not.
+
+    JSON: index, documents, terms, bytes, seconds, note (where similarities come from), list_use
+    (null without lists): entries, used, in_queries, reasons, unused.
     """
     from softcosine.storage import check_target
 
@@ -150,8 +155,9 @@ def index(
         decided = {
             "--field": fields, "--source": source, "--join": join != "strongest",
             "--decisions": decisions, "--similarity": similarity, "--plain": plain,
-            "--stemmer": stemmer, "--stop-words": stop_words, "--ranking": ranking,
-            "--max-neighbors": max_neighbors, "--min-df": min_df, "--memory": memory,
+            "--language": language, "--stemmer": stemmer, "--stop-words": stop_words,
+            "--ranking": ranking, "--max-neighbors": max_neighbors, "--min-df": min_df,
+            "--memory": memory,
             "--positions": positions, "--no-texts": not texts,
         }  # fmt: skip
         named = [name for name, given in decided.items() if given not in (None, False)]
@@ -162,6 +168,7 @@ def index(
             )
     stop_words = None if stop_words == "none" else stop_words
     _check_one(stop_words=stop_words, similarity=similarity)
+    _check_one(language=language, similarity=similarity)
     if plain and max_neighbors is not None:
         raise InvalidInputError("--max-neighbors and --plain exclude each other; give one of them.")
     if similarity is not None and max_neighbors is not None:
@@ -192,11 +199,12 @@ def index(
 
     check_sources(source or [], join)
     weights = _weights(fields)
+    rules = rules_of(language, stemmer, stop_words)
     plan = IndexPlan(
         output=output, overwrite=overwrite, sources=tuple(source or ()), join=join,
         decisions=decisions_in(decisions),
         matrix=None if similarity is None else SavedMatrix.open(similarity, stemmer=stemmer),
-        plain=plain, analyzer=rules_of(stemmer, stop_words),
+        plain=plain, language=rules[0], analyzer=rules[1],
         ranking=None if ranking is None else check_ranking(ranking),
         max_neighbors=max_neighbors, min_df=None if min_df is None else document_limit(min_df),
         memory=bytes_in(memory or "1G"), limited=memory is not None, fields=weights,
@@ -248,14 +256,14 @@ def _show(
 ) -> None:
     from softcosine.cli.calling import program
     from softcosine.cli.inspecting import bytes_of
-    from softcosine.cli.showing import console, duration, print_json, size
+    from softcosine.cli.showing import console, duration, print_json, print_note, size
     from softcosine.cli.sources import words_outside
     from softcosine.index.soft_index import SoftIndex
 
     made = SoftIndex.open(output)
     outside = words_outside(decisions, made.vocabulary, analyzer=made.analyzer)
     note = " ".join(filter(None, (note, outside)))
-    n_bytes = bytes_of(output)
+    n_bytes, use = bytes_of(output), made.list_use
     if as_json:
         print_json(
             {
@@ -265,6 +273,7 @@ def _show(
                 "bytes": n_bytes,
                 "seconds": seconds,
                 "note": note,
+                "list_use": None if use is None else use.to_dict(),
             }
         )
         return
@@ -273,6 +282,7 @@ def _show(
         f"Indexed {len(made):,} documents of {len(made.vocabulary):,} terms in "
         f"{duration(seconds)}: {output} ({size(n_bytes)})."
     )
-    if note:
-        out.print(note, style="dim")
+    print_note(note, made.language, made.analyzer)
+    if use is not None:
+        out.print(str(use), style="dim", markup=False)
     out.print(f'Ask it: {program()} search {output} "your words" --explain', style="dim")

@@ -1,4 +1,4 @@
-"""``softcosine info``, ``verify`` and ``rescue``: what an index is, and whether it is whole."""
+"""``softcosine info``, ``verify``, ``backup`` and ``rescue``: what an index is, and kept whole."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from softcosine.index.generation import Generation
     from softcosine.index.soft_index import SoftIndex
 
-__all__ = ["bytes_of", "files_of", "info", "rescue", "verify"]
+__all__ = ["backup", "bytes_of", "files_of", "info", "rescue", "verify"]
 
 
 def info(
@@ -43,8 +43,10 @@ def info(
     JSON: index, generation (commits so far), documents, deleted (still taking room), segments,
     counted (documents that term weights rest on), terms, postings, fields of name and weight,
     positions, texts (whether they are kept), bytes, ranking, weighting, analyzer, note, and
-    similarity: n_terms, n_neighbors, mean_neighbors, and so on; with --quality also quality of
-    n_words, n_lacking, share, and examples of word and id.
+    similarity: n_terms, n_neighbors, mean_neighbors, and so on; list_use (null without lists of
+    your own): entries, used, in_queries (with one word in no document), reasons, and the first
+    hundred unused, of left, right and reason; with --quality also quality of n_words, n_lacking,
+    share, and examples of word and id.
     """
     from softcosine.cli.showing import print_json
     from softcosine.index.soft_index import SoftIndex
@@ -53,10 +55,11 @@ def info(
     facts = _facts(opened, index)
     if quality:
         facts["quality"] = _quality(opened)
+    use = opened.list_use
     if as_json:
-        print_json(facts)
+        print_json({**facts, "list_use": None if use is None else use.to_dict()})
     else:
-        _show(facts)
+        _show({**facts, "list_use": "" if use is None else str(use)})
 
 
 def verify(index: Index, as_json: Json = False) -> None:
@@ -96,6 +99,69 @@ def verify(index: Index, as_json: Json = False) -> None:
         console().print(
             f"{index} is whole: {n_files} files, {size(n_bytes)}, read in {duration(seconds)}."
         )
+
+
+def backup(
+    index: Index,
+    to: Annotated[Path, typer.Argument(metavar="TO", help="The folder to write.")],
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an index of that name.")
+    ] = False,
+    links: Annotated[
+        bool,
+        typer.Option(
+            "--links", help="Share files by hard links: at once, but no help if a disk fails."
+        ),
+    ] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify/--no-verify", help="Compare the checksum of every file.")
+    ] = True,
+    as_json: Json = False,
+) -> None:
+    """Copy the last commit of an index, also while it is written.
+
+      softcosine backup faq.index /backups/faq.index
+      softcosine backup faq.index /backups/faq.index --overwrite
+
+    The copy is an index like any other, there whole or not at all. Files are copied, so that no
+    damage of one reaches the other; --links shares them instead, where the file system can.
+    Engines that were made of this commit are copied too.
+
+    JSON: index, backup, generation, documents, bytes, engines (those copied), left_out (a message
+    for each of the others), seconds.
+    """
+    from softcosine.cli.progress import Reporter
+    from softcosine.cli.showing import console, duration, print_json, size
+    from softcosine.index.backup import back_up
+    from softcosine.index.soft_index import SoftIndex
+    from softcosine.index.store import Store
+
+    started = time.perf_counter()
+    with Reporter() as report:
+        made = back_up(
+            Store.open(index), to, links=links, verify=verify, overwrite=overwrite, progress=report
+        )
+    n_docs, seconds = len(SoftIndex.open(to)), time.perf_counter() - started
+    if as_json:
+        print_json(
+            {
+                "index": str(index),
+                "backup": str(to),
+                "generation": made.generation,
+                "documents": n_docs,
+                "bytes": made.n_bytes,
+                "engines": list(made.engines),
+                "left_out": list(made.left_out),
+                "seconds": seconds,
+            }
+        )
+        return
+    for message in made.left_out:
+        console().print(message, soft_wrap=True)
+    console().print(
+        f"Copied {counted(n_docs, 'document')} of commit {made.generation} in "
+        f"{duration(seconds)}: {to} ({size(made.n_bytes)})."
+    )
 
 
 def rescue(
@@ -183,6 +249,7 @@ def _facts(opened: SoftIndex, path: Path) -> dict[str, Any]:
         "ranking": opened.ranking,
         "weighting": opened.weighting.to_dict(),
         "analyzer": {**analyzer, "stop_words": len(analyzer["stop_words"])},
+        "language": opened.language,
         "note": opened.note,
         "similarity": similarity,
     }
@@ -220,6 +287,7 @@ def _show(facts: dict[str, Any]) -> None:
         **_ranked(facts),
         "similar words": _similar(facts["similarity"]),
         "source": facts["note"] or _unnamed_source(facts),
+        "your lists": facts["list_use"],
         "on disk": f"{size(facts['bytes'])} in {counted(facts['segments'], 'segment')}, "
         f"generation {facts['generation']:,}",
         "single words": _single_words(facts["quality"]) if "quality" in facts else "",
@@ -247,9 +315,13 @@ def _fields(fields: list[dict[str, Any]]) -> str:
 def _words(analyzer: dict[str, Any]) -> str:
     words = [f"stemmed ({analyzer['stemmer']})" if analyzer["stemmer"] else "not stemmed"]
     if analyzer["stop_words"]:
-        words.append(f"{analyzer['stop_words']} stop words")
+        words.append(f"without {analyzer['stop_words']} stop words")
+    if analyzer["segmenter"]:
+        words.append(f"cut by a segmenter ({analyzer['segmenter']})")
     if analyzer["max_ngram"] > 1:
         words.append(f"up to {analyzer['max_ngram']} words a term")
+    if analyzer.get("phrases"):
+        words.append(f"{counted(len(analyzer['phrases']), 'phrase')} of your lists")
     return ", ".join(words)
 
 

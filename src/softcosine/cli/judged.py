@@ -37,7 +37,10 @@ JudgedQrels = Annotated[
     typer.Option("--qrels", metavar="FILE", help="In place of DATASET: judgements."),
 ]
 TopicFields = Annotated[
-    str, typer.Option(metavar="NAMES", help="Of TREC topics: title, description, narrative.")
+    str,
+    typer.Option(
+        metavar="NAMES", help="Of TREC topics: title (query), description (question), narrative."
+    ),
 ]
 Grades = Annotated[
     str | None,

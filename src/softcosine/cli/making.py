@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from softcosine.cli.matrix_index import SavedMatrix
     from softcosine.cli.progress import Reporter
     from softcosine.files import Document
+    from softcosine.index.language import AnalyzedInLanguage
     from softcosine.sources.constraints.decision_list import Decisions
     from softcosine.text.analyzer import Analyzer
 
@@ -39,8 +40,10 @@ class IndexPlan:
         Bytes.
     limited : bool
         Whether `memory` was asked for, so that it is an error if an option needs more.
+    language : str
+        ``"auto"`` for that of the texts.
     analyzer : Analyzer or None
-        None where the language of the texts decides.
+        None where the language decides.
     fields : dict of names to weights, or None
         Spaces of their own.
     """
@@ -52,6 +55,7 @@ class IndexPlan:
     decisions: Decisions | None
     matrix: SavedMatrix | None
     plain: bool
+    language: str
     analyzer: Analyzer | None
     ranking: str | None
     max_neighbors: int | None
@@ -151,7 +155,7 @@ def _make_whole(plan: IndexPlan, documents: list[Document], report: Reporter) ->
         made = SoftIndex.from_texts(
             read.texts, ids=read.ids, metadata=read.metadata, progress=report, **options
         )
-        made = made if made.note else made.with_note(note)
+        made = made.with_note(" ".join(filter(None, (note, made.note))))
     report("writing", 0, None)
     made.save(plan.output, overwrite=plan.overwrite)
     return made.note
@@ -220,24 +224,29 @@ def _similarities(
         options["max_neighbors"] = plan.max_neighbors
     if plan.analyzer is not None:
         options["analyzer"] = plan.analyzer
+    elif plan.language != "auto":
+        options["language"] = plan.language
     if not plan.sources and plan.decisions is None:
         return options, ""
-    analyzed = None
+    found = None
     if plan.decisions is not None or learn_from_texts(plan.sources):
         from softcosine.cli.vocabularies import analyzed_texts
 
-        analyzed, options["analyzer"] = analyzed_texts(
-            texts, plan.analyzer, min_df=_least(plan), report=report
+        found = analyzed_texts(
+            texts, plan.language, plan.analyzer, min_df=_least(plan), report=report
         )
-    options["source"], note = _source(plan, analyzed, options.get("analyzer"), report)
+        options["analyzer"] = found.analyzer
+        options.pop("language", None)
+    options["source"], note = _source(plan, found, report)
     return options, note
 
 
-def _source(plan: IndexPlan, analyzed: Any, analyzer: Any, report: Reporter) -> tuple[Any, str]:
+def _source(plan: IndexPlan, found: AnalyzedInLanguage | None, report: Reporter) -> tuple[Any, str]:
     """Return the sources that were named, or the default ones, decided about, and a note."""
     from softcosine.cli.sources import SourceSettings, finished_source, joined_source
     from softcosine.index.defaults import default_source
 
+    analyzed = None if found is None else found.texts
     if plan.sources:
         settings = SourceSettings(None, None, texts=analyzed, words=None, report=report)
         source, note = joined_source(plan.sources, plan.join, settings)
@@ -245,17 +254,23 @@ def _source(plan: IndexPlan, analyzed: Any, analyzer: Any, report: Reporter) -> 
         told = names if len(plan.sources) == 1 else f"{names}, joined by {plan.join}"
         note = f"Similarities come from {told}." + (f" {note}" if note else "")
     else:
+        assert found is not None  # there are decisions
         chosen = default_source(
-            analyzed, progress=lambda done, total: report("learning from the texts", done, total)
+            found.texts,
+            language=found.language,
+            progress=lambda done, total: report("learning from the texts", done, total),
         )
         source, note = chosen.source, chosen.note
-    if analyzed is not None:
-        source = finished_source(source, plan.decisions, analyzed.vocabulary, analyzer=analyzer)
+    if found is not None:
+        source = finished_source(
+            source, plan.decisions, found.texts.vocabulary, analyzer=found.analyzer,
+            language=found.language,
+        )  # fmt: skip
     if plan.decisions is not None:
         n = len(plan.decisions)
         told = "One decision of a person comes" if n == 1 else f"{n} decisions of a person come"
         note += f" {told} before them."
-    return source, note
+    return source, note if found is None else " ".join(filter(None, (note, found.note)))
 
 
 def _least(plan: IndexPlan) -> int | float:

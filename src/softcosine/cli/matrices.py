@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from softcosine.matrix.difference import MatrixDifference
+    from softcosine.matrix.list_use import ListUse
     from softcosine.matrix.picture import Histogram
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
@@ -24,12 +25,18 @@ _BAR_WIDTH = 50
 
 
 def show_built(
-    S: TermSimilarityMatrix, note: str, output: Path, seconds: float, as_json: bool
+    S: TermSimilarityMatrix,
+    note: str,
+    use: ListUse | None,
+    output: Path,
+    seconds: float,
+    as_json: bool,
 ) -> None:
     """Say what was built, and what is to be known about it."""
     from softcosine.cli.calling import program
     from softcosine.cli.inspecting import bytes_of
-    from softcosine.cli.showing import console, duration, print_json, size
+    from softcosine.cli.showing import console, duration, print_json, print_note, size
+    from softcosine.text.analyzer import Analyzer
 
     figures = S.statistics(eigenvalue=False)
     shrunk = float(S.settings.get("shrunk", 1.0))
@@ -50,6 +57,7 @@ def show_built(
                 "bytes": bytes_of(output),
                 "seconds": seconds,
                 "note": note,
+                "list_use": None if use is None else use.to_dict(),
             }
         )
         return
@@ -59,8 +67,14 @@ def show_built(
         f"{figures.mean_neighbors:.1f} each, in {duration(seconds)}: {output} "
         f"({size(bytes_of(output))})."
     )
-    if note:
-        out.print(note, style="dim")
+    analyzer = S.settings.get("analyzer")
+    print_note(
+        note,
+        S.settings.get("language"),
+        Analyzer() if analyzer is None else Analyzer.from_dict(analyzer),
+    )
+    if use is not None:
+        out.print(str(use), style="dim", markup=False)
     out.print(f"Look at it: {program()} similarity show {output}", style="dim")
 
 

@@ -101,6 +101,7 @@ class SavedMatrix:
             self.source,
             definite="shrunk" in self.S.settings,
             guard=False,
+            analyzer=self.analyzer,
             warn=False,
             progress=lambda done, total: report("finding similar terms", done, total),
         )
@@ -129,18 +130,19 @@ def index_with_matrix(
     from softcosine.cli.vocabularies import analyzed_texts
     from softcosine.index.soft_index import SoftIndex
 
-    analyzed, rules = analyzed_texts(
-        documents.texts, matrix.analyzer or analyzer, min_df=min_df, report=report
+    found = analyzed_texts(
+        documents.texts, "auto", matrix.analyzer or analyzer, min_df=min_df, report=report
     )
-    over, note = matrix.over(analyzed.vocabulary, report)
+    over, note = matrix.over(found.texts.vocabulary, report)
     options: dict[str, Any] = {} if ranking is None else {"ranking": ranking}
     made = SoftIndex.from_texts(
-        documents.texts, ids=documents.ids, metadata=documents.metadata, S=over, analyzer=rules,
+        documents.texts, ids=documents.ids, metadata=documents.metadata, S=over,
+        analyzer=found.analyzer,
         progress=report, **options,
     )  # fmt: skip
     if matrix.source is not None:
         made = made.with_similarity(over, source=matrix.source)
-    return made.with_note(note)
+    return made.with_note(" ".join(filter(None, (note, found.note))))
 
 
 def _stemmed(rules: Analyzer) -> str:

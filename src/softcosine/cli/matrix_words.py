@@ -36,7 +36,15 @@ def opened_with_source(path: Path) -> tuple[TermSimilarityMatrix, TermSimilarity
 
         index = SoftIndex.open(path)
         return index.S, index.source
-    return TermSimilarityMatrix.load(path), TermSimilarityMatrix.load_source(path)
+    S, source = TermSimilarityMatrix.load(path), TermSimilarityMatrix.load_source(path)
+    if source is None:
+        return S, None
+    from softcosine.sources.in_terms import TermKeys, in_terms
+    from softcosine.text.analyzer import Analyzer
+
+    rules = S.settings.get("analyzer")
+    analyzer = None if rules is None else Analyzer.from_dict(rules)
+    return S, in_terms(source, TermKeys(analyzer, vocabulary=S.vocabulary))
 
 
 def neighbors_record(

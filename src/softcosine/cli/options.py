@@ -17,6 +17,7 @@ __all__ = [
     "IdField",
     "Inputs",
     "Join",
+    "Language",
     "MaxNeighbors",
     "Memory",
     "MinDf",
@@ -64,8 +65,16 @@ MaxNeighbors = Annotated[
         min=0, help="Most similar words that a word has [100; 10 where texts alone teach]."
     ),
 ]
+Language = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LANGUAGE",
+        help="Of the texts, such as german, or none: stems, words, English vectors [recognised].",
+    ),
+]
 Stemmer = Annotated[
-    str | None, typer.Option(metavar="LANGUAGE", help="Such as english, german, or none.")
+    str | None,
+    typer.Option(metavar="LANGUAGE", help="Stems alone: such as english, german, or none."),
 ]
 MinDf = Annotated[
     str | None,

@@ -30,7 +30,7 @@ _REPORTED = 1000  # documents between two reports of progress
 
 
 def fields_named(
-    id: str | None = None, text: Sequence[str] | None = None, *, separate: bool = False
+    id: str | None = None, text: Iterable[str] | None = None, *, separate: bool = False
 ) -> Fields:
     """Return which fields of a record are what, as ``--id`` and ``--text`` say."""
     return Fields(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from softcosine.index.explanation import Explanation, Part
     from softcosine.index.results import Hit, Hits
     from softcosine.index.snippet import Snippet
+    from softcosine.text.analyzer import Analyzer
 
 __all__ = [
     "RANKINGS",
@@ -30,6 +31,7 @@ __all__ = [
     "marked",
     "pairs_shown",
     "print_json",
+    "print_note",
     "print_table",
     "printable",
     "score_shown",
@@ -48,6 +50,8 @@ RANKINGS = {
 _EXACT, _NEAR = "bold", "underline"
 _SHOWN_PARTS = 4
 _SHOWN_WORDS = 8
+_SHOWN_CANDIDATES = 3
+_SHOWN_VALUES = 20
 _UNFOLDED = 1_000_000  # columns
 _NARROWEST = 30
 
@@ -82,6 +86,18 @@ def print_table(table: Table) -> None:
         out.print(table)
     for line in captured.get().splitlines():
         out.print(line.rstrip(), soft_wrap=True)
+
+
+def print_note(note: str, language: str | None, analyzer: Analyzer) -> None:
+    """Print a note, what it says of a recognised language on stderr."""
+    from softcosine.index.language import language_note
+
+    told = "" if language is None else language_note(language, analyzer)
+    if told and told in note:
+        note = note.replace(told, "").strip()
+        console(stderr=True).print(told)
+    if note:
+        console().print(note, style="dim")
 
 
 def print_json(value: Any) -> None:
@@ -149,7 +165,14 @@ def hits_record(
     hits: Hits, seconds: float, explanations: Sequence[Explanation], *, plan: bool = False
 ) -> dict[str, Any]:
     """Return the answer to a query as ``--json`` prints it."""
-    told = {"plan": {"method": hits.plan.method, "reason": hits.plan.reason}} if plan else {}
+    told: dict[str, Any] = {}
+    if plan:
+        told["plan"] = {"method": hits.plan.method, "reason": hits.plan.reason}
+    if hits.facets:
+        told["facets"] = {
+            key: [{"value": one.value, "documents": one.n_docs} for one in counts]
+            for key, counts in hits.facets.items()
+        }
     return {
         "query": hits.query,
         "ranking": hits.ranking,
@@ -157,6 +180,16 @@ def hits_record(
         "outside": list(hits.outside),
         "unknown": list(hits.unknown),
         "left_out": list(hits.left_out),
+        "suggestions": [
+            {
+                "word": one.word,
+                "candidates": [
+                    {"word": other.word, "distance": other.distance, "n_docs": other.n_docs}
+                    for other in one.candidates
+                ],
+            }
+            for one in hits.suggestions
+        ],
         "offset": hits.offset,
         **told,
         "hits": [
@@ -200,6 +233,7 @@ def explanation_record(explanation: Explanation) -> dict[str, Any]:
                 "similarity": part.similarity,
                 "contribution": part.contribution,
                 "exact": part.exact,
+                "spelled": part.spelled,
             }
             for part in explanation.parts
         ],
@@ -243,6 +277,11 @@ def show_hits(
         print_table(table)
     else:
         out.print(f"Nothing found. {note}".rstrip())
+    for key, counts in hits.facets.items():
+        values = [f"{_value_shown(one.value)} {one.n_docs:,}" for one in counts[:_SHOWN_VALUES]]
+        if len(counts) > _SHOWN_VALUES:
+            values.append(f"{len(counts) - _SHOWN_VALUES:,} more values")
+        out.print(f"{printable(key)}: {', '.join(values) or 'in none of them'}")
     for line in _notes(hits):
         out.print(Padding.indent(line, 0), style="yellow")
     out.print(
@@ -254,12 +293,24 @@ def show_hits(
         out.print(f"Plan: {hits.plan.method} ({hits.plan.reason}).", style="dim")
 
 
+def _value_shown(value: object) -> str:
+    """Show a value of metadata: text as it is, all else as JSON."""
+    return printable(value) if isinstance(value, str) else json.dumps(value)
+
+
 def _notes(hits: Hits) -> Iterable[str]:
     if hits.outside:
         words = ", ".join(map(printable, hits.outside))
         yield f"In no document, so searched by similar words: {words}."
     if hits.unknown:
         yield f"Unknown, so left out: {', '.join(map(printable, hits.unknown))}."
+    if hits.suggestions:
+        meant = "; ".join(
+            " or ".join(printable(other.word) for other in one.candidates[:_SHOWN_CANDIDATES])
+            + f" for {printable(one.word)}"
+            for one in hits.suggestions
+        )
+        yield f"Did you mean: {meant}?{' --fuzzy searches by that.' if hits.unknown else ''}"
     if hits.left_out:
         words = ", ".join(map(printable, hits.left_out[:_SHOWN_WORDS]))
         more = len(hits.left_out) - _SHOWN_WORDS
@@ -334,6 +385,8 @@ def show_explanation(explanation: Explanation, passage: str) -> None:
     table.add_column("document")
     table.add_column("similarity", justify="right")
     table.add_column("adds", f"{explanation.score:.4f}", justify="right", footer_style="bold cyan")
+    if any(part.spelled for part in explanation.parts):
+        table.add_column("", style="dim")
     for part in explanation.parts:
         table.add_row(
             printable(part.query_word),
@@ -341,6 +394,7 @@ def show_explanation(explanation: Explanation, passage: str) -> None:
             printable(part.document_word),
             f"{part.similarity:.3f}",
             f"{part.contribution:.4f}",
+            *(["by spelling"] if part.spelled else []),
         )
     print_table(table)
     if not explanation.parts:

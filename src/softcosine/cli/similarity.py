@@ -13,6 +13,7 @@ from softcosine.cli.options import (
     DecisionsFile,
     Encoding,
     Join,
+    Language,
     MaxNeighbors,
     MinDf,
     Pattern,
@@ -24,6 +25,7 @@ from softcosine.cli.options import (
 from softcosine.cli.pictures import Overwrite, check_plot
 from softcosine.cli.sources import SOURCES_HELP
 from softcosine.errors import InvalidInputError
+from softcosine.index.lock import WRITER_TIMEOUT
 
 __all__ = ["build", "check", "diff", "exchange", "neighbors", "show"]
 
@@ -123,6 +125,7 @@ def build(
             "compared up to twice as fast.",
         ),
     ] = True,
+    language: Language = None,
     stemmer: Stemmer = None,
     min_df: MinDf = None,
     text_fields: TextFields = None,
@@ -152,10 +155,11 @@ def build(
     Similarities are balanced: divided by the roots of both words' sums of similarities, where
     these exceed 1, so that a word's many neighbours do not outweigh it and no soft cosine exceeds
     1. --as-given leaves them as the sources say, and --definite multiplies all by one factor
-    instead. Pinned pairs keep their value.
+    instead. Pinned pairs, and those of synonyms:FILE, keep their value; thesaurus:FILE is a list
+    that is balanced as other sources are, such as a large one that you did not write.
 
     JSON: matrix, terms, neighbors, mean_neighbors, max_neighbors, mean_similarity, symmetric,
-    dominant, balanced, shrunk, sources, bytes, seconds and note.
+    dominant, balanced, shrunk, sources, bytes, seconds, note, and list_use as of 'index'.
     """
     from softcosine.cli.building import Plan, built_matrix
     from softcosine.cli.matrices import show_built
@@ -174,14 +178,14 @@ def build(
         max_neighbors=max_neighbors, min_similarity=min_similarity, threshold=threshold,
         exponent=exponent, approximate=approximate, strategy=strategy, order=order,
         balanced=balanced, definite=definite, guard=guard, keep_source=keep_source,
-        resume=resume, stemmer=stemmer, min_df=min_df,
+        resume=resume, language=language, stemmer=stemmer, min_df=min_df,
         text_fields=tuple(text_fields or ()), format=format, encoding=encoding, pattern=pattern,
         overwrite=overwrite,
     )  # fmt: skip
     started = time.perf_counter()
     with Reporter() as report:
-        S, note = built_matrix(plan, report)
-    show_built(S, note, output, time.perf_counter() - started, as_json)
+        S, note, use = built_matrix(plan, report)
+    show_built(S, note, use, output, time.perf_counter() - started, as_json)
 
 
 def show(
@@ -352,7 +356,7 @@ def diff(
 def exchange(
     index: Index,
     matrix: Annotated[Path, typer.Argument(metavar="MATRIX", help="A matrix, or an index.")],
-    wait: Wait = 0.0,
+    wait: Wait = WRITER_TIMEOUT,
     as_json: Summary = False,
 ) -> None:
     """Give an index another matrix: its documents are not read again.

@@ -55,17 +55,19 @@ def finished_source(
     vocabulary: Vocabulary,
     *,
     analyzer: Analyzer | None,
+    language: str | None,
     guard: bool = True,
 ) -> TermSimilaritySource:
-    """Put the guard above a source, and a person's decisions above the guard."""
-    from softcosine.sources.constraints.guard import guarded
-
-    whole: TermSimilaritySource = guarded(source) if guard else source
-    if decisions is None:
-        return whole
+    """Put the guard above a source, and a person's decisions above the guard, all in terms."""
+    from softcosine.index.language import antonyms_of
     from softcosine.sources.constraints.decisions import decided
+    from softcosine.sources.constraints.guard import guarded
+    from softcosine.sources.in_terms import TermKeys, in_terms
 
-    return decided(whole, decisions.for_vocabulary(vocabulary, analyzer=analyzer))
+    whole = guarded(source, antonyms=antonyms_of(language)) if guard else source
+    if decisions is not None:
+        whole = decided(whole, decisions)
+    return in_terms(whole, TermKeys(analyzer, vocabulary=vocabulary))
 
 
 def words_outside(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from softcosine.index.language import AnalyzedInLanguage
     from softcosine.index.soft_index import SoftIndex
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.corpus import AnalyzedTexts
@@ -32,11 +33,17 @@ class Corpus:
         None where it is not known.
     texts : AnalyzedTexts or None
         For sources that learn from them.
+    language : str or None
+        None where it is not known.
+    note : str
+        On the language, if it was recognised.
     """
 
     vocabulary: Vocabulary
     analyzer: Analyzer | None
     texts: AnalyzedTexts | None = None
+    language: str | None = None
+    note: str = ""
 
 
 def stored_kind(path: str | Path) -> str | None:
@@ -55,8 +62,10 @@ def read_corpus(
     format: str | None,
     encoding: str,
     pattern: str | None,
+    language: str | None,
     stemmer: str | None,
     min_df: int | float | None,
+    phrases: Sequence[str],
     report: Progress,
 ) -> Corpus:
     """Read documents as ``softcosine index`` does, or take the vocabulary of an index or a matrix.
@@ -67,10 +76,12 @@ def read_corpus(
         Files and folders of documents, or a single saved index or matrix.
     text_fields, format, encoding, pattern
         See `softcosine.cli.reading.read_documents`.
-    stemmer : str or None
-        A language, ``"none"``, or None for English stems where the text is English.
+    language, stemmer : str or None
+        See `rules_of`.
     min_df : int or float, or None
         See `softcosine.analyze`; None leaves out none.
+    phrases : sequence of str
+        Words of the lists to be asked; several together become terms of documents.
     report : callable
 
     Raises
@@ -80,9 +91,11 @@ def read_corpus(
     MalformedFileError, FileNotFoundError
     """
     stored = [path for path in inputs if stored_kind(path) is not None]
-    if stored and (len(inputs) > 1 or stemmer is not None or min_df is not None):
+    chosen = (language, stemmer, min_df)
+    if stored and (len(inputs) > 1 or any(one is not None for one in chosen)):
         raise InvalidInputError(
-            f"{stored[0]} has its vocabulary already; give it alone, and no --stemmer or --min-df."
+            f"{stored[0]} has its vocabulary already; give it alone, and no --language, --stemmer "
+            "or --min-df."
         )
     if stored:
         return _of_index(stored[0]) if stored_kind(stored[0]) == "index" else _of_matrix(stored[0])
@@ -97,52 +110,69 @@ def read_corpus(
         progress=lambda done: report("reading documents", done, None),
     )
     least = 1 if min_df is None else min_df
-    texts, analyzer = analyzed_texts(
-        documents.texts, rules_of(stemmer), min_df=least, report=report
+    found = analyzed_texts(
+        documents.texts, *rules_of(language, stemmer), min_df=least, phrases=phrases, report=report
     )
-    return Corpus(texts.vocabulary, analyzer, texts)
+    return Corpus(found.texts.vocabulary, found.analyzer, found.texts, found.language, found.note)
 
 
-def rules_of(stemmer: str | None, stop_words: str | None = None) -> Analyzer | None:
-    """Return how words are made, by languages or ``none``; None where the texts decide.
+def rules_of(
+    language: str | None, stemmer: str | None, stop_words: str | None = None
+) -> tuple[str, Analyzer | None]:
+    """Return a language, or how words are made where a part of that is chosen by itself.
 
-    With stop words of a language, its stemmer is taken where none is named.
+    Parameters
+    ----------
+    language : str or None
+        None for that of the texts.
+    stemmer : str or None
+        A language or ``"none"``, in place of the language's own.
+    stop_words : str or None
+        A language whose stop words are left out. Where nothing else is named, it is the texts'.
+
+    Returns
+    -------
+    language : str
+        ``"auto"`` where the texts decide.
+    analyzer : Analyzer or None
     """
+    from softcosine.index.language import check_language
     from softcosine.text.analyzer import Analyzer
 
+    known = check_language(language or "auto")
     if stemmer is None and stop_words is None:
-        return None
-    rules = Analyzer(stop_words=stop_words)  # which knows whose words can be left out
-    return replace(rules, stemmer=None if stemmer == "none" else stemmer or stop_words)
+        return known, None
+    settings: dict[str, Any] = {} if stop_words is None else {"stop_words": stop_words}
+    Analyzer(**settings)  # which knows whose words can be left out
+    if stemmer is not None:
+        settings["stemmer"] = None if stemmer == "none" else stemmer
+    base = (stop_words or "none") if known == "auto" else known
+    return "auto", Analyzer.for_language(base, **settings)
 
 
 def analyzed_texts(
     texts: Sequence[str],
+    language: str,
     analyzer: Analyzer | None,
     *,
     min_df: int | float,
     report: Progress,
-) -> tuple[AnalyzedTexts, Analyzer]:
-    """Analyse texts by an analyzer, or as their language asks for."""
-    from softcosine.index.defaults import MIN_ENGLISH
-    from softcosine.sources.vectors.english import english_share
-    from softcosine.text.analyzer import Analyzer
-    from softcosine.text.corpus import analyze
+    phrases: Sequence[str] = (),
+) -> AnalyzedInLanguage:
+    """Analyse texts by an analyzer, or as their language asks for, with phrases as terms."""
+    from softcosine.index.language import analyze_in_language
 
-    def told(done: int) -> None:
-        report("reading texts", done, len(texts))
-
-    guessed = analyzer is None
-    if analyzer is None:
-        analyzer = Analyzer("english")
-    analyzed = analyze(texts, analyzer, min_df=min_df, progress=told)
-    if guessed and english_share(analyzed.vocabulary) < MIN_ENGLISH:
-        analyzer = Analyzer()
-        analyzed = analyze(texts, analyzer, min_df=min_df, progress=told)
-    return analyzed, analyzer
+    return analyze_in_language(
+        texts,
+        language,
+        analyzer,
+        phrases=phrases,
+        min_df=min_df,
+        progress=lambda done: report("reading texts", done, len(texts)),
+    )
 
 
-def read_words(path: str, *, encoding: str, stemmer: str | None) -> Corpus:
+def read_words(path: str, *, encoding: str, language: str | None, stemmer: str | None) -> Corpus:
     """Read a list of terms, one a line, optionally with a tab and in how many documents it stands.
 
     Terms are normalised as texts are; of equal ones the counts are added. Several words on a line
@@ -160,7 +190,8 @@ def read_words(path: str, *, encoding: str, stemmer: str | None) -> Corpus:
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.vocabulary import Vocabulary
 
-    analyzer = rules_of(stemmer) or Analyzer()
+    known, rules = rules_of(language, stemmer)
+    analyzer = rules or Analyzer.for_language("none" if known == "auto" else known)
     forms: dict[str, dict[str, int]] = {}
     counted = False
     for record in read_records(path, format="lines", encoding=encoding, advice=ADVICE):
@@ -195,7 +226,7 @@ def read_words(path: str, *, encoding: str, stemmer: str | None) -> Corpus:
             else None
         ),
     )
-    return Corpus(vocabulary, analyzer)
+    return Corpus(vocabulary, analyzer, language=language)
 
 
 def _of_index(path: str) -> Corpus:
@@ -206,7 +237,7 @@ def _of_index(path: str) -> Corpus:
     texts = None
     if opened.documents.keeps_texts:
         texts = analyze(_texts_of(opened), opened.analyzer)
-    return Corpus(opened.vocabulary, opened.analyzer, texts)
+    return Corpus(opened.vocabulary, opened.analyzer, texts, opened.language)
 
 
 def _texts_of(opened: SoftIndex) -> Iterator[str]:

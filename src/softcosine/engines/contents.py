@@ -8,11 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
 
 from softcosine.engines.engine import Block, Vectors
 from softcosine.engines.row_space import RowSpace
 from softcosine.engines.subject import Subject, digests_of
+from softcosine.errors import CorruptIndexError
 from softcosine.index.ranked_vectors import RankedVectors
+from softcosine.matrix.ranges import check_array
 
 __all__ = ["Changes", "Contents"]
 
@@ -46,13 +49,30 @@ class Contents:
             zeros.append(own[~there])
         return cls(np.concatenate(numbers), np.concatenate(digests), np.concatenate(zeros))
 
+    def check(self, ranked: RankedVectors | None) -> None:
+        """Raise CorruptIndexError if they cannot be those of an engine.
+
+        Parameters
+        ----------
+        ranked : RankedVectors or None
+            The documents that they should be; None if these have changed since.
+        """
+        check_array("numbers", self.numbers, ("int64",))
+        check_array("zeros", self.zeros, ("int64",))
+        stored = np.concatenate([self.numbers[self.numbers >= 0], self.zeros])
+        other = ranked is not None and not np.array_equal(np.sort(stored), ranked.numbers())
+        if self.digests.shape != (len(self.numbers), 2) or self.digests.dtype != np.uint64 or other:
+            raise CorruptIndexError(
+                "the documents of the engine are not those of the index; build the engine anew."
+            )
+
     @property
     def n_live(self) -> int:
         """How many documents the engine holds."""
         return int(np.count_nonzero(self.numbers >= 0))
 
     def checksum(self, subject: Subject) -> str:
-        """Return a checksum of all that scores depend on, whatever the order of the slots."""
+        """Return a checksum of all that answers depend on, whatever the order of the slots."""
         live = np.flatnonzero(self.numbers >= 0)
         order = live[np.argsort(self.numbers[live])]
         numbers = np.concatenate([self.numbers[order], self.zeros])
@@ -100,8 +120,33 @@ class Changes:
     gone: NDArray[np.int64]
 
 
+def rows_of_slots(space: RowSpace, ranked: RankedVectors, contents: Contents) -> Block:
+    """Return the vectors of contents as one array, slot by slot; those of deleted slots are zero.
+
+    Returns
+    -------
+    array of shape (n_slots, n_dimensions), float32
+    """
+    live = np.flatnonzero(contents.numbers >= 0)
+    slots = live[np.argsort(contents.numbers[live])]  # by their documents, as blocks come
+    shape = len(contents.numbers), space.n_dimensions
+    if space.route.sparse:
+        blocks = list(vectors_of_slots(space, ranked, contents).blocks())
+        order = csr_array(
+            (np.ones(len(slots), np.float32), (slots, np.arange(len(slots)))),
+            shape=(shape[0], len(slots)),
+        )
+        return csr_array(order @ vstack([csr_array((0, shape[1]), dtype=np.float32), *blocks]))
+    found = np.zeros(shape, np.float32)
+    first = 0
+    for block in vectors_of_slots(space, ranked, contents).blocks():
+        found[slots[first : first + block.shape[0]]] = block
+        first += block.shape[0]
+    return found
+
+
 def vectors_of_slots(space: RowSpace, ranked: RankedVectors, contents: Contents) -> Vectors:
-    """Return the vectors of fresh contents, slot by slot."""
+    """Return the vectors of all documents but zero ones in their order, as fresh slots have it."""
 
     def blocks() -> Iterator[Block]:
         for _, rows, block in space.documents(ranked):

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from softcosine.engines.capabilities import Capabilities
+from softcosine.engines.engine import Block
 from softcosine.engines.recall import recall_of, sampled_queries
 from softcosine.engines.route_choice import N_DIMENSIONS, Progress, silent
 from softcosine.engines.state import Asked, State
@@ -315,6 +316,51 @@ class EngineIndex:
             )  # fmt: skip
 
         return state.subject.hits(find, queries, asked)
+
+    def query_vectors(self, queries: Any) -> Block:
+        """Return the vectors to ask the engine's own file, or any other vector store, with.
+
+        Parameters
+        ----------
+        queries : list of texts or token lists, or array of shape (n_queries, n_terms)
+            As in `search`.
+
+        Returns
+        -------
+        ndarray of shape (n_queries, n_dimensions), float32
+            In C order. Their dot products with `document_vectors` are the scores, rounded to
+            float32; for an engine that ranks by cosine there is one dimension more, and cosines
+            have the order of the scores. Zeros for a query that reaches nothing. For an engine of
+            sparse vectors a csr_array. No columns where no document has a vector.
+
+        Raises
+        ------
+        InvalidInputError
+            Also if float32 cannot hold a vector, which only rankings without norms lead to.
+        IndefiniteMatrixError, NotFittedError
+        """
+        return self._state.query_rows(self._state.subject.vectors(queries))
+
+    def document_vectors(self) -> Block:
+        """Return the documents' vectors as the engine was given them, before it quantises any.
+
+        They are those of the state that it stands for, made anew from the index.
+
+        Returns
+        -------
+        ndarray of shape (n_vectors, n_dimensions), float32
+            Row n is the vector that the engine calls n, of the document ``document_ids()[n]``;
+            zeros where that was deleted. Documents of norm 0 have none. Shape, dtype and type are
+            otherwise those of `query_vectors`.
+        """
+        return self._state.document_rows()
+
+    def document_ids(self) -> list[str | int | None]:
+        """Return the id of each vector's document, for SoftNeighbors its row; None if deleted.
+
+        The same list lies beside the engine's own file, as ``ids.jsonl``.
+        """
+        return self._state.document_ids()
 
     def recall(
         self,

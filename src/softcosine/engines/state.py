@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from softcosine.engines.contents import Contents, vectors_of_slots
-from softcosine.engines.engine import Engine, Vectors
+from softcosine.engines.contents import Contents, rows_of_slots, vectors_of_slots
+from softcosine.engines.engine import Block, Engine, Vectors
 from softcosine.engines.registry import engine_by_name
 from softcosine.engines.route_choice import N_DIMENSIONS, Progress, made_route
 from softcosine.engines.row_space import RowSpace
@@ -24,6 +25,8 @@ from softcosine.inputs import is_whole
 __all__ = ["Asked", "State", "told"]
 
 _ROUNDING = 2.0**-20  # of a product of vectors of length 1 in float32
+# Lengths of vectors whose coordinates float32 holds to full precision, but for negligible ones.
+_SMALLEST, _LARGEST = 1e-30, 1e38
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +151,39 @@ class State:
             best = np.lexsort((documents, -scores))[:k]
             tops.append(Top(documents[best], scores[best], self.plan))
         return tops
+
+    def query_rows(self, vectors: Sequence[QueryVector]) -> Block:
+        """Return vectors whose dot products with the documents' are the scores, in float32.
+
+        Raises
+        ------
+        InvalidInputError
+            If float32 does not hold them.
+        """
+        if self.space is None:
+            return np.zeros((len(vectors), 0), np.float32)
+        rows, factors = self.space.queries(self.subject.ranked.queries(vectors), self.subject.S)
+        factors, sparse = factors * self.subject.weight, self.space.route.sparse
+        beyond = (factors > 0) & ~((factors > _SMALLEST) & (factors < _LARGEST))
+        if beyond.any():
+            place = int(np.argmax(beyond))
+            raise InvalidInputError(
+                f"the vector of query {place} has the length {factors[place]:.3g}, beyond float32; "
+                "multiply the queries or the documents by a constant, which keeps the order, or "
+                "rank by soft_cosine."
+            )
+        scaled = rows * factors[:, None]
+        return csr_array(scaled, dtype=np.float32) if sparse else scaled.astype(np.float32)
+
+    def document_ids(self) -> list[str | int | None]:
+        """Return the document of each slot; see `Subject.ids`."""
+        return self.subject.ids(self.contents.numbers)
+
+    def document_rows(self) -> Block:
+        """Return the vectors that the engine was given, slot by slot; zeros for deleted ones."""
+        if self.space is None:
+            return np.zeros((0, 0), np.float32)
+        return rows_of_slots(self.space, self.subject.ranked, self.contents)
 
     def _found(
         self,

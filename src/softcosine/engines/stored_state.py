@@ -5,6 +5,8 @@
     faq.index/engines/faiss/
       manifest.json     engine, settings, route, and which commit of which index it was made of
       numbers.npy, digests.npy, zeros.npy     which document stands where
+      ids.jsonl         the same for other programs: line n is the id of the engine's vector n, as
+                        JSON; null where it was deleted; of SoftNeighbors the row
       route/...npy      the basis, or the singular vectors
       engine/...        files of the engine's own
 
@@ -15,11 +17,14 @@ would be wrong.
 
 from __future__ import annotations
 
+import contextlib
+import json
 from pathlib import Path
 from typing import Any
 
+from softcosine.engines import registry
 from softcosine.engines.contents import Contents
-from softcosine.engines.registry import ENGINES, check_engine
+from softcosine.engines.registry import check_engine
 from softcosine.engines.routes import ROUTES, Basis
 from softcosine.engines.row_space import RowSpace
 from softcosine.engines.state import Asked, State
@@ -30,13 +35,12 @@ from softcosine.errors import (
     InvalidInputError,
     SoftCosineError,
 )
-from softcosine.storage import Folder, open_folder, write_folder
+from softcosine.index.generation import ENGINE_KIND, ENGINE_VERSION, ENGINES
+from softcosine.storage import Folder, check_folder, open_folder, write_folder
 
-__all__ = ["FOLDER", "opened", "place", "saved"]
+__all__ = ["opened", "place", "saved"]
 
-KIND, VERSION = "engine", 1
-FOLDER = "engines"  # inside the folder of an index
-_FILES = "engine"
+_FILES, _IDS = "engine", "ids.jsonl"
 
 
 def place(owner: Owner, name: str) -> Path:
@@ -46,6 +50,8 @@ def place(owner: Owner, name: str) -> Path:
     ------
     InvalidInputError
         If there is no such engine, or the index is in memory alone.
+    CorruptIndexError
+        If the place is a link, which leads out of the index.
     """
     check_engine(name)  # a name becomes part of a path
     folder = folder_of(owner)
@@ -54,7 +60,11 @@ def place(owner: Owner, name: str) -> Path:
             "this index is in memory alone, so that engines have no place beside it; name a "
             "folder, or save the index and open it first."
         )
-    return folder / FOLDER / name
+    target = folder / ENGINES / name
+    with contextlib.suppress(FileNotFoundError):
+        check_folder(target.parent)
+        check_folder(target)
+    return target
 
 
 def saved(state: State, path: str | Path | None, *, overwrite: bool) -> Path:
@@ -96,12 +106,21 @@ def saved(state: State, path: str | Path | None, *, overwrite: bool) -> Path:
         "scale": None if space is None else float(space.scale).hex(),
     }
     arrays = {"numbers": contents.numbers, "digests": contents.digests, "zeros": contents.zeros}
-    files = {}
+    files = {_IDS: lambda path: _write_ids(state, path)}
     if space is not None:
         arrays |= {f"route/{name}": array for name, array in space.route.arrays().items()}
-        files = {f"{_FILES}/{name}": write for name, write in state.engine.files().items()}
-    write_folder(target, KIND, settings, arrays, files=files, overwrite=overwrite, version=VERSION)
+        files |= {f"{_FILES}/{name}": write for name, write in state.engine.files().items()}
+    write_folder(
+        target, ENGINE_KIND, settings, arrays, files=files, overwrite=overwrite,
+        version=ENGINE_VERSION,
+    )  # fmt: skip
     return target
+
+
+def _write_ids(state: State, path: Path) -> None:
+    with path.open("w", encoding="ascii", newline="\n") as file:
+        for id in state.document_ids():
+            file.write(json.dumps(id) + "\n")
 
 
 def opened(path: str | Path, owner: Owner, *, stale: bool) -> State:
@@ -113,7 +132,7 @@ def opened(path: str | Path, owner: Owner, *, stale: bool) -> State:
         Whether it may have been made of another state, which an update then makes up for.
     """
     while True:
-        folder = open_folder(path, KIND, version=VERSION)
+        folder = open_folder(path, ENGINE_KIND, version=ENGINE_VERSION)
         try:
             # Engines read their files without a check: what has changed could end the process.
             folder.verify()
@@ -128,7 +147,7 @@ def opened(path: str | Path, owner: Owner, *, stale: bool) -> State:
 
 def _is_there(path: str | Path, folder: Folder) -> bool:
     """Whether the engine at a path is still the one that was opened."""
-    return open_folder(path, KIND, version=VERSION).checksum == folder.checksum
+    return open_folder(path, ENGINE_KIND, version=ENGINE_VERSION).checksum == folder.checksum
 
 
 def _opened(folder: Folder, owner: Owner, stale: bool) -> State:
@@ -145,7 +164,7 @@ def _opened(folder: Folder, owner: Owner, stale: bool) -> State:
 def _read(folder: Folder, owner: Owner, stale: bool) -> State:
     stated = folder.settings
     name = str(stated["engine"])
-    if name not in ENGINES:
+    if name not in registry.ENGINES:
         raise IndexFormatError(
             f"{folder.path} was made by the engine {name!r}, which this softcosine does not know; "
             "install a newer one."
@@ -155,6 +174,7 @@ def _read(folder: Folder, owner: Owner, stale: bool) -> State:
     contents = Contents(folder.array("numbers"), folder.array("digests"), folder.array("zeros"))
     if not stale:
         _check_fresh(folder, subject, contents)
+    contents.check(None if stale else subject.ranked)
     engine, space = asked.engine(), None
     if stated["route"] is not None:
         kind = ROUTES[stated["route"]]
@@ -163,6 +183,8 @@ def _read(folder: Folder, owner: Owner, stale: bool) -> State:
         route = kind.from_arrays(folder.arrays("route"), subject.S)
         cosine = engine.capabilities.measure == "cosine"
         space = RowSpace(route, float.fromhex(stated["scale"]), cosine)
+        for file in engine.files():
+            folder.file(f"{_FILES}/{file}")  # what the manifest names was checked, and nothing else
         try:
             engine.load(folder.path / _FILES, n_dimensions=space.n_dimensions)
         except (RuntimeError, OSError) as error:

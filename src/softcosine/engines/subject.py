@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -113,15 +114,24 @@ class Subject:
         least = {"min_score": -np.inf, "positive": False}
         return list(self._searcher.search_batch(list(vectors), k=k, threads=threads, **least))
 
+    def ids(self, numbers: NDArray[np.int64]) -> list[str | int | None]:
+        """Return ids of documents, of SoftNeighbors their rows; None for numbers below 0."""
+        documents = None if self.snapshot is None else self.snapshot.documents
+        return [
+            None if number < 0 else number if documents is None else documents.id(number)
+            for number in numbers.tolist()
+        ]
+
     def generation(self) -> str:
         """Return the checksum of the commit that this is, on disk; empty in memory."""
         return self.owner.commit if isinstance(self.owner, SoftIndex) and self.current else ""
 
     def content(self, digests: NDArray[np.uint64], numbers: NDArray[np.int64]) -> str:
-        """Return a checksum of all that scores depend on, given that of each document."""
+        """Return a checksum of ids and all that scores depend on, given that of each document."""
         seen = hashlib.sha256(f"{self.ranking} {self.weight!r} {self.similarity()}".encode())
         seen.update(np.ascontiguousarray(numbers).data)
         seen.update(np.ascontiguousarray(digests).data)
+        seen.update(json.dumps(self.ids(numbers)).encode())
         return seen.hexdigest()
 
     def similarity(self) -> str:

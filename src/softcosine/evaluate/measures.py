@@ -2,11 +2,14 @@
 
 Of rankings, every judged query counts the same; one without a relevant document, or for which
 nothing was found, counts 0. Documents are given to ir-measures by rank, for trec_eval would order
-equal scores by id. Gains are used as they are, in nDCG too (not 2 to their power).
+equal scores by id, and with three judgements: relevant, not relevant, not judged. nDCG alone needs
+gains, and is computed here, for trec_eval refuses those that are no whole numbers and takes memory
+in proportion to the greatest (0.8 GB for a gain of 10^8).
 
 ========================  ==========================================================
-rankings                  map, ndcg, p, recall, mrr, success, rprec, bpref, with a
-                          cutoff where wanted: ndcg@10, p@10, recall@100, mrr@10
+rankings                  map, ndcg, p, recall, mrr, success, rprec, bpref, judged,
+                          with a cutoff where wanted: ndcg@10, p@10, recall@100, mrr@10;
+                          ndcg takes gains as they are, ndcg_exp 2 to their power less 1
 labels of documents       error (lower is better), accuracy, macro_f1
 pairs with a score        pearson, spearman
 pairs with a label        auc, average_precision, and accuracy and f1 of the label 1 by
@@ -17,6 +20,7 @@ pairs with a label        auc, average_precision, and accuracy and f1 of the lab
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +32,7 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError, MissingDependencyError
 from softcosine.evaluate.datasets.classification import ClassificationSet
+from softcosine.evaluate.datasets.grades import NOT_JUDGED
 from softcosine.evaluate.datasets.pairs import PairSet
 from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.evaluate.decisions import decided
@@ -61,14 +66,23 @@ _NAME = re.compile(r"(?P<base>[a-z_0-9]+?)(@(?P<cutoff>[1-9][0-9]*))?")
 # Our name; the name in ir-measures; whether a cutoff must, may or cannot follow.
 _RANKED = {
     "map": ("AP", "may"),
-    "ndcg": ("nDCG", "may"),
     "p": ("P", "must"),
     "recall": ("R", "must"),
     "mrr": ("RR", "may"),
     "success": ("Success", "must"),
     "rprec": ("Rprec", "cannot"),
     "bpref": ("Bpref", "cannot"),
+    "judged": ("Judged", "must"),
 }
+# What a gain counts: itself, or 2^gain - 1. Both are divided by a power of 2 that depends on the
+# greatest gain, so that none overflows.
+_GAINED: dict[str, Callable[[float, float], float]] = {
+    "ndcg": lambda gain, greatest: math.ldexp(gain, -math.frexp(greatest)[1]),
+    "ndcg_exp": lambda gain, greatest: (
+        -math.expm1(-gain * math.log(2.0)) * 2.0 ** (gain - greatest)
+    ),
+}
+_CUTOFFS = {**dict.fromkeys(_GAINED, "may"), **{base: may for base, (_, may) in _RANKED.items()}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +174,16 @@ def measured(dataset: Any, answers: Any, measures: Sequence[str] | None = None) 
 def _(dataset: RankingSet, answers: Run, measures: Sequence[str] | None = None) -> Figures:
     names = check_measures(dataset, measures)
     ids = dataset.judged.ids
-    values = _by_ir_measures(dataset, answers, names)
-    per_unit = {name: np.array([values[name].get(id, 0.0) for id in ids]) for name in names}
-    return _figures({name: Mean(column) for name, column in per_unit.items()}, ids)
+    gained = [name for name in names if _parsed(name)[0] in _GAINED]
+    values = _by_ir_measures(dataset, answers, [name for name in names if name not in gained])
+    for name in gained:
+        base, cutoff = _parsed(name)
+        values[name] = {
+            id: _ndcg(answers.rankings.get(id, ()), dataset.qrels[id], _GAINED[base], cutoff)
+            for id in ids
+        }
+    statistics = {name: Mean(np.array([values[name].get(id, 0.0) for id in ids])) for name in names}
+    return _figures(statistics, ids)
 
 
 @measured.register
@@ -216,7 +237,7 @@ def _value(statistic: Statistic) -> float:
 
 
 def _by_ir_measures(
-    dataset: RankingSet, run: Run, names: Iterable[str]
+    dataset: RankingSet, run: Run, names: Sequence[str]
 ) -> dict[str, dict[str, float]]:
     """Return the value of every query that the package gives one, by measure."""
     ir_measures = _ir_measures()
@@ -226,15 +247,38 @@ def _by_ir_measures(
         for query in dataset.qrels
         if (ids := run.rankings.get(query))
     }
-    gains = {
-        query: {id: max(int(gain), 0) for id, gain in judged.items()}
+    relevant = {
+        query: {id: int(gain > 0) for id, gain in judged.items() if gain != NOT_JUDGED}
         for query, judged in dataset.qrels.items()
     }
     values: dict[str, dict[str, float]] = {name: {} for name in names}
-    if ranked:  # or every value is 0
-        for metric in ir_measures.iter_calc(list(parsed), gains, ranked):
+    if ranked and parsed:  # or every value is 0
+        for metric in ir_measures.iter_calc(list(parsed), relevant, ranked):
             values[parsed[metric.measure]][metric.query_id] = float(metric.value)
     return values
+
+
+def _ndcg(
+    ids: Sequence[str],
+    gains: Mapping[str, float],
+    gained: Callable[[float, float], float],
+    cutoff: int | None,
+) -> float:
+    """Return the discounted cumulative gain of a ranking by that of the best one.
+
+    The gain at rank r is divided by log2(r + 1), as in trec_eval (Järvelin and Kekäläinen 2002).
+    """
+    greatest = max(gains.values(), default=0.0)
+    if greatest <= 0.0:
+        return 0.0
+    values = {id: gained(gain, greatest) for id, gain in gains.items() if gain > 0.0}
+    found = [values.get(id, 0.0) for id in ids[:cutoff]]
+    best = sorted(values.values(), reverse=True)[:cutoff]
+    return _discounted(found) / _discounted(best)
+
+
+def _discounted(values: Iterable[float]) -> float:
+    return sum(value / math.log2(rank + 1) for rank, value in enumerate(values, 1))
 
 
 def _ir_measures() -> Any:
@@ -246,17 +290,22 @@ def _ir_measures() -> Any:
 
 
 def _in_ir_measures(name: str) -> str:
+    base, cutoff = _parsed(name)
+    return _RANKED[base][0] + (f"@{cutoff}" if cutoff else "")
+
+
+def _parsed(name: str) -> tuple[str, int | None]:
+    """Return what a checked name says: the measure, and its cutoff."""
     found = _NAME.fullmatch(name)
-    assert found is not None  # it was checked
-    cutoff = found["cutoff"]
-    return _RANKED[found["base"]][0] + (f"@{cutoff}" if cutoff else "")
+    assert found is not None
+    return found["base"], int(found["cutoff"]) if found["cutoff"] else None
 
 
 def _known_ranked(name: str) -> bool:
     found = _NAME.fullmatch(name)
-    if found is None or found["base"] not in _RANKED:
+    if found is None or found["base"] not in _CUTOFFS:
         return False
-    cutoff = _RANKED[found["base"]][1]
+    cutoff = _CUTOFFS[found["base"]]
     return cutoff == "may" or (cutoff == "must") == (found["cutoff"] is not None)
 
 
@@ -370,7 +419,7 @@ def _checked(
         if not (_known_ranked(name) if table is None else name in table):
             known = list(table) if table is not None else [
                 base + {"must": "@K", "may": "[@K]", "cannot": ""}[cutoff]
-                for base, (_, cutoff) in _RANKED.items()
+                for base, cutoff in _CUTOFFS.items()
             ]  # fmt: skip
             raise InvalidInputError(
                 f"there is no measure {name!r} for {dataset.name}; choose of {', '.join(known)}."

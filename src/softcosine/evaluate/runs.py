@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from softcosine.errors import InvalidInputError
+from softcosine.errors import AlreadyExistsError, InvalidInputError
 from softcosine.evaluate.datasets.ranking import RankingSet
-from softcosine.evaluate.datasets.trec import read_trec_run
+from softcosine.evaluate.datasets.trec import check_trec_ids, read_trec_run, trec_run
 from softcosine.evaluate.systems.system import FittedSystem
+from softcosine.storage import checked_path, write_text
 
 __all__ = ["DEPTH", "Run", "run_of"]
 
@@ -41,6 +42,38 @@ class Run:
         """
         found = read_trec_run(Path(path), encoding=encoding)
         return cls({query: tuple(ids) for query, ids in found.items()})
+
+    def write(self, path: str | Path, *, name: str = "softcosine", overwrite: bool = False) -> None:
+        """Write TREC's format of six columns, in UTF-8, whole or not at all.
+
+        Scores count down to 1 in each query: trec_eval and its like order equal scores by the
+        documents' ids, and so every tool measures this order. `read` gives an equal run; a query
+        for which nothing was found has no line.
+
+        Parameters
+        ----------
+        path : str or Path
+        name : str
+            The last column. White space in it becomes ``_``.
+        overwrite : bool
+            Whether to replace a file.
+
+        Raises
+        ------
+        AlreadyExistsError
+            If the file is there and is not to be replaced.
+        InvalidInputError
+            If an id is empty or holds white space, which the format cannot hold.
+        """
+        target = checked_path(path)
+        for query, ids in self.rankings.items():
+            check_trec_ids("query", [query])
+            check_trec_ids("document", ids)
+        if target.exists() and not overwrite:
+            raise AlreadyExistsError(
+                f"{target} exists already; choose another name, or ask for overwriting."
+            )
+        write_text(target, trec_run(self.rankings, name))
 
     def __repr__(self) -> str:
         return f"<Run: {len(self.rankings):,} queries>"

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.answers import Asked, answered, explained, explained_likeness, like
+from softcosine.index.documents import Document
 from softcosine.index.explanation import Explanation
 from softcosine.index.fields import Field, FieldsSearcher
-from softcosine.index.query import ParsedQuery, parse_query
-from softcosine.index.results import Hits
+from softcosine.index.lookup import count, get, listing
+from softcosine.index.query import ParsedQuery, parse_query, parse_word
+from softcosine.index.results import Hits, Listing
 from softcosine.index.snapshot import SegmentedDocuments, Snapshot
 from softcosine.index.values import check_k, check_min_score
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -22,7 +24,8 @@ from softcosine.text.weighting import Weighting
 
 if TYPE_CHECKING:
     from softcosine.index.all_pairs import Progress
-    from softcosine.index.likeness import SimilarGroup, SimilarPair
+    from softcosine.index.likeness import SimilarGroup, SimilarPairs
+    from softcosine.matrix.list_use import ListUse
 
 __all__ = ["Answering"]
 
@@ -35,6 +38,10 @@ class Answering:
 
     def __len__(self) -> int:
         return self._snapshot.n_docs
+
+    def __iter__(self) -> Iterator[str]:
+        """Ids of the documents, in order of insertion."""
+        return self.documents.all_ids()
 
     def __contains__(self, id: object) -> bool:
         try:
@@ -50,7 +57,7 @@ class Answering:
 
     @property
     def documents(self) -> SegmentedDocuments:
-        """Ids, texts and metadata, by the documents' numbers."""
+        """Ids, texts and metadata, by the documents' numbers; deleted ones are not shown."""
         return self._snapshot.documents
 
     @property
@@ -93,6 +100,93 @@ class Answering:
         """Where the similarities come from."""
         return self._snapshot.note
 
+    @property
+    def language(self) -> str | None:
+        """The language of the texts, as recognised or chosen; ``"none"`` if it was not.
+
+        None where it is not known, as of an index without documents.
+        """
+        return self._snapshot.language
+
+    @property
+    def list_use(self) -> ListUse | None:
+        """Which entries of your own lists of similar words have an effect; None without lists.
+
+        Found out anew each time, as an index that grows gets words that were in no document.
+        """
+        from softcosine.matrix.list_use import list_use
+
+        return list_use(self.S, self.source, analyzer=self.analyzer)
+
+    def get(self, ids: Iterable[str], *, missing_ok: bool = False) -> list[Document]:
+        """Return documents by their ids, in the order asked for.
+
+        Parameters
+        ----------
+        ids : list of str
+            One that is asked for twice is given twice.
+        missing_ok : bool
+            Whether ids that no document has are left out; an error otherwise.
+
+        Returns
+        -------
+        list of Document
+            Each with `id`, `text` and `metadata`.
+
+        Raises
+        ------
+        UnknownDocumentError
+            If no document has one of the ids, unless `missing_ok`.
+        InvalidInputError
+            If `ids` is no list of strings.
+        """
+        return get(self._snapshot, ids, missing_ok=missing_ok)
+
+    def filter(
+        self,
+        where: Mapping[str, Any] | None = None,
+        *,
+        k: int | None = 10,
+        offset: int = 0,
+        sort: str | Sequence[str] | None = None,
+        facets: Sequence[str] = (),
+    ) -> Listing:
+        """Return documents that pass a filter, in order of insertion, without a query.
+
+        Parameters
+        ----------
+        where : mapping, optional
+            See `softcosine.index.filters`; every document by default.
+        k : int, optional
+            Most documents; None for all.
+        offset : int
+            How many are passed over.
+        sort : str or list of str, optional
+            Keys of metadata, such as ``"-year"``; see `softcosine.index.sorting`.
+        facets : list of str
+            Keys whose values are counted, over all documents that pass; see
+            `softcosine.index.facets`.
+
+        Returns
+        -------
+        Listing
+            A sequence of `Document`; `n_matching` says how many there are.
+
+        Raises
+        ------
+        InvalidInputError
+        """
+        return listing(self._snapshot, where, k=k, offset=offset, sort=sort, facets=facets)
+
+    def count(self, where: Mapping[str, Any] | None = None) -> int:
+        """Return how many documents pass a filter; all documents without one.
+
+        Raises
+        ------
+        InvalidInputError
+        """
+        return count(self._snapshot, where)
+
     def search(
         self,
         query: str | Sequence[str],
@@ -106,8 +200,15 @@ class Answering:
         expand: bool = True,
         syntax: bool = True,
         max_terms: int | None = 512,
+        fill: bool = False,
+        mmr: float | None = None,
+        fuzzy: bool = False,
+        sort: str | Sequence[str] | None = None,
+        facets: Sequence[str] = (),
     ) -> Hits:
         """Return the k best documents, best first; equal scores stand by insertion.
+
+        With `sort` the first k of all that match.
 
         Parameters
         ----------
@@ -138,6 +239,28 @@ class Answering:
             of largest weight (of equal ones, the first in the vocabulary), as if the others had not
             been asked for; `Hits.left_out` names these. What ``+``, ``-`` and quotes demand is
             demanded all the same, and words that no document has all count. None for no limit.
+        fill : bool
+            Whether documents of score 0 follow all others, in order of insertion, as far as k
+            reaches and `where`, ``+``, ``-`` and quotes let them; not with a `min_score` above 0,
+            and never documents of a score below 0.
+        mmr : float, optional
+            From 0 to 1: the best ``max(50, 5 * k)`` documents come in the order of their maximal
+            marginal relevance, ``mmr * score / best score - (1 - mmr) * greatest soft cosine with
+            a document before it`` (see `softcosine.index.diversity`), all others behind them by
+            score. Pages of one k so have every document once. Hits keep their scores. Not together
+            with `exact_first`.
+        fuzzy : bool
+            Whether words that neither the documents nor the source know are searched by the
+            indexed words of nearest spelling (`Hits.suggestions`), each by its similarity
+            (`softcosine.EditDistanceSimilarity`, balanced as S is). Words with digits are not, and
+            what ``+``, ``-`` and quotes demand is demanded as it is spelled.
+        sort : str or list of str, optional
+            Order by keys of metadata instead, such as ``"-year"``, of equal ones by score; see
+            `softcosine.index.sorting`. Not together with `exact_first` or `mmr`.
+        facets : list of str
+            Keys of metadata whose values are counted, in `Hits.facets`, over all documents that
+            match; see `softcosine.index.facets`. Both need the score of every one of these.
+            Documents that `fill` adds do not count, and stand behind the sorted ones.
 
         Raises
         ------
@@ -146,7 +269,8 @@ class Answering:
         return self.search_batch(
             [query], k=k, offset=offset, min_score=min_score, where=where,
             exact_first=exact_first, ranking=ranking, expand=expand, syntax=syntax,
-            max_terms=max_terms, threads=1,
+            max_terms=max_terms, fill=fill, mmr=mmr, fuzzy=fuzzy, sort=sort, facets=facets,
+            threads=1,
         )[0]  # fmt: skip
 
     def search_batch(
@@ -162,6 +286,11 @@ class Answering:
         expand: bool = True,
         syntax: bool = True,
         max_terms: int | None = 512,
+        fill: bool = False,
+        mmr: float | None = None,
+        fuzzy: bool = False,
+        sort: str | Sequence[str] | None = None,
+        facets: Sequence[str] = (),
         threads: int | None = None,
     ) -> list[Hits]:
         """Search many queries on several threads: the same answers as one by one, to the bit."""
@@ -172,7 +301,8 @@ class Answering:
             )
         asked = Asked(
             k=k, offset=offset, min_score=min_score, where=where, exact_first=exact_first,
-            ranking=ranking, expand=expand, syntax=syntax, max_terms=max_terms,
+            ranking=ranking, expand=expand, syntax=syntax, max_terms=max_terms, fill=fill, mmr=mmr,
+            fuzzy=fuzzy, sort=sort, facets=facets,
         )  # fmt: skip
         return answered(self._snapshot, list(queries), asked, threads=threads)
 
@@ -207,6 +337,7 @@ class Answering:
         ranking: str | None = None,
         syntax: bool = True,
         max_terms: int | None = 512,
+        fuzzy: bool = False,
     ) -> Explanation:
         """Say why a document scores what it scores: pairs of words whose parts sum to the score.
 
@@ -216,7 +347,7 @@ class Answering:
         ------
         UnknownDocumentError, InvalidInputError
         """
-        asked = Asked(ranking=ranking, syntax=syntax, max_terms=max_terms)
+        asked = Asked(ranking=ranking, syntax=syntax, max_terms=max_terms, fuzzy=fuzzy)
         return explained(self._snapshot, query, id, asked)
 
     def explain_similar(self, id: str, other: str, *, ranking: str = "soft_cosine") -> Explanation:
@@ -232,7 +363,7 @@ class Answering:
             If `word` holds several terms, or none.
         """
         check_k(k)
-        parsed = self.parse(word)
+        parsed = self.parse_word(word)
         n_terms = len(parsed.terms) + len(parsed.outside) + len(parsed.unknown)
         if n_terms != 1:
             raise InvalidInputError(
@@ -260,6 +391,10 @@ class Answering:
         """Find the query's terms, its words outside the vocabulary, and its unknown words."""
         return parse_query(query, self.analyzer, self.S, self.source)
 
+    def parse_word(self, word: str) -> ParsedQuery:
+        """Find the term of a word, or the one that several words are together."""
+        return parse_word(word, self.analyzer, self.S, self.source)
+
     def searcher(self, ranking: str | None = None) -> FieldsSearcher:
         """Return what searches query vectors by a ranking; prepared once."""
         return self._snapshot.searcher(ranking)
@@ -273,7 +408,7 @@ class Answering:
         threads: int | None = None,
         checkpoint: str | Path | None = None,
         progress: Progress | None = None,
-    ) -> Iterator[SimilarPair]:
+    ) -> SimilarPairs:
         """Give all similar pairs of documents, or every document's nearest others.
 
         Every similarity is that of the later document to the earlier one as a query, exactly.
@@ -291,6 +426,12 @@ class Answering:
             Keeps what is found, so that the same call goes on where it was stopped.
         progress : callable, optional
             Called with the number of pairs compared, and of all.
+
+        Returns
+        -------
+        SimilarPairs
+            An iterator of pairs (id, other, score), found as they are asked for; its
+            ``to_pandas()`` makes a table of them.
 
         Raises
         ------

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import compress
 from operator import not_
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.demands import Demands, demands_of, holding_every
+from softcosine.index.diversity import (
+    CANDIDATES_A_HIT,
+    LEAST_CANDIDATES,
+    by_marginal_relevance,
+)
 from softcosine.index.documents import title_of
 from softcosine.index.explanation import Explanation, explain
+from softcosine.index.facets import Facets, checked_facets, counted_facets
 from softcosine.index.fields import FieldsSearcher
-from softcosine.index.filters import Where
+from softcosine.index.lookup import passing
 from softcosine.index.masks import Mask, all_of
 from softcosine.index.query import (
     ParsedQuery,
@@ -23,13 +31,19 @@ from softcosine.index.query import (
     parse_query,
     parse_weighted,
     query_vector,
+    respelled,
 )
 from softcosine.index.results import Hit, Hits
 from softcosine.index.snapshot import Snapshot
 from softcosine.index.snippet import Snippet, snippet
+from softcosine.index.sorting import parse_sort, sorted_places
 from softcosine.index.syntax import parse_syntax
 from softcosine.index.threads import in_threads
-from softcosine.index.values import QueryVector, Top, check_k, check_min_score
+from softcosine.index.values import QueryVector, Top, check_k, check_min_score, check_offset
+from softcosine.inputs import is_number, is_whole
+
+if TYPE_CHECKING:
+    from softcosine.index.suggestions import Suggestion
 
 __all__ = [
     "Asked",
@@ -40,6 +54,8 @@ __all__ = [
     "like",
     "vectors_of",
 ]
+
+_FILLED_AT_ONCE = 4096  # documents whose scores are looked at together
 
 # For each term: its weight, and whether it is the query's own.
 _Weights = dict[str, tuple[float, Literal["exact", "near"]]]
@@ -58,18 +74,50 @@ class Asked:
     expand: bool = True
     syntax: bool = True
     max_terms: int | None = 512
+    fill: bool = False
+    mmr: float | None = None
+    fuzzy: bool = False
+    sort: str | Sequence[str] | None = None
+    facets: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         check_k(self.k)
         check_min_score(self.min_score)
-        if not _whole(self.offset, 0):
+        check_offset(self.offset)
+        checked_facets(self.facets)
+        if bool(parse_sort(self.sort)) + bool(self.exact_first) + (self.mmr is not None) > 1:
             raise InvalidInputError(
-                f"offset is {self.offset!r}; it must be a whole number of 0 or more."
+                "sort, exact_first and mmr are orders of the answers; choose one of them."
             )
-        if self.max_terms is not None and not _whole(self.max_terms, 1):
+        if self.max_terms is not None and not (is_whole(self.max_terms) and self.max_terms >= 1):
             raise InvalidInputError(
                 f"max_terms is {self.max_terms!r}; it must be a whole number of 1 or more, or None."
             )
+        if self.mmr is not None and not (is_number(self.mmr) and 0.0 <= self.mmr <= 1.0):
+            raise InvalidInputError(
+                f"mmr is {self.mmr!r}; it must be a number from 0 (as different as can be) to "
+                "1 (by score alone), or None."
+            )
+
+    @property
+    def n_wanted(self) -> int:
+        """How many documents are answers of this page and those before it."""
+        return self.k + self.offset
+
+    @property
+    def n_candidates(self) -> int:
+        """How many of the best are chosen from where the answers are to differ."""
+        return max(LEAST_CANDIDATES, CANDIDATES_A_HIT * self.k)
+
+    @property
+    def n_ranked(self) -> int:
+        """How many of the best by score have to be found."""
+        return self.n_wanted if self.mmr is None else max(self.n_wanted, self.n_candidates)
+
+    @property
+    def all_matching(self) -> bool:
+        """Whether every document that matches has to be found, not the best alone."""
+        return bool(self.facets) or bool(parse_sort(self.sort))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +139,27 @@ def answered(
 ) -> list[Hits]:
     """Answer queries from one state of an index."""
     searcher = snapshot.searcher(asked.ranking)
-    filtered = _filtered(snapshot, asked)
+    filtered = passing(snapshot, asked.where)
     ready = [_ready(snapshot, searcher, query, asked) for query in queries]
-    single = [query.demands is not None or asked.exact_first for query in ready]
+    apart = asked.exact_first or asked.all_matching
+    single = [query.demands is not None or apart for query in ready]
     plain = list(compress(ready, map(not_, single)))
-    together = _searched(searcher, plain, asked, filtered, asked.k + asked.offset, threads)
-    alone = in_threads(
-        lambda query: _alone(snapshot, searcher, query, asked, filtered),
-        list(compress(ready, single)),
-        threads,
-    )
+    tops = _searched(searcher, plain, asked, filtered, asked.n_ranked, threads)
+
+    def shown(query: _Query, top: Top | None = None) -> tuple[Top, Facets]:
+        # Cut at once: all documents that match, of many queries, are too many to hold.
+        found = top or _alone(snapshot, searcher, query, asked, filtered)
+        facets = counted_facets(snapshot, asked.facets, found.documents)
+        return _page(_arranged(snapshot, searcher, query, found, asked, filtered), asked), facets
+
+    together = in_threads(
+        lambda pair: shown(*pair), list(zip(plain, tops, strict=True)),
+        threads if asked.mmr is not None or asked.fill else 1,
+    )  # fmt: skip
+    alone = in_threads(shown, list(compress(ready, single)), threads)
     answers = {False: iter(together), True: iter(alone)}
     return [
-        _hits(snapshot, searcher, query, _page(next(answers[kind]), asked), asked)
+        _hits(snapshot, searcher, query, *next(answers[kind]), asked)
         for query, kind in zip(ready, single, strict=True)
     ]
 
@@ -125,7 +181,7 @@ def answered_by(
     ready = _plain(snapshot, searcher, queries, asked)
     tops = find([query.vectors for query in ready])
     return [
-        _hits(snapshot, searcher, query, _page(top, asked), asked)
+        _hits(snapshot, searcher, query, _page(top, asked), {}, asked)
         for query, top in zip(ready, tops, strict=True)
     ]
 
@@ -143,13 +199,11 @@ def like(snapshot: Snapshot, id: str, asked: Asked) -> Hits:
     """Find the documents most like one of the index, itself left out."""
     searcher = snapshot.searcher(asked.ranking)
     query, number = _document(snapshot, searcher, id), snapshot.documents.number(id)
-    filtered = _filtered(snapshot, asked)
+    filtered = passing(snapshot, asked.where)
     (top,) = _searched(searcher, [query], asked, filtered, asked.k + 1, 1)
     others = top.documents != number
-    top = replace(
-        top, documents=top.documents[others][: asked.k], scores=top.scores[others][: asked.k]
-    )
-    return _hits(snapshot, searcher, query, top, asked)
+    top = replace(top, documents=top.documents[others], scores=top.scores[others])
+    return _hits(snapshot, searcher, query, _page(top, asked), {}, asked)
 
 
 def explained(snapshot: Snapshot, query: str | Sequence[str], id: str, asked: Asked) -> Explanation:
@@ -195,6 +249,8 @@ def _ready(
         parsed = parse_weighted(pieces, snapshot.analyzer, snapshot.S, snapshot.source)
     else:
         parsed = parse_query(query, snapshot.analyzer, snapshot.S, snapshot.source)
+    if asked.fuzzy and parsed.unknown:
+        parsed = respelled(parsed, snapshot.S, snapshot.spellings)
     ready = _weighed(snapshot, searcher, _shown(query), (parsed,) * len(snapshot.fields), demands)
     if asked.max_terms is None or len(parsed.terms) <= asked.max_terms:
         return ready
@@ -226,22 +282,28 @@ def _weighed(
     demands: Demands | None,
 ) -> _Query:
     """Weigh a parsed query for every field."""
-    vectors = tuple(
+    return _Query(shown, parsed, _vectors(snapshot, searcher, parsed), demands)
+
+
+def _vectors(
+    snapshot: Snapshot, searcher: FieldsSearcher, parsed: Sequence[ParsedQuery]
+) -> tuple[QueryVector, ...]:
+    return tuple(
         query_vector(of_field, one.ranking, snapshot.S, snapshot.source)
         for of_field, one in zip(parsed, searcher.searchers, strict=True)
     )
-    return _Query(shown, parsed, vectors, demands)
 
 
 def _words_of(snapshot: Snapshot, number: int) -> dict[str, str]:
-    """For each stem of a document, the first word of its text that shows it."""
+    """For each term of a document, the first words of its text that show it."""
     analyzer = snapshot.analyzer
     if analyzer.stemmer is None:
         return {}
-    words = analyzer.words(snapshot.documents.text(number))
+    words = analyzer.kept(snapshot.documents.text(number))
+    stems = analyzer.stem(words)
     known: dict[str, str] = {}
-    for stem, word in zip(analyzer.stem(words), words, strict=True):
-        known.setdefault(stem, word)
+    for start, end in analyzer.ranges(stems):
+        known.setdefault(" ".join(stems[start:end]), " ".join(words[start:end]))
     return known
 
 
@@ -255,14 +317,6 @@ def _explained(snapshot: Snapshot, searcher: FieldsSearcher, query: _Query, id: 
         searcher, snapshot.fields, query.vectors, query.parsed, number, _words_of(snapshot, number)
     )
     return Explanation(query.shown, id, score, parts, searcher.ranking.name)
-
-
-def _filtered(snapshot: Snapshot, asked: Asked) -> list[Mask | None]:
-    """Return which documents of each segment pass the filter; None for all."""
-    if asked.where is None:
-        return [None for _ in snapshot.segments]
-    where = Where.parse(asked.where)
-    return [segment.columns.mask(where) for segment in snapshot.segments]
 
 
 def _searched(
@@ -287,13 +341,8 @@ def _alone(
     filtered: Sequence[Mask | None],
 ) -> Top:
     """Answer a query whose demands, or exact answers first, make masks of its own."""
-    k = asked.k + asked.offset
-    allowed = list(filtered)
-    if query.demands is not None:
-        allowed = [
-            query.demands.mask(segment, snapshot.analyzer, mask)
-            for mask, segment in zip(filtered, snapshot.segments, strict=True)
-        ]
+    k = max(1, snapshot.n_docs) if asked.all_matching else asked.n_ranked
+    allowed = _allowed(snapshot, query, filtered)
     if not asked.exact_first:
         return _searched(searcher, [query], asked, allowed, k, 1)[0]
     exact = holding_every(snapshot, query.parsed[0].terms.tolist())
@@ -310,14 +359,106 @@ def _alone(
     )
 
 
+def _allowed(
+    snapshot: Snapshot, query: _Query, filtered: Sequence[Mask | None]
+) -> list[Mask | None]:
+    """Return which documents of each segment a query may find; None for all."""
+    if query.demands is None:
+        return list(filtered)
+    return [
+        query.demands.mask(segment, snapshot.analyzer, mask)
+        for mask, segment in zip(filtered, snapshot.segments, strict=True)
+    ]
+
+
+def _arranged(
+    snapshot: Snapshot,
+    searcher: FieldsSearcher,
+    query: _Query,
+    top: Top,
+    asked: Asked,
+    filtered: Sequence[Mask | None],
+) -> Top:
+    """Bring documents into the order of metadata or marginal relevance; let others follow."""
+    if keys := parse_sort(asked.sort):
+        places = sorted_places(snapshot, keys, top.documents, top.scores)
+        top = replace(top, documents=top.documents[places], scores=top.scores[places])
+    if asked.mmr is not None:
+        likeness = snapshot.searcher("soft_cosine")
+        n = asked.n_candidates
+        order = by_marginal_relevance(
+            top.scores[:n],
+            lambda place: _likeness(snapshot, likeness, top.documents[:n], place),
+            balance=asked.mmr, n=asked.n_wanted,
+        )  # fmt: skip
+        places = np.concatenate([order, np.arange(len(order), len(top.documents))])
+        top = replace(top, documents=top.documents[places], scores=top.scores[places])
+    if asked.fill and asked.min_score <= 0.0:
+        top = _filled(snapshot, searcher, query, top, asked, filtered)
+    return top
+
+
+def _likeness(
+    snapshot: Snapshot, searcher: FieldsSearcher, documents: NDArray[np.int64], place: int
+) -> NDArray[np.float64]:
+    """Soft cosines of one of some documents with all of them; of several fields, the mean."""
+    parsed = [
+        ParsedQuery(terms, frequencies, ())
+        for terms, frequencies in snapshot.rows(int(documents[place]))
+    ]
+    vectors = _vectors(snapshot, searcher, parsed)
+    return searcher.scores(vectors, documents) / sum(searcher.weights)
+
+
+def _filled(
+    snapshot: Snapshot,
+    searcher: FieldsSearcher,
+    query: _Query,
+    top: Top,
+    asked: Asked,
+    filtered: Sequence[Mask | None],
+) -> Top:
+    """Let documents of score 0 follow, in order of insertion, as far as they are wanted."""
+    missing = asked.n_wanted - len(top.documents)
+    found = [top.documents]
+    if missing > 0:
+        masks = zip(
+            snapshot.documents.firsts, snapshot.segments, _allowed(snapshot, query, filtered),
+            strict=True,
+        )  # fmt: skip
+        for first, segment, mask in masks:
+            every = np.ones(segment.n_docs, bool) if mask is None else mask.copy()
+            if segment.live is not None:
+                every &= segment.live
+            numbers = np.setdiff1d(np.flatnonzero(every) + first, top.documents)
+            for begin in range(0, len(numbers), _FILLED_AT_ONCE):
+                some = numbers[begin : begin + _FILLED_AT_ONCE]
+                # The others score less than 0, or share no term where they have to.
+                zeros = some[searcher.scores(query.vectors, some) == 0.0][:missing]
+                found.append(zeros)
+                missing -= len(zeros)
+                if missing == 0:
+                    break
+            if missing == 0:
+                break
+    documents = np.concatenate(found)
+    scores = np.zeros(len(documents))
+    scores[: len(top.scores)] = top.scores
+    return replace(top, documents=documents, scores=scores)
+
+
 def _page(top: Top, asked: Asked) -> Top:
-    if asked.offset == 0:
-        return top
-    return replace(top, documents=top.documents[asked.offset :], scores=top.scores[asked.offset :])
+    page = slice(asked.offset, asked.n_wanted)
+    return replace(top, documents=top.documents[page], scores=top.scores[page])
 
 
 def _hits(
-    snapshot: Snapshot, searcher: FieldsSearcher, query: _Query, top: Top, asked: Asked
+    snapshot: Snapshot,
+    searcher: FieldsSearcher,
+    query: _Query,
+    top: Top,
+    facets: Facets,
+    asked: Asked,
 ) -> Hits:
     documents = snapshot.documents
     weights: list[_Weights] = []
@@ -344,6 +485,7 @@ def _hits(
         )
     ]
     parsed = query.parsed[0]
+    misspelled = [*parsed.unknown, *(word.word for word in parsed.outside if word.spelled)]
     return Hits(
         query=query.shown,
         ranking=searcher.ranking.name,
@@ -353,7 +495,16 @@ def _hits(
         left_out=parsed.left_out,
         offset=asked.offset,
         plan=top.plan,
+        facets=facets,
+        mmr=asked.mmr,
+        _suggest=partial(_suggestions, snapshot, misspelled),
     )
+
+
+def _suggestions(snapshot: Snapshot, words: Sequence[str]) -> tuple[Suggestion, ...]:
+    """Return what some words may be misspellings of; those that are like nothing are left out."""
+    found = [snapshot.spellings.suggestion(word) for word in words] if words else []
+    return tuple(suggestion for suggestion in found if suggestion.candidates)
 
 
 def _word_weights(snapshot: Snapshot, searcher: FieldsSearcher, query: _Query) -> _Weights:
@@ -368,9 +519,3 @@ def _word_weights(snapshot: Snapshot, searcher: FieldsSearcher, query: _Query) -
     own = {j for parsed in query.parsed for j in parsed.terms.tolist()}
     term = snapshot.S.vocabulary.term
     return {term(j): (value, "exact" if j in own else "near") for j, value in weights.items()}
-
-
-def _whole(value: object, least: int) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        return False
-    return int(value) >= least

@@ -9,16 +9,13 @@ from typing import Any
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
-from softcosine.index.defaults import (
-    MIN_ENGLISH,
-    WEIGHTING,
-    check_one_similarity,
-    default_source,
-)
+from softcosine.index.defaults import WEIGHTING, check_one_similarity, default_source
 from softcosine.index.documents import MemoryDocuments
 from softcosine.index.field_texts import field_texts, joined_texts
 from softcosine.index.fields import checked_fields
 from softcosine.index.inverting import positions_of
+from softcosine.index.language import analyze_in_language, antonyms_of, check_language
+from softcosine.index.metadata_values import Default
 from softcosine.index.phrases import Positions
 from softcosine.index.rankings import check_ranking
 from softcosine.index.segment import Segment, cut
@@ -30,13 +27,12 @@ from softcosine.matrix.term_similarity_matrix import (
     checked_similarity,
     checked_source,
 )
-from softcosine.sources.constraints.decisions import DecidedSimilarity
 from softcosine.sources.constraints.guard import guarded
+from softcosine.sources.in_terms import TermKeys, in_terms, phrases_in
 from softcosine.sources.progress import silent
 from softcosine.sources.source import TermSimilaritySource
-from softcosine.sources.vectors.english import english_share
-from softcosine.text.analyzer import Analyzer, checked_analyzer
-from softcosine.text.corpus import AnalyzedTexts, analyze
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.corpus import check_corpus
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting, checked_weighting
 
@@ -57,12 +53,14 @@ def build(
     S: TermSimilarityMatrix | None,
     plain: bool,
     analyzer: Analyzer | None,
+    language: str,
     weighting: Weighting | None,
     ranking: str,
     max_neighbors: int | None,
     min_df: int | float,
     max_df: int | float,
     progress: Progress | None,
+    default: Default | None = None,
 ) -> Snapshot:
     """Return an index of texts in memory; see `SoftIndex.from_texts`."""
     check_one_similarity(source=source is not None, S=S is not None, plain=plain)
@@ -74,12 +72,13 @@ def build(
                 "leave it out."
             )
     check_ranking(ranking)
-    if analyzer is not None:
-        checked_analyzer(analyzer)
+    check_language(language, analyzer)
     if weighting is not None:
         checked_weighting(weighting)
     if progress is not None and not callable(progress):
         raise InvalidInputError(f"progress is {progress!r}; pass a function, or None.")
+    if default is not None and not callable(default):
+        raise InvalidInputError(f"default is {default!r}; pass a function, or None.")
     if S is not None:
         checked_similarity(S)
     if source is not None:
@@ -89,17 +88,19 @@ def build(
     n_fields = len(chosen_fields)
     if fields is not None:
         texts = field_texts(texts, [field.name for field in chosen_fields])
-    kept: list[Any] = []
-    analyzed, rules = _analyzed(
-        _keeping(texts, kept) if _many(texts) else texts,
-        kept, analyzer, min_df=min_df, max_df=max_df, n_fields=n_fields,
+    check_corpus(texts)
+    kept = list(texts)
+    found = analyze_in_language(
+        kept, language, analyzer, phrases=phrases_in(source), min_df=min_df, max_df=max_df,
+        n_fields=n_fields,
         progress=lambda done: tell("reading texts", done // n_fields, None),
     )  # fmt: skip
+    analyzed, rules = found.texts, found.analyzer
     documents = MemoryDocuments(
         [text if isinstance(text, str) else " ".join(text) for text in kept]
         if n_fields == 1
         else joined_texts(kept, n_fields),
-        ids=ids, metadata=metadata,
+        ids=ids, metadata=metadata, default=default,
     )  # fmt: skip
     counts, vocabulary, note = analyzed.counts(), analyzed.vocabulary, ""
     if S is not None:
@@ -112,14 +113,14 @@ def build(
             tell("learning from the texts", 0, None)
             chosen = default_source(
                 analyzed,
+                language=found.language,
                 progress=lambda done, total: tell("learning from the texts", done, total),
             )
             source, note = chosen.source, chosen.note
             _logger.info(note)
         else:
-            source = guarded(source)
-            if isinstance(source, DecidedSimilarity):
-                source = source.for_vocabulary(vocabulary, analyzer=rules)
+            guard = guarded(source, antonyms=antonyms_of(found.language))
+            source = in_terms(guard, TermKeys(rules))
         tell("finding similar terms", 0, None)
         S = TermSimilarityMatrix.from_source(
             source, vocabulary, max_neighbors=max_neighbors,
@@ -140,8 +141,9 @@ def build(
         ranking=ranking,
         fields=chosen_fields,
         statistics=tuple(FieldStatistics.of(own, len(vocabulary)) for own in segments),
-        note=note,
+        note=" ".join(filter(None, (note, found.note))),
         plain=plain,
+        language=found.language,
     )
 
 
@@ -175,31 +177,6 @@ def _indexed(
 
 def _tuple(positions: list[Positions] | None) -> tuple[Positions, ...] | None:
     return None if positions is None else tuple(positions)
-
-
-def _many(texts: object) -> bool:
-    """Whether these can be several texts; `analyze` refuses what cannot."""
-    return isinstance(texts, Iterable) and not isinstance(texts, str | bytes | Mapping)
-
-
-def _keeping(texts: Iterable[Any], kept: list[Any]) -> Iterable[Any]:
-    """Pass documents on, and keep them."""
-    for text in texts:
-        kept.append(text)
-        yield text
-
-
-def _analyzed(
-    texts: Iterable[Any], kept: list[Any], analyzer: Analyzer | None, **settings: Any
-) -> tuple[AnalyzedTexts, Analyzer]:
-    """Analyse texts; with no analyzer given, stem them if they turn out to be English."""
-    if analyzer is not None:
-        return analyze(texts, analyzer, **settings), analyzer
-    stemming = Analyzer("english")
-    analyzed = analyze(texts, stemming, **settings)
-    if english_share(analyzed.vocabulary) >= MIN_ENGLISH:
-        return analyzed, stemming
-    return analyze(kept, Analyzer(), **settings), Analyzer()
 
 
 def in_vocabulary(counts: csr_array, own: Vocabulary, given: Vocabulary) -> csr_array:

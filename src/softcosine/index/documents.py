@@ -11,11 +11,12 @@ from softcosine.errors import (
     InvalidInputError,
     UnknownDocumentError,
 )
+from softcosine.index.metadata_values import Default, metadata_json
 
 __all__ = [
+    "Document",
     "Documents",
     "MemoryDocuments",
-    "Record",
     "block_loaded",
     "checked_ids",
     "loaded",
@@ -29,31 +30,31 @@ Metadata = Mapping[str, Any]
 _BLOCK = 1024
 
 
-class Record(NamedTuple):
-    """A document; its text is empty where texts are not kept."""
+class Document(NamedTuple):
+    """A document as it was added; its text is empty where texts are not kept."""
 
     id: str
     text: str
     metadata: dict[str, Any]
 
 
-def title_of(record: Record, fields: Sequence[str]) -> str | None:
+def title_of(document: Document, fields: Sequence[str]) -> str | None:
     """Return a document's title: what its metadata name so, or else its field of that name.
 
     Parameters
     ----------
-    record : Record
+    document : Document
         Its text has a field a line.
     fields : sequence of str
         Names of the index's fields, in order. Where one holds line breaks, a ``title`` first among
         them ends at the first, one that is last begins at the last, and one between is not found.
     """
-    given = record.metadata.get("title")
+    given = document.metadata.get("title")
     if isinstance(given, str | int | float) and not isinstance(given, bool):
         return str(given) or None
     if "title" not in fields or len(fields) == 1:
         return None
-    place, lines = fields.index("title"), record.text.split("\n")
+    place, lines = fields.index("title"), document.text.split("\n")
     if len(lines) == len(fields) or place == 0:
         return lines[place] or None
     return lines[-1] or None if place == len(fields) - 1 else None
@@ -81,12 +82,16 @@ class Documents(Protocol):
         """Return the metadata of a document; empty if it has none."""
         ...
 
-    def records(self, numbers: Sequence[int]) -> list[Record]:
+    def records(self, numbers: Sequence[int]) -> list[Document]:
         """Return some documents, in the order given; faster than one by one."""
         ...
 
     def all_metadata(self) -> Iterator[dict[str, Any]]:
         """Give the metadata of every document, in order of number; faster than one by one."""
+        ...
+
+    def all_ids(self) -> Iterator[str]:
+        """Give the id of every document, in order of number."""
         ...
 
     def number(self, id: str) -> int:
@@ -103,9 +108,10 @@ class MemoryDocuments:
     ids : sequence of str, optional
         Distinct; the numbers in decimal by default.
     metadata : sequence of mappings or None, optional
-        Each serialisable as JSON.
     keep_texts : bool
         False forgets the texts.
+    default : callable, optional
+        See `softcosine.index.metadata_values.json_of`.
 
     Raises
     ------
@@ -119,6 +125,7 @@ class MemoryDocuments:
         ids: Iterable[str] | None = None,
         metadata: Iterable[Metadata | None] | None = None,
         keep_texts: bool = True,
+        default: Default | None = None,
     ) -> None:
         self._n_docs = len(texts)
         self._texts = texts if keep_texts else None
@@ -126,7 +133,9 @@ class MemoryDocuments:
         self._numbers = (
             None if self._ids is None else {id: number for number, id in enumerate(self._ids)}
         )
-        self._metadata = None if metadata is None else _checked_metadata(metadata, len(texts))
+        self._metadata = (
+            None if metadata is None else _checked_metadata(metadata, len(texts), default)
+        )
 
     def __len__(self) -> int:
         return self._n_docs
@@ -148,9 +157,9 @@ class MemoryDocuments:
         """Return the metadata of a document; empty if it has none."""
         return loaded(None if self._metadata is None else self._metadata[number])
 
-    def records(self, numbers: Sequence[int]) -> list[Record]:
+    def records(self, numbers: Sequence[int]) -> list[Document]:
         """Return some documents, in the order given."""
-        return [Record(self.id(n), self.text(n), self.metadata(n)) for n in numbers]
+        return [Document(self.id(n), self.text(n), self.metadata(n)) for n in numbers]
 
     def all_metadata(self) -> Iterator[dict[str, Any]]:
         """Give the metadata of every document, in order of number."""
@@ -158,6 +167,10 @@ class MemoryDocuments:
             last = min(first + _BLOCK, len(self))
             block = None if self._metadata is None else block_loaded(self._metadata[first:last])
             yield from block or (self.metadata(number) for number in range(first, last))
+
+    def all_ids(self) -> Iterator[str]:
+        """Give the id of every document, in order of number."""
+        return map(self.id, range(len(self)))
 
     def number(self, id: str) -> int:
         """Return the number of a document."""
@@ -196,26 +209,16 @@ def checked_ids(ids: Iterable[str], n_docs: int) -> list[str]:
     return checked
 
 
-def _checked_metadata(metadata: Iterable[Metadata | None], n_docs: int) -> list[str | None]:
+def _checked_metadata(
+    metadata: Iterable[Metadata | None], n_docs: int, default: Default | None
+) -> list[str | None]:
     """Return metadata as JSON: an index gives the same before and after it is saved."""
     if isinstance(metadata, str | Mapping) or not isinstance(metadata, Iterable):
         raise InvalidInputError(
             f"metadata is of type {type(metadata).__name__}; pass a list of mappings, one a "
             "document."
         )
-    checked = []
-    for number, value in enumerate(metadata):
-        if value is not None and not isinstance(value, Mapping):
-            raise InvalidInputError(
-                f"the metadata of document {number} is of type {type(value).__name__}; pass a "
-                "mapping or None."
-            )
-        try:
-            checked.append(json.dumps(dict(value), allow_nan=False) if value else None)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise InvalidInputError(
-                f"the metadata of document {number} cannot be written as JSON: {error}."
-            ) from error
+    checked = [metadata_json(number, value, default) for number, value in enumerate(metadata)]
     if len(checked) != n_docs:
         raise InvalidInputError(f"{len(checked)} metadata were given for {n_docs} documents.")
     return checked

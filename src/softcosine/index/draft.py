@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from softcosine.errors import IndefiniteMatrixError
+from softcosine.errors import CorruptIndexError, IndefiniteMatrixError
 from softcosine.index.documents import MemoryDocuments
+from softcosine.index.filters import Where
 from softcosine.index.growing import Space, grown
 from softcosine.index.incoming import NewDocument
-from softcosine.index.inverting import analyzed_first, invert
+from softcosine.index.inverting import invert
+from softcosine.index.language import analyze_in_language, antonyms_of
 from softcosine.index.lessons import Lesson
 from softcosine.index.merging import (
     Kept,
@@ -31,13 +34,16 @@ from softcosine.index.stored import (
     IndexSettings,
     read_segment,
     read_snapshot,
+    read_updates,
     write_deleted,
     write_norms,
     write_segment,
     write_space,
     write_statistics,
+    write_updates,
 )
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.in_terms import phrases_in
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
@@ -50,6 +56,8 @@ _ALWAYS_REFRESHED = 10_000
 _REFRESHED_SHARE = 10  # else when more than one in so many has come or gone
 _MERGED_POSTING = 48  # bytes that joining takes a posting, about
 _ALWAYS_MERGED = 1 << 20  # so many postings, however little memory there is
+_UPDATE = 256  # bytes that new metadata of a document take beside their text, about
+_UPDATES_SHARE = 4  # of the memory
 
 
 class Draft:
@@ -73,7 +81,7 @@ class Draft:
     vocabulary : Vocabulary
         Of all documents that were written.
     changed : bool
-        Whether a commit would change anything.
+        Whether a commit would change anything but metadata.
     """
 
     def __init__(
@@ -97,6 +105,9 @@ class Draft:
         self._lesson = Lesson(base.path)
         self.changed = False
         self._stale = False  # whether every norm has to be computed anew
+        self._updated = False  # whether metadata were
+        self._unwritten = 0  # bytes that new metadata take, about
+        self._note = ""  # on the language, until it is committed
 
     @property
     def n_committed_terms(self) -> int:
@@ -123,10 +134,13 @@ class Draft:
         assert len(documents) <= MAX_DOCS
         n_fields = len(self.settings.fields)
         texts = [document.texts[number] for number in range(n_fields) for document in documents]
-        if self.settings.analyzer is None:
-            analyzed, analyzer = analyzed_first(texts)
+        analyzer, language, note = self.settings.analyzer, self.settings.language, self._note
+        if analyzer is None or (language is None and self._space.untaught):
+            phrases = phrases_in(self._space.source)
+            first = analyze_in_language(texts, "auto", analyzer, phrases=phrases)
+            analyzed, analyzer = first.texts, first.analyzer
+            language, note = first.language, first.note
         else:
-            analyzer = self.settings.analyzer
             analyzed = analyze(texts, analyzer)
         inverted = invert(
             texts, analyzed, analyzer, self.vocabulary,
@@ -143,24 +157,59 @@ class Draft:
         segment = read_segment(self._writer.part(part), part=part)
         if self._space.untaught:
             self._lesson.add(texts, analyzed, last=last)
-        hashes = hashes_of(ids)
-        older = [piece.without(piece.ids.find(ids, hashes).values()) for piece in self._pieces]
-        self._pieces = [*older, Piece.of(segment, hashes=hashes)]
+        self.delete(ids)
+        self._pieces = [*self._pieces, Piece.of(segment, hashes=hashes_of(ids))]
         self.vocabulary = inverted.vocabulary
         if len(analyzed.vocabulary):  # texts without words tell no language
-            self.settings = replace(self.settings, analyzer=analyzer)
+            self.settings = replace(self.settings, analyzer=analyzer, language=language)
+            self._note = note
         self.changed = True
 
-    def delete(self, id: str) -> bool:
-        """Delete a document that was written; whether there was one."""
+    def delete(self, ids: Sequence[str]) -> int:
+        """Delete documents that were written; how many of them there were."""
+        hashes = hashes_of(ids)
+        return self._without([piece.ids.find(ids, hashes).values() for piece in self._pieces])
+
+    def delete_where(self, where: Where) -> int:
+        """Delete the documents that were written and pass a filter; how many."""
+        return self._without(
+            [np.flatnonzero(piece.passing(where)).tolist() for piece in self._pieces]
+        )
+
+    def _without(self, gone: Sequence[Iterable[int]]) -> int:
+        """Delete documents of each segment; how many were not deleted yet."""
+        pieces = [piece.without(own) for piece, own in zip(self._pieces, gone, strict=True)]
+        changed = [
+            (old, new) for old, new in zip(self._pieces, pieces, strict=True) if old is not new
+        ]
+        if changed:
+            self._pieces, self.changed = pieces, True
+        return sum(old.n_live - new.n_live for old, new in changed)
+
+    def place(self, id: str) -> tuple[int, int] | None:
+        """Return the segment of a document that was written, and its number there; None if none."""
         hashes = hashes_of([id])
         for number, piece in enumerate(self._pieces):
-            found = piece.without(piece.ids.find([id], hashes).values())
-            if found is not piece:
-                self._pieces[number] = found
-                self.changed = True
-                return True
-        return False
+            local = piece.ids.find([id], hashes).get(id)
+            if local is not None and (piece.live is None or piece.live[local]):
+                return number, local
+        return None
+
+    def metadata(self, place: tuple[int, int]) -> dict[str, Any]:
+        """Return the metadata of a document."""
+        return self._pieces[place[0]].documents.metadata(place[1])
+
+    def update_metadata(self, place: tuple[int, int], metadata: str | None) -> None:
+        """Give a document other metadata, as JSON; nothing else of it changes."""
+        self._pieces[place[0]].documents.updates.put(place[1], metadata)
+        self._updated = True
+        self._unwritten += len(metadata or "") + _UPDATE
+        if self._unwritten > self._memory // _UPDATES_SHARE:
+            older = {piece.updated for piece in self._pieces}
+            self._pieces = [self._with_updates(piece) for piece in self._pieces]
+            self._unwritten = 0
+            newer = {piece.updated for piece in self._pieces}
+            self._writer.drop(name for name in older - newer if name is not None)
 
     def set_similarity(
         self, S: TermSimilarityMatrix, source: TermSimilaritySource | None, note: str
@@ -179,13 +228,12 @@ class Draft:
     def merge_all(self) -> None:
         """Join all segments into as few as there can be, without deleted documents."""
         groups = full_groups([piece.mask() for piece in self._pieces])
-        whole = all(piece.n_live == piece.n_docs for piece in self._pieces)
-        if whole and len(groups) == len(self._pieces):
+        if all(piece.whole for piece in self._pieces) and len(groups) == len(self._pieces):
             return
         self._pieces = [
             self._merged(group)
             # What is full and whole stays as it is.
-            if len(group) > 1 or group[0].documents.shape[0] < self._pieces[group[0].number].n_docs
+            if len(group) > 1 or not self._pieces[group[0].number].whole
             else self._pieces[group[0].number]
             for group in groups
         ]
@@ -242,7 +290,7 @@ class Draft:
         refresh : bool or None
             Whether to count the statistics anew; None if many documents have come or gone.
         """
-        if not self.changed and not refresh:
+        if not self.changed and not self._updated and not refresh:
             return self._writer.base.number
         pieces = [piece for piece in self._pieces if piece.n_live]
         refreshing = self._refreshing(refresh)
@@ -250,7 +298,7 @@ class Draft:
         space = self._grown(fresh, definite=refreshing)
         statistics = fresh if refreshing else self._padded(len(self.vocabulary))
         same = _are_equal(statistics, self._padded(len(self.vocabulary)))
-        if not self.changed and same:
+        if not self.changed and not self._updated and same:
             return self._writer.base.number
         stale = self._stale or not same or space.rescaled
         pieces = self._with_norms(pieces, space.S, statistics, stale=stale)
@@ -266,23 +314,31 @@ class Draft:
             segments=tuple(piece.settings() for piece in pieces),
             space=part,
             statistics=counted,
-            note=space.note or self.settings.note,
+            note=" ".join(filter(None, (space.note or self.settings.note, self._note))),
         )
         generation = self._writer.commit(settings.to_dict(), settings.parts)
         self._pieces, self.settings = pieces, settings
         self._statistics, self._statistics_part = statistics, counted
         self._space = replace(space, part=part, note="", rescaled=False)
         self.vocabulary = space.S.vocabulary
-        self.changed = self._stale = False
+        self.changed = self._stale = self._updated = False
+        self._unwritten = 0
+        self._note = ""
         if part is not None:
             self._lesson.close()
         return generation.number
 
     def close(self) -> None:
-        """Forget the texts that were to be learned from."""
+        """Let go of all segments, and of the texts that were to be learned from: it is done with.
+
+        A mapped file takes room on the disk until its last map goes, deleted or not.
+        """
+        self._pieces = []
         self._lesson.close()
 
     def _refreshing(self, refresh: bool | None) -> bool:
+        if refresh is None and not self.changed:
+            return False  # new metadata alone leave every score as it is
         if refresh is not None:
             return refresh or self._statistics_part is None
         last, now = self._statistics[0].n_docs, self.n_live
@@ -325,11 +381,14 @@ class Draft:
             (), document_frequencies=np.minimum(together, n_docs), n_docs=n_docs
         )
         if self._space.untaught:
-            learned = self._lesson.learned(analyzer, vocabulary, memory=self._memory)
+            learned = self._lesson.learned(
+                analyzer, vocabulary, language=self.settings.language, memory=self._memory
+            )
             return self._space.taught(learned, vocabulary)
         return grown(
-            self._space, vocabulary, analyzer, plain=self.settings.plain, definite=definite
-        )
+            self._space, vocabulary, analyzer, antonyms=antonyms_of(self.settings.language),
+            plain=self.settings.plain, definite=definite,
+        )  # fmt: skip
 
     def _with_norms(
         self,
@@ -347,7 +406,7 @@ class Draft:
             if stale or norms is None:
                 try:
                     norms = tuple(
-                        soft_norms(own, S, weighting, of_field, first=first)
+                        soft_norms(own, S, weighting, of_field, live=piece.live, first=first)
                         for own, of_field in zip(piece.fields, statistics, strict=True)
                     )
                 except IndefiniteMatrixError:
@@ -365,18 +424,33 @@ class Draft:
             piece = replace(piece, deleted=write_deleted(self._writer, piece.live))
         if piece.norms is not None and piece.normed is None:
             piece = replace(piece, normed=write_norms(self._writer, piece.norms))
-        return piece
+        return self._with_updates(piece)
+
+    def _with_updates(self, piece: Piece) -> Piece:
+        """Write what metadata of a piece have become, if that is not on disk yet."""
+        updates = piece.documents.updates
+        if not updates.recent:
+            return piece
+        name = write_updates(self._writer, updates, piece.n_docs)
+        return piece.with_updates(name, read_updates(self._writer.part(name)))
 
     def _merged(self, kept: Sequence[Kept]) -> Piece:
-        """Join documents into a new segment, after comparing the checksums of the old ones."""
+        """Join documents into a new segment, after checking all that is in the old ones."""
         pieces = [self._pieces[one.number] for one in kept]
         chosen = [one.documents for one in kept]
         for name in self._names(pieces):
             self._writer.part(name).verify()
+        for piece in pieces:
+            piece.segment.check(len(self.vocabulary))
         n_fields = len(self.settings.fields)
         positions = None
         if self.settings.positions:
             every = [piece.positions or () for piece in pieces]
+            if () in every:
+                raise CorruptIndexError(
+                    f"{pieces[every.index(())].part} lacks the positions of words that the index "
+                    "keeps; rebuild the index."
+                )
             positions = tuple(
                 merge_positions([own[number] for own in every], chosen)
                 for number in range(n_fields)
@@ -395,8 +469,7 @@ class Draft:
 
     @staticmethod
     def _names(pieces: Iterable[Piece]) -> list[str]:
-        names = [(piece.part, piece.deleted, piece.normed) for piece in pieces]
-        return [name for three in names for name in three if name is not None]
+        return [name for piece in pieces for name in piece.settings().parts]
 
 
 def _are_equal(left: Sequence[FieldStatistics], right: Sequence[FieldStatistics]) -> bool:

@@ -39,6 +39,9 @@ class Part:
         Whether both words are one term, such as two forms of one stem.
     field : str
         Where the document has its word; empty in an index of one field.
+    spelled : bool
+        Whether the words are similar by their spelling alone: a search with ``fuzzy=True`` takes
+        an unknown word for another.
     """
 
     query_word: str
@@ -47,6 +50,7 @@ class Part:
     contribution: float
     exact: bool
     field: str = ""
+    spelled: bool = False
 
     @property
     def sign(self) -> str:
@@ -76,7 +80,7 @@ class Explanation:
         lines += [
             f"  {part.query_word:>{left}} {part.sign} "
             f"{part.document_word:<{right}}  {part.similarity:.2f}  adds {part.contribution:.4f}"
-            f"{'  in ' + part.field if part.field else ''}"
+            f"{'  in ' + part.field if part.field else ''}{'  by spelling' if part.spelled else ''}"
             for part in self.parts
         ]
         return "\n".join(lines)
@@ -170,7 +174,9 @@ def _parts(
     place = {int(term): position for position, term in enumerate(terms)}
     parts: list[Part] = []
 
-    def add(word: str, weight: float, j: int, similarity: float, exact: bool) -> None:
+    def add(
+        word: str, weight: float, j: int, similarity: float, *, exact: bool, spelled: bool = False
+    ) -> None:
         position = place.get(j)
         if position is None or similarity == 0.0:
             return
@@ -178,7 +184,7 @@ def _parts(
         if contribution != 0.0:
             term = S.vocabulary.term(j)
             shown = document_words.get(term, term)
-            parts.append(Part(word, shown, similarity, contribution, exact))
+            parts.append(Part(word, shown, similarity, contribution, exact, spelled=spelled))
 
     indptr, indices, data = S.arrays
     for word, i, weight in zip(
@@ -194,7 +200,10 @@ def _parts(
             outside.terms, outside.similarities, vector.extra_values[start:stop], strict=True
         ):
             weight = float(value / similarity) if similarity else 0.0
-            add(outside.word, weight, int(j), float(similarity), exact=False)
+            add(
+                outside.word, weight, int(j), float(similarity), exact=False,
+                spelled=outside.spelled,
+            )  # fmt: skip
         start = stop
     return parts
 

@@ -8,6 +8,9 @@ A filter is a dictionary, and all that it says must hold. A key stands beside a 
 equal, or beside a dictionary of operators (`softcosine.index.operators`). ``author.name`` is the
 key *name* of the object *author*.
 
+Dates, datetimes and UUIDs stand in metadata as strings, and are compared as these
+(`softcosine.index.metadata_values`).
+
 ``"all"``, ``"any"`` and ``"not"`` join filters: ``{"any": [{"lang": "en"}, {"year": 2020}]}``, or
 ``{"not": {"lang": "en"}}``, which holds too where there is no language.
 
@@ -34,9 +37,10 @@ from softcosine.index.metadata_columns import (
     Path,
     value_at,
 )
+from softcosine.index.metadata_values import json_of
 from softcosine.index.operators import OPERATORS
 
-__all__ = ["Where"]
+__all__ = ["Where", "key_path"]
 
 _Columns = Mapping[Path, MetadataColumn]
 _MOST_NESTED = 50
@@ -250,7 +254,7 @@ def _joined(join: type[_All] | type[_Any], parts: list[_Node]) -> _Node:
 
 def _conditions(key: str, value: object) -> list[_Node]:
     """Read what stands beside a key."""
-    path = _path(key)
+    path = key_path(key)
     asked = value if isinstance(value, Mapping) else {"==": value}
     if not asked:
         raise InvalidInputError(
@@ -268,12 +272,12 @@ def _condition(path: Path, key: str, name: object, value: Any) -> _Condition:
             f"{', '.join(OPERATORS)}. A key of a nested object is reached by a dot: 'author.name'."
         )
     try:
-        value = _canonical(json.loads(json.dumps(value, allow_nan=False)), 0)
+        value = _canonical(json.loads(json_of(value)), 0)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInputError(
             f"the filter on {_shown(key)} compares with {_shown(value)}, of type "
             f"{type(value).__name__}, which metadata cannot hold: {error}. Values are strings, "
-            "finite numbers, True, False, None, lists and dictionaries."
+            "finite numbers, True, False, None, dates and times, lists and dictionaries."
         ) from error
     if not operator.accepts(value):
         raise InvalidInputError(
@@ -299,8 +303,14 @@ def _canonical(value: Any, depth: int) -> Any:
     return value
 
 
-def _path(key: str) -> Path:
-    """Cut a key at its dots, but for those behind a backslash."""
+def key_path(key: str) -> Path:
+    """Cut a key of metadata at its dots, but for those behind a backslash.
+
+    Raises
+    ------
+    InvalidInputError
+        If a backslash is the last of it.
+    """
     path, characters = [""], iter(key)
     for character in characters:
         if character == ".":

@@ -1,16 +1,19 @@
-"""Tables of results for pandas."""
+"""Tables of results for pandas, and documents out of tables."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from softcosine.errors import MissingDependencyError
+import numpy as np
+
+from softcosine.errors import InvalidInputError, MissingDependencyError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["data_frame"]
+__all__ = ["FrameDocuments", "data_frame", "read_frame"]
 
 
 def data_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
@@ -20,3 +23,108 @@ def data_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
     except ImportError as error:
         raise MissingDependencyError("pandas", "pandas", "to_pandas()") from error
     return pd.DataFrame(dict(columns))
+
+
+@dataclass(frozen=True, slots=True)
+class FrameDocuments:
+    """The documents of a data frame.
+
+    Attributes
+    ----------
+    texts : list of str, or of dict of str to str
+        The latter where several columns hold texts.
+    ids : list of str, or None
+    metadata : list of dict of str to Any
+    """
+
+    texts: list[Any]
+    ids: list[str] | None
+    metadata: list[dict[str, Any]]
+
+
+def read_frame(
+    frame: Any,
+    *,
+    text: str | Sequence[str],
+    id: str | None,
+    metadata: Sequence[str] | None,
+) -> FrameDocuments:
+    """Read the documents of a data frame, one a row.
+
+    Parameters
+    ----------
+    frame : DataFrame of pandas or polars
+    text : str or sequence of str
+        The column, or columns, of texts.
+    id : str or None
+        The column of ids, strings or whole numbers.
+    metadata : sequence of str or None
+        All other columns if None; missing values are left out.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is no data frame, lacks a column, or a text or id is missing or of another type.
+    """
+    if not hasattr(frame, "columns") or not hasattr(frame, "__getitem__"):
+        raise InvalidInputError(
+            f"the data frame is of type {type(frame).__name__}; pass one of pandas or polars, or "
+            "texts to from_texts."
+        )
+    columns = [text] if isinstance(text, str) else list(text)
+    if not columns:
+        raise InvalidInputError('text names no column; name one or several, as text="body".')
+    if metadata is None:
+        metadata = [name for name in frame.columns if name not in {*columns, id}]
+    elif isinstance(metadata, str):
+        raise InvalidInputError(
+            f"metadata is the string {metadata!r}; pass a list of columns, as [{metadata!r}]."
+        )
+    for name in (*columns, *([] if id is None else [id]), *metadata):
+        if name not in list(frame.columns):
+            shown = ", ".join(map(str, frame.columns))
+            raise InvalidInputError(f"there is no column {name!r}; the data frame has {shown}.")
+    texts: list[Any] = _texts(frame, columns[0])
+    if not isinstance(text, str):
+        every = zip(*(_texts(frame, name) for name in columns), strict=True)
+        texts = [dict(zip(columns, row, strict=True)) for row in every]
+    values = [list(frame[name]) for name in metadata]
+    return FrameDocuments(
+        texts,
+        None if id is None else [_id(value, row, id) for row, value in enumerate(frame[id])],
+        [
+            {
+                str(name): own[row]
+                for name, own in zip(metadata, values, strict=True)
+                if not _missing(own[row])
+            }
+            for row in range(len(texts))
+        ],
+    )
+
+
+def _texts(frame: Any, name: str) -> list[str]:
+    texts = list(frame[name])
+    for row, value in enumerate(texts):
+        if not isinstance(value, str):
+            raise InvalidInputError(
+                f"column {name!r} has {'no text' if _missing(value) else repr(value)[:80]} in row "
+                f"{row}; every row needs a string. Fill the others in, or drop these rows."
+            )
+    return texts
+
+
+def _id(value: Any, row: int, name: str) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | np.integer):
+        raise InvalidInputError(
+            f"column {name!r} has {'no id' if _missing(value) else repr(value)[:80]} in row "
+            f"{row}; ids are strings or whole numbers."
+        )
+    return str(value)
+
+
+def _missing(value: Any) -> bool:
+    """Whether a value stands for none: None, NaN, and what pandas has for other types."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.floating) and bool(value != value)

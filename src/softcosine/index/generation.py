@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import time
@@ -12,9 +13,12 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from softcosine.errors import CorruptIndexError
-from softcosine.storage import MANIFEST, Folder, open_folder, read_manifest
+from softcosine.storage import MANIFEST, Folder, check_folder, open_folder, read_manifest
 
 __all__ = [
+    "ENGINES",
+    "ENGINE_KIND",
+    "ENGINE_VERSION",
     "KIND",
     "PARTS",
     "PART_NAME",
@@ -28,6 +32,8 @@ __all__ = [
 ]
 
 PARTS = "parts"
+ENGINES = "engines"  # indexes of other engines, each made of one commit and stored by its name
+ENGINE_KIND, ENGINE_VERSION = "engine", 2
 PART_NAME = re.compile(r"[a-z]+-[0-9a-f]{16}")
 
 
@@ -103,7 +109,7 @@ def open_generation(
         parts[name] = part
     kinds = {name: kind for name, (kind, _) in facts.items()}
     return Generation(
-        path, int(manifest["generation"]), dict(manifest["settings"]), MappingProxyType(parts),
+        path, manifest["generation"], manifest["settings"], MappingProxyType(parts),
         manifest["checksum"], kinds,
     )  # fmt: skip
 
@@ -114,18 +120,20 @@ def part_facts(path: Path, manifest: Mapping[str, Any]) -> dict[str, tuple[str, 
     Raises
     ------
     CorruptIndexError
-        If it is no manifest of an index.
+        If it is no manifest of an index, or the folder of the parts is a link.
     """
-    try:
-        int(manifest["generation"]), dict(manifest["settings"])
-        return {
-            name: (str(part["kind"]), str(part["checksum"]))
-            for name, part in manifest["parts"].items()
-        }
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    with contextlib.suppress(FileNotFoundError):
+        check_folder(path / PARTS)
+    parts = manifest.get("parts")
+    if type(parts) is not dict or not all(
+        type(part) is dict and type(part.get("kind")) is type(part.get("checksum")) is str
+        for part in parts.values()
+    ):
         raise CorruptIndexError(
-            f"{path / MANIFEST} lacks a part of an index: {error!r}; rebuild the index."
-        ) from error
+            f"{path / MANIFEST} lacks a part of an index: kinds and checksums of its parts; "
+            "rebuild the index."
+        )
+    return {name: (part["kind"], part["checksum"]) for name, part in parts.items()}
 
 
 def open_part(path: Path, name: str, kind: str, checksum: str, *, n_parts: int = 1) -> Folder:
@@ -134,8 +142,9 @@ def open_part(path: Path, name: str, kind: str, checksum: str, *, n_parts: int =
         raise CorruptIndexError(f"{path / MANIFEST} names a part {name!r}, which is no name.")
     folder = path / PARTS / name
     try:
+        check_folder(folder)
         part = open_folder(folder, kind, n_folders=n_parts)
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise CorruptIndexError(
             f"{folder} is missing; rebuild the index, or restore the folder from a copy."
         ) from error
@@ -149,7 +158,16 @@ def open_part(path: Path, name: str, kind: str, checksum: str, *, n_parts: int =
 
 def current_manifest(path: Path) -> dict[str, Any]:
     """Return the manifest of the last commit; errors as `softcosine.storage.open_folder`'s."""
-    return patiently(lambda: read_manifest(path, KIND, VERSION))
+    manifest = patiently(lambda: read_manifest(path, KIND, VERSION))
+    number = manifest.get("generation")
+    if type(number) is not int or number < 0:
+        raise CorruptIndexError(
+            f"{path / MANIFEST} lacks a part of an index: it counts {number!r} commits; rebuild "
+            "the index."
+        )
+    if type(manifest.get("settings")) is not dict:
+        raise CorruptIndexError(f"{path / MANIFEST} holds no settings; rebuild the index.")
+    return manifest
 
 
 def patiently(action: Callable[[], _T]) -> _T:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from softcosine.index.defaults import DefaultSource
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.constraints.decisions import DecidedSimilarity
 from softcosine.sources.constraints.guard import guarded
+from softcosine.sources.in_terms import TermKeys, in_terms
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
@@ -52,7 +52,13 @@ class Space:
 
 
 def grown(
-    space: Space, vocabulary: Vocabulary, analyzer: Analyzer, *, plain: bool, definite: bool
+    space: Space,
+    vocabulary: Vocabulary,
+    analyzer: Analyzer,
+    *,
+    antonyms: Literal["english"] | None,
+    plain: bool,
+    definite: bool,
 ) -> Space:
     """Return S over more terms, whose first are those that it has.
 
@@ -61,7 +67,9 @@ def grown(
     space : Space
     vocabulary : Vocabulary
     analyzer : Analyzer
-        What a person has decided about a word holds for all forms of its term.
+        What a person has listed or decided about a word holds for all forms of its term.
+    antonyms : "english" or None
+        Kept apart by a source that has no guard yet.
     plain : bool
         Whether S stays I.
     definite : bool
@@ -73,9 +81,7 @@ def grown(
         return Space(TermSimilarityMatrix.identity(vocabulary), source, None)
     if source is None:
         return Space(S.restricted(vocabulary), None, None)
-    source = guarded(source)
-    if isinstance(source, DecidedSimilarity):
-        source = source.for_vocabulary(vocabulary, analyzer=analyzer)
+    source = in_terms(guarded(source, antonyms=antonyms), TermKeys(analyzer))
     shrunk = "shrunk" in S.settings
     if not len(S):
         larger = TermSimilarityMatrix.from_source(

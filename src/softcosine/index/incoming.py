@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from softcosine.errors import InvalidInputError
+from softcosine.index.metadata_values import Default, metadata_json
 from softcosine.text.analyzer import describe, is_token_list, shortened
 
 __all__ = ["NewDocument", "checked_id", "new_document"]
@@ -52,7 +52,12 @@ class NewDocument:
 
 
 def new_document(
-    id: object, text: object, metadata: object, *, fields: Sequence[str]
+    id: object,
+    text: object,
+    metadata: object,
+    *,
+    fields: Sequence[str],
+    default: Default | None = None,
 ) -> NewDocument:
     """Check a document.
 
@@ -64,13 +69,16 @@ def new_document(
     metadata : mapping or None
     fields : sequence of str
         Names of the index's fields.
+    default : callable, optional
+        See `softcosine.index.metadata_values.json_of`.
 
     Raises
     ------
     InvalidInputError
     """
     checked = checked_id(id)
-    return NewDocument(checked, _texts(checked, text, fields), _json(checked, metadata))
+    texts = _texts(checked, text, fields)
+    return NewDocument(checked, texts, metadata_json(shortened(checked), metadata, default))
 
 
 def checked_id(id: object) -> str:
@@ -122,19 +130,3 @@ def _of_fields(id: str, texts: Mapping[Any, Any], fields: Sequence[str]) -> tupl
                 "string."
             )
     return tuple(texts.get(name, "") for name in fields)
-
-
-def _json(id: str, metadata: object) -> str | None:
-    if metadata is None:
-        return None
-    if not isinstance(metadata, Mapping):
-        raise InvalidInputError(
-            f"the metadata of document {shortened(id)} is of type {type(metadata).__name__}; pass "
-            "a mapping or None."
-        )
-    try:
-        return json.dumps(dict(metadata), allow_nan=False) if metadata else None
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInputError(
-            f"the metadata of document {shortened(id)} cannot be written as JSON: {error}."
-        ) from error

@@ -11,15 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from softcosine.index.defaults import MIN_ENGLISH
 from softcosine.index.phrases import LEFT_OUT, Positions
 from softcosine.index.segment import Segment
-from softcosine.sources.vectors.english import english_share
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["Inverted", "analyzed_first", "invert", "positions_of"]
+__all__ = ["Inverted", "invert", "positions_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +35,6 @@ class Inverted:
     fields: tuple[Segment, ...]
     positions: tuple[Positions, ...] | None
     vocabulary: Vocabulary
-
-
-def analyzed_first(texts: Sequence[Any]) -> tuple[AnalyzedTexts, Analyzer]:
-    """Analyse the first documents of an index: stemmed if they turn out to be English.
-
-    Parameters
-    ----------
-    texts : sequence of str, or of token lists
-    """
-    stemming = Analyzer("english")
-    analyzed = analyze(texts, stemming)
-    if english_share(analyzed.vocabulary) >= MIN_ENGLISH:
-        return analyzed, stemming
-    return analyze(texts, Analyzer()), Analyzer()
 
 
 def invert(
@@ -122,7 +106,7 @@ def positions_of(texts: Sequence[Any], analyzer: Analyzer, vocabulary: Vocabular
     analyzer, vocabulary
         Of the index.
     """
-    whole = replace(analyzer, stemmer=None, stop_words=None, max_ngram=1, min_length=1)
+    whole = replace(analyzer, stemmer=None, stop_words=None, max_ngram=1, min_length=1, phrases=())
     words = analyze(texts, whole)
     stems = vocabulary.indices(analyzer.stem(list(words.vocabulary.terms)))
     kept = np.fromiter(map(analyzer.keeps, words.vocabulary.terms), np.bool_, len(stems))

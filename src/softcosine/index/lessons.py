@@ -56,7 +56,14 @@ class Lesson:
             self._first = None
         self._write(texts)
 
-    def learned(self, analyzer: Analyzer, vocabulary: Vocabulary, *, memory: int) -> DefaultSource:
+    def learned(
+        self,
+        analyzer: Analyzer,
+        vocabulary: Vocabulary,
+        *,
+        memory: int,
+        language: str | None = None,
+    ) -> DefaultSource:
         """Return what `default_source` chooses.
 
         Parameters
@@ -66,15 +73,17 @@ class Lesson:
             Of all texts, with document frequencies.
         memory : int
             Bytes that may be taken, about.
+        language : str, optional
+            Of the texts, if it is known.
         """
         if self._file is None:
             assert self._first is not None
-            return default_source(self._first[1])
+            return default_source(self._first[1], language=language)
         self._file.flush()
         # A stream takes texts or token lists; the words of a text, as tokens, give its terms.
         words = analyzer.words if len(self._kinds) > 1 else None
         stream = TextStream(_Lines(self._file, words), analyzer, memory=memory)
-        return default_source(stream, vocabulary=vocabulary)
+        return default_source(stream, vocabulary=vocabulary, language=language)
 
     def close(self) -> None:
         """Forget the texts."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.all_pairs import Progress, nearest_neighbors, similar_pairs
@@ -12,7 +12,10 @@ from softcosine.index.groups import find_groups
 from softcosine.index.parts import Part
 from softcosine.index.snapshot import Snapshot
 
-__all__ = ["SimilarGroup", "SimilarPair", "groups_of", "pairs_of"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["SimilarGroup", "SimilarPair", "SimilarPairs", "groups_of", "pairs_of"]
 
 
 class SimilarPair(NamedTuple):
@@ -21,6 +24,36 @@ class SimilarPair(NamedTuple):
     id: str
     other: str
     score: float
+
+
+class SimilarPairs(Iterator[SimilarPair]):
+    """Similar pairs of documents, one after the other as they are found.
+
+    An iterator: each pair is given once, by iterating or by `to_pandas`.
+    """
+
+    def __init__(self, pairs: Generator[SimilarPair], what: str) -> None:
+        self._pairs = pairs
+        self._what = what
+
+    def __next__(self) -> SimilarPair:
+        return next(self._pairs)
+
+    def __repr__(self) -> str:
+        return f"SimilarPairs({self._what}): iterate over them, or call to_pandas()"
+
+    def close(self) -> None:
+        """Stop looking for more."""
+        self._pairs.close()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row a pair that was not given yet: id, other, score."""
+        from softcosine.index.frames import data_frame
+
+        rows = list(self._pairs)
+        return data_frame(
+            {name: [row[column] for row in rows] for column, name in enumerate(SimilarPair._fields)}
+        )
 
 
 class SimilarGroup(NamedTuple):
@@ -47,15 +80,16 @@ def pairs_of(
     threads: int | None,
     checkpoint: str | Path | None,
     progress: Progress | None,
-) -> Iterator[SimilarPair]:
+) -> SimilarPairs:
     """Give similar pairs; see `SoftIndex.pairs`. Arguments are checked at once."""
     parts, ids = _parts(snapshot, ranking), _Ids(snapshot)
+    what = f"min_similarity={min_similarity:g}, k={k}, ranking={ranking!r}"
     if k is None:
         blocks = similar_pairs(
             parts, snapshot.S, min_similarity=min_similarity, threads=threads,
             checkpoint=checkpoint, progress=progress,
         )  # fmt: skip
-        return (
+        found = (
             SimilarPair(ids[first], ids[second], similarity)
             for block in blocks
             for first, second, similarity in zip(
@@ -63,15 +97,17 @@ def pairs_of(
                 strict=True,
             )
         )  # fmt: skip
+        return SimilarPairs(found, what)
     graph = nearest_neighbors(
         parts, snapshot.S, k=k, min_similarity=min_similarity, threads=threads,
         checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
-    return (
+    neighbors = (
         SimilarPair(ids[document], ids[other], similarity)
         for document in graph.documents.tolist()
         for other, similarity in zip(*(own.tolist() for own in graph.of(document)), strict=True)
     )
+    return SimilarPairs(neighbors, what)
 
 
 def groups_of(

@@ -14,13 +14,18 @@ import weakref
 from pathlib import Path
 
 from softcosine.errors import IndexLockedError, InvalidInputError
+from softcosine.storage import file_size
 
-__all__ = ["WriteLock"]
+__all__ = ["WRITER_TIMEOUT", "WriteLock"]
+
+WRITER_TIMEOUT = 10.0  # seconds that a writer waits for another one, if not told otherwise
 
 _FILE = "write.lock"
 _PAUSE = 0.02  # seconds between two trials
 # Windows lets nobody read what is locked, so a place behind everything written is.
 _LOCKED_BYTE = 1 << 30
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_LONGEST = 1000  # bytes of the file that are read
 _BUSY = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
 
 
@@ -36,7 +41,8 @@ class WriteLock:
     folder : Path
         Of the index.
     timeout : float or None
-        Seconds to wait while another writer holds it; None waits for ever.
+        Seconds to wait while one and the same writer holds it; None waits for ever. Where writers
+        take turns, the seconds count anew with each, so that a long queue is served.
 
     Raises
     ------
@@ -44,13 +50,17 @@ class WriteLock:
         If another writer, of this process or another, holds it still.
     PermissionError
         If nothing may be written in the folder.
+    CorruptIndexError
+        If the lock's file is a link, or no regular file: it is written to.
     """
 
     def __init__(self, folder: Path, *, timeout: float | None = 0.0) -> None:
         wait = math.inf if timeout is None else _checked_timeout(timeout)
-        end = time.monotonic() + wait
+        end, holder = math.inf, None
         self._descriptor: int | None = None
         while (descriptor := _locked(folder / _FILE)) is None:
+            if (now := _holder(folder)) != holder:
+                end, holder = time.monotonic() + wait, now
             if time.monotonic() >= end:
                 raise IndexLockedError(_held(folder, timeout))
             time.sleep(_PAUSE)
@@ -94,8 +104,10 @@ if hasattr(os, "register_at_fork"):
 
 def _locked(file: Path) -> int | None:
     """Return an open, locked descriptor of the file; None if another one has it."""
+    with contextlib.suppress(FileNotFoundError):
+        file_size(file)
     try:
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o666)
     except OSError as error:
         if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise
@@ -155,25 +167,39 @@ else:
 
 def _is_open_as(file: Path, descriptor: int) -> bool:
     try:
-        return os.path.samestat(file.stat(), os.fstat(descriptor))
+        return os.path.samestat(file.lstat(), os.fstat(descriptor))
     except FileNotFoundError:
         return False
 
 
 def _sign(descriptor: int) -> None:
-    """Write who holds the lock, for the message to others; it is worth no failure."""
-    holder = json.dumps({"pid": os.getpid(), "host": socket.gethostname()})
+    """Write who holds the lock, for the message to others; it is worth no failure.
+
+    A file that has another name as well (a hard link) is left as it is.
+    """
+    if os.fstat(descriptor).st_nlink > 1:
+        return
+    own = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.time_ns()}
     with contextlib.suppress(OSError):
         os.lseek(descriptor, 0, os.SEEK_SET)
         os.truncate(descriptor, 0)
-        os.write(descriptor, f"{holder}\n".encode())
+        os.write(descriptor, f"{json.dumps(own)}\n".encode())
+
+
+def _holder(folder: Path) -> bytes:
+    """Return what the last holder wrote, different for each; empty if that cannot be read."""
+    try:
+        with (folder / _FILE).open("rb") as file:
+            return file.read(_LONGEST)
+    except OSError:
+        return b""
 
 
 def _held(folder: Path, timeout: float | None) -> str:
     """Say who holds the lock of a folder, as far as the file tells."""
     who = "another writer"
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        holder = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+    with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
+        holder = json.loads(_holder(folder))
         who = f"a writer in process {int(holder['pid'])} on {holder['host']}"
         if holder["pid"] == os.getpid() and holder["host"] == socket.gethostname():
             who = "another writer of this same process"

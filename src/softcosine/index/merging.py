@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
-from softcosine.index.documents import Record
+from softcosine.index.documents import Document
 from softcosine.index.phrases import Positions
 from softcosine.index.segment import MAX_DOCS, Segment
 from softcosine.index.stored_documents import StoredDocuments
@@ -256,10 +256,14 @@ class MergedDocuments:
         """Nothing: ask `all_metadata`."""
         raise NotImplementedError
 
+    def all_ids(self) -> Iterator[str]:
+        """Nothing: ask `all_metadata`."""
+        raise NotImplementedError
+
     def number(self, id: str) -> int:
         """Nothing: these documents are only written."""
         raise NotImplementedError
 
-    def records(self, numbers: Sequence[int]) -> list[Record]:
+    def records(self, numbers: Sequence[int]) -> list[Document]:
         """Nothing: ask `all_metadata`."""
         raise NotImplementedError

@@ -29,6 +29,8 @@ __all__ = [
     "Path",
     "is_number",
     "key_of",
+    "order_of",
+    "scalar_of",
     "value_at",
 ]
 
@@ -85,6 +87,32 @@ def key_of(value: Any, depth: int = 0) -> Hashable:
     return object()
 
 
+def order_of(key: Hashable) -> tuple[int, Any] | None:
+    """Return what the values of keys are sorted by; None for what stands in no order.
+
+    Numbers ascend, then strings in code point order, then false and true.
+    """
+    if isinstance(key, str):
+        return 1, key
+    if is_number(key):
+        return 0, key
+    return (2, key.value) if key in (_Constant.FALSE, _Constant.TRUE) else None
+
+
+def scalar_of(key: Hashable) -> Any:
+    """Return the string, number, boolean or null that has a key; `MISSING` for other keys.
+
+    A float that is whole is an int, so that it does not matter which of both was met first.
+    """
+    if isinstance(key, str) or key is None:
+        return key
+    if isinstance(key, _Constant):
+        return MISSING if key is MISSING else key is _Constant.TRUE
+    if isinstance(key, float) and key.is_integer():
+        return int(key)
+    return key if is_number(key) else MISSING
+
+
 class MetadataColumn:
     """The values of one key in all documents of a segment.
 
@@ -138,6 +166,26 @@ class MetadataColumn:
     def mask(self, table: Table) -> NDArray[np.bool_]:
         """Return which documents a table holds for, shape (n_docs,)."""
         return table[self._codes]
+
+    def codes(self, documents: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the code of each of some documents' values."""
+        return self._codes[documents]
+
+    def keys(self, codes: NDArray[np.int32]) -> list[Hashable]:
+        """Return the keys of some codes; see `key_of`."""
+        first_string = 1 + len(self._numbers)
+        first_other = first_string + len(self._strings)
+        others = list(self._others)  # in the order of their codes
+        return [
+            MISSING
+            if code == 0
+            else self._numbers[code - 1]
+            if code < first_string
+            else self._strings[code - first_string]
+            if code < first_other
+            else others[code - first_other]
+            for code in codes.tolist()
+        ]
 
     def missing(self) -> Table:
         """Return the table of documents without the key."""

@@ -11,6 +11,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.index.defaults import WEIGHTING, check_one_similarity
 from softcosine.index.fields import checked_fields
 from softcosine.index.generation import Generation
+from softcosine.index.language import check_language
 from softcosine.index.rankings import check_ranking
 from softcosine.index.snapshot import Snapshot
 from softcosine.index.store import Store
@@ -21,8 +22,9 @@ from softcosine.matrix.term_similarity_matrix import (
     checked_similarity,
     checked_source,
 )
+from softcosine.sources.in_terms import phrases_in
 from softcosine.sources.source import TermSimilaritySource
-from softcosine.text.analyzer import Analyzer, checked_analyzer
+from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting, checked_weighting
 
@@ -58,7 +60,10 @@ class OnDisk:
         def read(generation: Generation) -> tuple[Snapshot, Self]:
             if verify:
                 generation.verify()
-            return read_snapshot(generation, source=source), cls(store, generation, source)
+            snapshot = read_snapshot(generation, source=source)
+            if verify:
+                snapshot.check()
+            return snapshot, cls(store, generation, source)
 
         return store.opened(read)
 
@@ -88,6 +93,7 @@ def create(
     S: TermSimilarityMatrix | None,
     plain: bool,
     analyzer: Analyzer | None,
+    language: str,
     weighting: Weighting | None,
     ranking: str,
     fields: Any,
@@ -103,15 +109,18 @@ def create(
         raise InvalidInputError(
             "max_neighbors limits what a source says, and none was given; leave it out."
         )
-    if positions and analyzer is not None and checked_analyzer(analyzer).max_ngram > 1:
+    check_language(language, analyzer)
+    if positions and analyzer is not None and analyzer.max_ngram > 1:
         raise InvalidInputError(
             "positions are kept of single words, and this analyzer makes n-grams; choose one."
         )
+    chosen = analyzer if language == "auto" else Analyzer.for_language(language)
     settings = IndexSettings(
         fields=checked_fields(fields),
         weighting=WEIGHTING if weighting is None else checked_weighting(weighting),
         ranking=check_ranking(ranking),
-        analyzer=None if analyzer is None else checked_analyzer(analyzer),
+        analyzer=None if chosen is None else chosen.with_phrases(phrases_in(source)),
+        language=None if language == "auto" else language,
         note="Ordinary cosine: S = I." if plain else note,
         positions=bool(positions),
         texts=bool(texts),

@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,6 +29,7 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.storage import (
     MANIFEST,
     checked_path,
+    file_size,
     naming_a_full_disk,
     read_manifest,
     signed_manifest,
@@ -41,6 +43,7 @@ _KIND = "comparison"
 _VERSION = 1
 _NEW = "manifest.new"
 _PAIRS = "pairs.bin"
+_NEIGHBORS = re.compile(r"neighbors-[0-9]+\.npz")
 _BEFORE = {_NEW, "write.lock"}  # what may be there before the first manifest
 _PAIR = np.dtype([("first", "<i8"), ("second", "<i8"), ("similarity", "<f8")])
 _PAIRS_AT_A_TIME = 2**16
@@ -176,8 +179,9 @@ class KeptPairs(_Kept):
     def stored(self) -> Iterator[NDArray[Any]]:
         """Yield the pairs found earlier: first, second, similarity; checked before the first."""
         file, n = self.path / _PAIRS, int(self.state.get("pairs", 0))
-        file.touch()
-        if file.stat().st_size < n * _PAIR.itemsize:
+        if not file.is_symlink():
+            file.touch()
+        if file_size(file) < n * _PAIR.itemsize:
             raise self.damaged(_PAIRS)
         os.truncate(file, n * _PAIR.itemsize)  # what came after was not kept
         for pairs in _records(file):
@@ -226,8 +230,11 @@ class KeptNeighbors(_Kept):
         name = self.state.get("file")
         if name is None:
             return {}
+        if not (isinstance(name, str) and _NEIGHBORS.fullmatch(name)):
+            raise self.damaged(MANIFEST)
         file = self.path / name
         try:
+            file_size(file)
             content = file.read_bytes()
         except FileNotFoundError as error:
             raise self.damaged(name) from error

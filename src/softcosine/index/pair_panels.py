@@ -271,9 +271,10 @@ class PairDocuments:
         for number in range(first, len(self.parts)):
             part = self.parts[number]
             score_pairs(
-                *_values(part), part.ranking.factors, self.local, int(self._bounds[number]),
-                int(self._bounds[number + 1]), space.kept_starts, space.kept_terms,
-                space.kept_weights, factors, space.starts, documents, space.expansion, scores,
+                *_values(part), part.ranking.factors, part.ranking.rounded_one, self.local,
+                int(self._bounds[number]), int(self._bounds[number + 1]), space.kept_starts,
+                space.kept_terms, space.kept_weights, factors, space.starts, documents,
+                space.expansion, scores,
             )  # fmt: skip
         return Found(space.starts, documents, scores)
 

@@ -9,6 +9,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine.index.filters import Where
+from softcosine.index.metadata_columns import MetadataColumns
+from softcosine.index.metadata_updates import MetadataUpdates
 from softcosine.index.phrases import Positions
 from softcosine.index.segment import Segment
 from softcosine.index.snapshot import IndexedSegment
@@ -66,8 +69,9 @@ class Piece:
     live : ndarray of shape (n_docs,), bool, or None
     norms : tuple of ndarray, or None
         None if they are to be computed.
-    deleted, normed : str or None
-        Parts that hold `live` and `norms`; None if they are not written yet, or there are none.
+    deleted, normed, updated : str or None
+        Parts that hold `live`, `norms` and what metadata have become; None if they are not written
+        yet, or there are none; in `updated` those before the last changes.
     """
 
     segment: IndexedSegment
@@ -76,6 +80,7 @@ class Piece:
     norms: tuple[NDArray[np.float64], ...] | None = None
     deleted: str | None = None
     normed: str | None = None
+    updated: str | None = None
 
     @classmethod
     def of(
@@ -96,6 +101,7 @@ class Piece:
             segment.norms,
             None if settings is None else settings.deleted,
             None if settings is None else settings.norms,
+            segment.updates,
         )
 
     @property
@@ -112,6 +118,11 @@ class Piece:
     def n_live(self) -> int:
         """How many documents there are, without deleted ones."""
         return self.n_docs if self.live is None else int(np.count_nonzero(self.live))
+
+    @property
+    def whole(self) -> bool:
+        """Whether the segment's part says all: no document is deleted, no metadata have changed."""
+        return self.n_live == self.n_docs and not self.documents.updates
 
     @property
     def documents(self) -> StoredDocuments:
@@ -146,9 +157,20 @@ class Piece:
         live[gone] = False
         return replace(self, live=live, deleted=None)
 
+    def with_updates(self, name: str, updates: MetadataUpdates) -> Self:
+        """Take what metadata have become as it was written to a part."""
+        documents = self.documents.with_updates(updates)
+        return replace(self, segment=self.segment.with_documents(documents, name), updated=name)
+
+    def passing(self, where: Where) -> NDArray[np.bool_]:
+        """Which documents pass a filter, deleted ones too, shape (n_docs,)."""
+        # What was kept of the columns may be of metadata that have changed since.
+        recent = self.documents.updates.recent
+        return (MetadataColumns(self.documents) if recent else self.segment.columns).mask(where)
+
     def settings(self) -> SegmentSettings:
         """Return what the manifest says of it."""
-        return SegmentSettings(self.part, self.n_docs, self.deleted, self.normed)
+        return SegmentSettings(self.part, self.n_docs, self.deleted, self.normed, self.updated)
 
 
 def joined_norms(

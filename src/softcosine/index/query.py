@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +12,19 @@ from numpy.typing import NDArray
 from softcosine.errors import InvalidInputError
 from softcosine.index.rankings import PreparedRanking
 from softcosine.index.values import QueryVector
-from softcosine.matrix.outside import OutsideRow, outside_rows, outside_similarities
+from softcosine.matrix.outside import (
+    OutsideRow,
+    outside_rows,
+    outside_similarities,
+    spelled_row,
+)
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.asking import known_by
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
+
+if TYPE_CHECKING:
+    from softcosine.index.suggestions import Spellings
 
 __all__ = [
     "OutsideWord",
@@ -23,15 +32,20 @@ __all__ = [
     "heaviest",
     "parse_query",
     "parse_weighted",
+    "parse_word",
     "query_vector",
+    "respelled",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class OutsideWord(OutsideRow):
-    """A query word that no document has and the source knows, with its indexed neighbours."""
+    """A query word that no document has, with its indexed neighbours.
 
-    frequency: float
+    They come from the source, or from the spelling of a word that the source does not know.
+    """
+
+    frequency: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +61,8 @@ class ParsedQuery:
     outside : tuple of OutsideWord, by their words
     unknown : tuple of str
         Words that neither the documents nor the source have; they have no part in the score.
+    unknown_frequencies : tuple of float
+        How often each of them was asked for.
     left_out : tuple of str
         Words of a long query that were cut off.
     """
@@ -56,6 +72,7 @@ class ParsedQuery:
     words: tuple[str, ...]
     outside: tuple[OutsideWord, ...] = field(default=())
     unknown: tuple[str, ...] = field(default=())
+    unknown_frequencies: tuple[float, ...] = field(default=())
     left_out: tuple[str, ...] = field(default=())
 
 
@@ -88,7 +105,7 @@ def parse_weighted(
 ) -> ParsedQuery:
     """Parse a query of several pieces, each word of which counts as often as its weight says."""
     counts: dict[str, float] = {}
-    forms: dict[str, str] = {}  # for each stem, the first word of the query that comes to it
+    forms: dict[str, str] = {}  # for each term, the first words of the query that come to it
     for query, weight in pieces:
         if not isinstance(query, str | list | tuple | np.ndarray):
             raise InvalidInputError(
@@ -96,11 +113,11 @@ def parse_weighted(
             )
         words = analyzer.kept(query)
         stems = analyzer.stem(words)
-        for term in analyzer.joined(stems):
+        for start, end in analyzer.ranges(stems):
+            term = " ".join(stems[start:end])
             counts[term] = counts.get(term, 0.0) + weight
-        if analyzer.stemmer is not None:
-            for stem, word in zip(stems, words, strict=True):
-                forms.setdefault(stem, str(word))
+            if analyzer.stemmer is not None:
+                forms.setdefault(term, " ".join(map(str, words[start:end])))
     # Lists, since queries are short: arrays would take longer to make than to fill.
     numbered = sorted(zip(S.vocabulary.indices(list(counts)).tolist(), counts, strict=True))
     inside = [(number, term) for number, term in numbered if number >= 0]
@@ -111,7 +128,28 @@ def parse_weighted(
         frequencies=np.array([counts[term] for _, term in inside], np.float64),
         words=tuple([forms.get(term, term) for _, term in inside]),
         outside=outside,
-        unknown=unknown,
+        unknown=tuple(unknown),
+        unknown_frequencies=tuple(unknown.values()),
+    )
+
+
+def parse_word(
+    word: str, analyzer: Analyzer, S: TermSimilarityMatrix, source: TermSimilaritySource | None
+) -> ParsedQuery:
+    """Parse a word, or several that are one term together, of which the others are left out."""
+    parsed = parse_query(word, analyzer, S, source)
+    kept = analyzer.kept(word)
+    stems = analyzer.stem(kept)
+    if len(stems) == 1 or (0, len(stems)) not in analyzer.ranges(stems):
+        return parsed
+    whole = " ".join(kept)
+    inside = [i for i, shown in enumerate(parsed.words) if shown == whole]
+    return ParsedQuery(
+        terms=parsed.terms[inside],
+        frequencies=parsed.frequencies[inside],
+        words=tuple(parsed.words[i] for i in inside),
+        outside=tuple(one for one in parsed.outside if one.word == whole),
+        unknown=tuple(one for one in parsed.unknown if one == whole),
     )
 
 
@@ -137,6 +175,26 @@ def heaviest(parsed: ParsedQuery, weights: NDArray[np.float64], limit: int) -> P
     )
 
 
+def respelled(parsed: ParsedQuery, S: TermSimilarityMatrix, spellings: Spellings) -> ParsedQuery:
+    """Search unknown words by the indexed words that they may be misspellings of."""
+    outside, unknown = list(parsed.outside), {}
+    for word, frequency in zip(parsed.unknown, parsed.unknown_frequencies, strict=True):
+        terms, similarities = spellings.row(word)
+        if not len(terms):
+            unknown[word] = frequency
+            continue
+        row = spelled_row(S, word, terms, similarities)
+        outside.append(
+            OutsideWord(word, row.terms, row.similarities, row.scale, True, frequency=frequency)
+        )
+    return replace(
+        parsed,
+        outside=tuple(outside),
+        unknown=tuple(unknown),
+        unknown_frequencies=tuple(unknown.values()),
+    )
+
+
 def query_vector(
     parsed: ParsedQuery,
     ranking: PreparedRanking,
@@ -153,7 +211,7 @@ def query_vector(
         return ranking.query_weighting.frequencies(frequencies, np.full_like(frequencies, ratio))
 
     weights = local(parsed.frequencies) * ranking.term_weights[parsed.terms]
-    if not parsed.outside or source is None:
+    if not parsed.outside:
         return QueryVector(parsed.terms, weights)
     absent = local(np.array([word.frequency for word in parsed.outside], np.float64))
     absent = absent * ranking.absent_weight
@@ -173,25 +231,27 @@ def _ask(
     forms: dict[str, str],
     S: TermSimilarityMatrix,
     source: TermSimilaritySource | None,
-) -> tuple[tuple[OutsideWord, ...], tuple[str, ...]]:
+) -> tuple[tuple[OutsideWord, ...], dict[str, float]]:
     """Split absent terms into those that the source knows, with neighbours, and the others."""
     if not absent:
-        return (), ()
+        return (), {}
     # A source knows words, not stems: the word as it was typed comes first.
     words = [forms.get(term, term) for term in absent]
-    if source is None:
-        return (), tuple(words)
-    known = known_by(source, words)
-    for i, term in enumerate(absent):
-        if not known[i] and term != words[i] and known_by(source, [term])[0]:
-            words[i], known[i] = term, True
+    known = np.zeros(len(words), bool)
+    if source is not None:
+        known = known_by(source, words)
+        for i, term in enumerate(absent):
+            if not known[i] and term != words[i] and known_by(source, [term])[0]:
+                words[i], known[i] = term, True
     asked: dict[str, float] = {}  # two stems may come to one word
+    unknown: dict[str, float] = {}
     for word, term, there in zip(words, absent, known, strict=True):
-        if there:
-            asked[word] = asked.get(word, 0.0) + counts[term]
+        own = asked if there else unknown
+        own[word] = own.get(word, 0.0) + counts[term]
+    if source is None:
+        return (), unknown
     outside = tuple(
-        OutsideWord(row.word, row.terms, row.similarities, row.scale, asked[row.word])
+        OutsideWord(row.word, row.terms, row.similarities, row.scale, frequency=asked[row.word])
         for row in outside_rows(S, list(asked), source)
     )
-    unknown = [word for word, there in zip(words, known, strict=True) if not there]
-    return outside, tuple(unknown)
+    return outside, unknown

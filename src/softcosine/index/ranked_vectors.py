@@ -80,6 +80,15 @@ class RankedVectors:
             for part in self._searcher.parts
         )
 
+    def numbers(self) -> NDArray[np.int64]:
+        """Numbers of all documents but deleted ones, ascending."""
+        live = [
+            part.first
+            + (np.arange(part.segment.n_docs) if part.live is None else np.flatnonzero(part.live))
+            for part in self._searcher.parts
+        ]
+        return np.concatenate(live).astype(np.int64)
+
     def documents(self, *, rows: int = 8192) -> Iterator[tuple[NDArray[np.int64], csr_array]]:
         """Give the numbers and the vectors W y of all documents but deleted ones, in their order.
 

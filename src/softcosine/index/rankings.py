@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.index.segment import Segment
+from softcosine.index.segment import POSTINGS, STARTS, Segment
 from softcosine.index.statistics import FieldStatistics
 from softcosine.index.threads import n_threads
 from softcosine.kernels.documents import COUNTS, REALS, SATURATED, soft_norms_squared
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.space.norms import reciprocal, roots
+from softcosine.space.norms import ROUNDED_ONE, reciprocal, roots
 from softcosine.text.weighting import Weighting
 
 __all__ = ["TITLES", "PreparedRanking", "Ranking", "check_ranking", "prepare", "soft_norms"]
@@ -43,7 +43,8 @@ TITLES: dict[str, str] = {
 class PreparedRanking:
     """All numbers of one ranking that do not depend on the query.
 
-    A score is ``query_factor * factors[d] * sum_t expansion[t] * value(d, t)``.
+    A score is ``query_factor * factors[d] * sum_t expansion[t] * value(d, t)``; a cosine that
+    exceeds 1 by rounding is 1.
 
     Attributes
     ----------
@@ -88,6 +89,11 @@ class PreparedRanking:
     least: float
     most: float
 
+    @property
+    def rounded_one(self) -> float:
+        """The greatest score that is 1 but for rounding; 1 where scores are no cosines."""
+        return 1.0 if self.normalization == "none" else ROUNDED_ONE
+
 
 def prepare(
     name: str,
@@ -98,6 +104,7 @@ def prepare(
     *,
     norms: NDArray[np.float64] | None = None,
     like: PreparedRanking | None = None,
+    live: NDArray[np.bool_] | None = None,
     first: int = 0,
     threads: int | None = None,
 ) -> PreparedRanking:
@@ -116,6 +123,9 @@ def prepare(
         Soft norms, if they are known already.
     like : PreparedRanking, optional
         The same ranking of another segment, to share what both have.
+    live : ndarray of shape (n_docs,), bool, optional
+        Which documents are not deleted; the norms of the others are 0, whatever x'Sx is. None for
+        all.
     first : int
         Number of the segment's first document, which an error names.
     threads : int, optional
@@ -126,7 +136,7 @@ def prepare(
     InvalidInputError
         If there is no such ranking, or it cannot rank real weights.
     IndefiniteMatrixError
-        If some document has x'Sx < 0.
+        If some live document has x'Sx < 0.
     """
     finish = _RANKINGS[check_ranking(name)]
     if segment.real and name == "soft_bm25":
@@ -137,8 +147,11 @@ def prepare(
     if name == "soft_bm25":
         given = Weighting() if weighting is None else weighting
         weighting = Weighting(tf="bm25", idf="bm25", k1=given.k1, b=given.b)
+    segment.require(POSTINGS)
     base = _base(name, segment, weighting, statistics, like)
-    return _finished(finish(base, segment, S, norms, first, n_threads(threads)), segment)
+    if norms is None and name == "soft_cosine":
+        norms = _norms(base, segment, S, live, first, n_threads(threads))
+    return _finished(finish(base, segment, S, norms, n_threads(threads)), segment)
 
 
 def check_ranking(name: str) -> str:
@@ -158,6 +171,7 @@ def _base(
     like: PreparedRanking | None,
 ) -> PreparedRanking:
     """Values and term weights, with no norm yet."""
+    segment.require(STARTS)
     raw = Weighting(tf="raw", idf="none") if weighting is None else weighting
     average = statistics.average_length
     if like is not None:
@@ -227,28 +241,38 @@ def soft_norms(
     weighting: Weighting | None,
     statistics: FieldStatistics,
     *,
+    live: NDArray[np.bool_] | None = None,
     first: int = 0,
     threads: int | None = None,
 ) -> NDArray[np.float64]:
     """Soft norm of each document (theory T2), shape (n_docs,); what `prepare` takes as `norms`.
 
+    The norm of a deleted document, False in `live`, is 0.
+
     Raises
     ------
     IndefiniteMatrixError
-        If some document has x'Sx < 0; the message names its number, counted from `first`.
+        If some live document has x'Sx < 0; the message names its number, counted from `first`.
     """
     base = _base("soft_cosine", segment, weighting, statistics, None)
-    return _norms(base, segment, S, first, n_threads(threads))
+    return _norms(base, segment, S, live, first, n_threads(threads))
 
 
 def _norms(
-    base: PreparedRanking, segment: Segment, S: TermSimilarityMatrix, first: int, threads: int
+    base: PreparedRanking,
+    segment: Segment,
+    S: TermSimilarityMatrix,
+    live: NDArray[np.bool_] | None,
+    first: int,
+    threads: int,
 ) -> NDArray[np.float64]:
     squares = _squares(base, segment, S.arrays, threads)
     sizes = np.abs(squares)
     if not S.non_negative:
         indptr, indices, data = S.arrays
         sizes = _squares(base, segment, (indptr, indices, np.abs(data)), threads)
+    if live is not None:
+        squares[~live] = sizes[~live] = 0.0
     return roots(squares, sizes, first_row=first)
 
 
@@ -257,11 +281,9 @@ def _soft_cosine(
     segment: Segment,
     S: TermSimilarityMatrix,
     norms: NDArray[np.float64] | None,
-    first: int,
     threads: int,
 ) -> PreparedRanking:
-    if norms is None:
-        norms = _norms(base, segment, S, first, threads)
+    assert norms is not None
     return replace(base, factors=reciprocal(norms), normalization="soft")
 
 
@@ -270,7 +292,6 @@ def _expanded_cosine(
     segment: Segment,
     S: TermSimilarityMatrix,
     norms: NDArray[np.float64] | None,
-    first: int,
     threads: int,
 ) -> PreparedRanking:
     identity = TermSimilarityMatrix.identity(S.vocabulary)
@@ -283,14 +304,13 @@ def _unnormalized(
     segment: Segment,
     S: TermSimilarityMatrix,
     norms: NDArray[np.float64] | None,
-    first: int,
     threads: int,
 ) -> PreparedRanking:
     return base
 
 
 _Finish = Callable[
-    [PreparedRanking, Segment, TermSimilarityMatrix, "NDArray[np.float64] | None", int, int],
+    [PreparedRanking, Segment, TermSimilarityMatrix, "NDArray[np.float64] | None", int],
     PreparedRanking,
 ]
 _RANKINGS: dict[str, _Finish] = {

@@ -18,7 +18,13 @@ from softcosine.index.generation import (
 from softcosine.index.on_disk import save
 from softcosine.index.snapshot import Snapshot
 from softcosine.index.statistics import FieldStatistics
-from softcosine.index.stored import IndexSettings, SegmentSettings, read_segment, read_snapshot
+from softcosine.index.stored import (
+    IndexSettings,
+    SegmentSettings,
+    read_segment,
+    read_snapshot,
+    read_updates,
+)
 from softcosine.storage import Folder, check_target, checked_path
 
 __all__ = ["Rescued", "rescue"]
@@ -47,7 +53,8 @@ def rescue(path: str | Path, to: str | Path, *, overwrite: bool) -> Rescued:
     """Save all segments of which every byte is as it was written; see `SoftIndex.rescue`.
 
     Norms and statistics that are damaged are computed anew. A segment is left out whole, since a
-    document without its id, or of which nobody knows whether it was deleted, is no answer.
+    document without its id, or of which nobody knows whether it was deleted or what its metadata
+    are, is no answer.
     """
     target = checked_path(to)
     check_target(target, KIND, overwrite=overwrite)
@@ -80,7 +87,7 @@ def _read(path: Path) -> tuple[Snapshot, Rescued]:
     )
     facts = part_facts(path, manifest)
     generation = Generation(
-        path, int(manifest["generation"]), left.to_dict(), MappingProxyType(parts),
+        path, manifest["generation"], left.to_dict(), MappingProxyType(parts),
         manifest["checksum"], {name: kind for name, (kind, _) in facts.items()},
     )  # fmt: skip
     snapshot = read_snapshot(generation)
@@ -104,10 +111,12 @@ def _whole_parts(path: Path, manifest: dict[str, Any]) -> tuple[dict[str, Folder
 
 
 def _is_whole(segment: SegmentSettings, parts: dict[str, Folder], damage: dict[str, str]) -> bool:
-    if segment.part not in parts or not (segment.deleted is None or segment.deleted in parts):
+    if not all(name in parts for name, kind in segment.parts.items() if kind != "norms"):
         return False
     try:
         read_segment(parts[segment.part], part=segment.part)
+        if segment.updates is not None:
+            read_updates(parts[segment.updates])
     except (OSError, KeyError, TypeError, ValueError) as error:
         damage[segment.part] = str(error)
         return False

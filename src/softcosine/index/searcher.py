@@ -19,6 +19,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine.errors import CorruptIndexError
 from softcosine.index.bounds import approximate_floor, slack
 from softcosine.index.candidates import Candidates
 from softcosine.index.expansion import Expander, Expansions
@@ -382,12 +383,15 @@ class Searcher:
             n_ranked = np.empty(n_queries, np.int64)
             documents, scores = np.empty(places[-1], np.uint32), np.empty(places[-1])
             rank_candidates(
-                ranking.kind, *segment.forward, ranking.table,
+                ranking.kind, *segment.rows, ranking.table,
                 ranking.saturation, ranking.k1, segment.reals, ranking.factors,
-                expanded.pointers, expanded.terms, expanded.weights, factors,
+                ranking.rounded_one, expanded.pointers, expanded.terms, expanded.weights, factors,
                 candidates.starts, candidates.documents, asked.minimum, asked.exclusive,
                 space.expansion, np.array(places), n_ranked, documents, scores,
             )  # fmt: skip
+            if n_ranked.min() < 0:
+                segment.check()
+                raise _impossible_score(part)
             numbers = documents + np.int64(part.first)
             for own, plan, begin, n in zip(tops, plans, places, n_ranked.tolist(), strict=False):
                 if n:
@@ -403,11 +407,23 @@ def _scores(
     ranking, segment = part.ranking, part.segment
     scores = np.empty(documents.shape[0])
     score_documents(
-        ranking.kind, *segment.forward, ranking.table,
-        ranking.saturation, ranking.k1, segment.reals, ranking.factors, space.expansion,
-        factor, documents, scores,
+        ranking.kind, *segment.rows, ranking.table,
+        ranking.saturation, ranking.k1, segment.reals, ranking.factors, ranking.rounded_one,
+        space.expansion, factor, documents, scores,
     )  # fmt: skip
+    if np.isnan(scores).any():
+        segment.check()
+        raise _impossible_score(part)
     return scores
+
+
+def _impossible_score(part: Part) -> CorruptIndexError:
+    """Return the error where a score is no number, though every entry by itself is possible."""
+    return CorruptIndexError(
+        f"a document among the {part.segment.n_docs} from number {part.first} on has no score: a "
+        "file has changed since it was written. `softcosine verify` tells which; rebuild the "
+        "index, or restore the file from a copy."
+    )
 
 
 def _both(

@@ -10,12 +10,16 @@ largest weight into [1, 2): no digit is lost, and squares neither overflow nor v
 
 A segment holds at most 65,536 documents: their numbers take 16 bits, and the scores of a search
 stay in the second-level cache (docs/decisions.md).
+
+Kernels trust their arrays, and a stored one may hold anything. So those of a large segment are
+checked before their first use, by whatever hands them out: `STARTS`, `POSTINGS` and `ENTRIES`,
+each once. What reads but a few documents takes `rows`, whose kernels check each entry.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 import numpy as np
@@ -27,14 +31,19 @@ from softcosine.kernels.postings import invert_counts, invert_reals
 from softcosine.matrix.ranges import check_array, check_numbers, check_starts, check_values
 from softcosine.space.norms import balanced
 
-__all__ = ["MAX_DOCS", "Segment", "cut", "packed"]
+__all__ = ["ENTRIES", "MAX_DOCS", "POSTINGS", "STARTS", "Segment", "cut", "packed"]
 
 MAX_DOCS = 2**16
 _MAX_TERMS = 2**24  # of counts: what an entry has room for
 _SPILLED = 255
 _MAX_LEVELS = 2**16
-# Larger ones are checked by `Segment.check` alone, since opening must cost the same at any size.
+# Larger segments are checked at first use, since opening must cost the same at any size.
 _CHECKED_AT_ONCE = 2**20
+_BLOCK = 2**16  # entries that are checked at a time, in the second-level cache
+
+# What is checked together: where documents, terms and groups begin, and what is as short; the
+# postings; the forward index.
+STARTS, POSTINGS, ENTRIES = "starts", "postings", "entries"
 _DTYPES = {
     "pointers": ("int64",),
     "entries": ("uint32",),
@@ -101,6 +110,7 @@ class Segment:
     group_levels: NDArray[np.uint16]
     documents: NDArray[np.uint16]
     posting_weights: NDArray[np.float32]
+    _unchecked: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     @classmethod
     def from_counts(cls, X: csr_array) -> Self:
@@ -190,6 +200,13 @@ class Segment:
     @property
     def forward(self) -> tuple[NDArray[Any], ...]:
         """The arguments by which kernels walk the documents."""
+        self.require(STARTS, ENTRIES)
+        return self.rows
+
+    @property
+    def rows(self) -> tuple[NDArray[Any], ...]:
+        """The same for kernels that check each entry before they use it."""
+        self.require(STARTS)
         return self.pointers, self.entries, self.spilled, self.spilled_levels
 
     @property
@@ -204,10 +221,12 @@ class Segment:
 
     def terms_of(self, part: slice) -> NDArray[np.uint32]:
         """Terms of some values."""
+        self.require(ENTRIES)
         return self.entries[part] if self.real else self.entries[part] & np.uint32(0xFFFFFF)
 
     def levels_of(self, part: slice) -> NDArray[np.uint16]:
         """Levels of some values."""
+        self.require(ENTRIES)
         levels = (self.entries[part] >> np.uint32(24)).astype(np.uint16)
         start, stop, _ = part.indices(self.n_postings)
         first, last = np.searchsorted(self.spilled, [start, stop])
@@ -227,12 +246,14 @@ class Segment:
 
     def document_frequencies(self) -> NDArray[np.int64]:
         """How many documents have each term, shape (n_terms,)."""
+        self.require(STARTS)
         if self.real or self.n_postings == 0:
             return np.diff(self.term_groups)
         return np.diff(self.group_starts[self.term_groups])
 
     def row(self, document: int) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
         """Terms of one document, ascending, and their values."""
+        self.require(STARTS)
         part = slice(self.pointers[document], self.pointers[document + 1])
         if self.real:
             return self.terms_of(part), self.reals[part] * self.scales[document]
@@ -242,6 +263,7 @@ class Segment:
         """Documents that hold a term, each once, in the order of its postings."""
         if term >= self.n_terms:
             return self.documents[:0]
+        self.require(STARTS, POSTINGS)
         first, last = self.term_groups[term], self.term_groups[term + 1]
         if not self.real:
             first, last = self.group_starts[first], self.group_starts[last]
@@ -255,22 +277,21 @@ class Segment:
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays by name, for storage."""
         return {
-            field.name: getattr(self, field.name)
-            for field in fields(self)
-            if field.name != "n_terms"
+            array.name: getattr(self, array.name) for array in fields(self) if array.name in _DTYPES
         }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Make a segment of stored arrays; CorruptIndexError if they cannot be what was written."""
-        names = {field.name for field in fields(cls)} - {"n_terms"}
-        if missing := names - arrays.keys():
+        if missing := _DTYPES.keys() - arrays.keys():
             raise CorruptIndexError(f"a segment lacks its arrays {', '.join(sorted(missing))}.")
-        for name in names:
-            check_array(name, arrays[name], _DTYPES[name])
+        for name, dtypes in _DTYPES.items():
+            check_array(name, arrays[name], dtypes)
         segment = cls(
-            n_terms=arrays["term_groups"].shape[0] - 1, **{name: arrays[name] for name in names}
+            n_terms=arrays["term_groups"].shape[0] - 1,
+            **{name: arrays[name] for name in _DTYPES},
         )
+        segment._unchecked.update(_CHECKS)
         n = segment.n_postings
         if (
             segment.documents.shape[0] != n
@@ -281,6 +302,7 @@ class Segment:
             or segment.lengths.shape[0] != segment.n_docs
             or segment.n_docs > MAX_DOCS
             or segment.pointers.shape[0] == 0
+            or segment.term_groups.shape[0] == 0
             or int(segment.pointers[-1]) != n
             or segment.posting_weights.shape[0] != segment.reals.shape[0]
             or segment.group_starts.shape[0] != segment.group_levels.shape[0] + (not segment.real)
@@ -289,36 +311,77 @@ class Segment:
                 "the arrays of a segment do not fit together; rebuild the index."
             )
         if n <= _CHECKED_AT_ONCE:
-            segment.check()
+            segment.require(*_CHECKS)
         return segment
 
+    def require(self, *groups: str) -> None:
+        """Check some arrays unless that was done before; see `check`.
+
+        Several threads may ask at once; what they do twice comes out the same.
+        """
+        for group in groups:
+            if group in self._unchecked:
+                _CHECKS[group](self)
+                self._unchecked.discard(group)
+
     def check(self) -> None:
-        """Raise CorruptIndexError where an array would lead a kernel astray."""
-        n, n_levels = self.n_postings, self.frequencies.shape[0]
-        check_starts("pointers", self.pointers, n)
-        check_numbers("terms", self.terms, self.n_terms)
-        check_numbers("spilled", self.spilled, n)
-        if not self.real:
-            check_numbers("levels", self.levels, n_levels)
-            places = np.flatnonzero(self.entries >> np.uint32(24) == _SPILLED)
-            if not np.array_equal(places, self.spilled):
-                raise CorruptIndexError(
-                    "the entries of a segment and what is spilled of them do not fit together; "
-                    "`softcosine verify` tells whether a file has changed since."
-                )
-        check_values("frequencies", self.frequencies, least=0.0)
-        check_values("reals", self.reals, least=0.0)
-        check_values("scales", self.scales, least=0.0)
-        check_values("lengths", self.lengths, least=0.0)
-        check_starts("term_groups", self.term_groups, n if self.real else len(self.group_levels))
-        if not self.real:
-            check_starts("group_starts", self.group_starts, n)
-        check_numbers("group_levels", self.group_levels, n_levels)
-        check_numbers("documents", self.documents, self.n_docs)
-        check_values("posting_weights", self.posting_weights, least=0.0)
+        """Read all; CorruptIndexError where an array would lead a kernel astray."""
+        for check in _CHECKS.values():
+            check(self)
 
 
-def packed(terms: NDArray[np.uint32], levels: NDArray[np.uint16]) -> dict[str, NDArray[Any]]:
+def _check_starts(segment: Segment) -> None:
+    n, n_levels = segment.n_postings, segment.frequencies.shape[0]
+    check_starts("pointers", segment.pointers, n)
+    for name in ("frequencies", "scales", "lengths"):
+        check_values(name, getattr(segment, name), least=0.0)
+    n_groups = segment.group_levels.shape[0]
+    check_starts("term_groups", segment.term_groups, n if segment.real else n_groups)
+    if not segment.real:
+        check_starts("group_starts", segment.group_starts, n)
+    check_numbers("group_levels", segment.group_levels, n_levels)
+
+
+def _check_postings(segment: Segment) -> None:
+    check_numbers("documents", segment.documents, segment.n_docs)
+    check_values("posting_weights", segment.posting_weights, least=0.0)
+
+
+def _check_entries(segment: Segment) -> None:
+    check_values("reals", segment.reals, least=0.0)
+    if segment.real:
+        check_numbers("terms", segment.entries, segment.n_terms)
+        return
+    n_levels, n_spilled = segment.frequencies.shape[0], 0
+    for start in range(0, segment.n_postings, _BLOCK):
+        block = segment.entries[start : start + _BLOCK]
+        check_numbers("terms", block & np.uint32(0xFFFFFF), segment.n_terms)
+        levels = (block >> np.uint32(24)).astype(np.uint8)
+        if int(levels.max()) >= min(n_levels, _SPILLED):
+            n_spilled += int(np.count_nonzero(levels == _SPILLED))
+            check_numbers("levels", levels[levels != _SPILLED], n_levels)
+    check_numbers("spilled", segment.spilled, segment.n_postings)
+    check_numbers("spilled_levels", segment.spilled_levels, n_levels)
+    # Ascending and as many as there are, they are all of them.
+    if (
+        n_spilled != segment.spilled.shape[0]
+        or bool((segment.spilled[1:] <= segment.spilled[:-1]).any())
+        or bool((segment.entries[segment.spilled] >> np.uint32(24) != _SPILLED).any())
+    ):
+        raise CorruptIndexError(
+            "the entries of a segment and what is spilled of them do not fit together; "
+            "`softcosine verify` tells whether a file has changed since."
+        )
+
+
+_CHECKS: dict[str, Callable[[Segment], None]] = {
+    STARTS: _check_starts,
+    POSTINGS: _check_postings,
+    ENTRIES: _check_entries,
+}
+
+
+def packed(terms: NDArray[np.uint32], levels: NDArray[np.uint16]) -> dict[str, Any]:
     """Return `entries`, `spilled` and `spilled_levels` of a segment of counts."""
     spilled = np.flatnonzero(levels >= _SPILLED)
     upper = np.minimum(levels, _SPILLED).astype(np.uint32) << np.uint32(24)

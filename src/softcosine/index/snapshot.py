@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import accumulate
-from typing import Any
+from itertools import accumulate, compress
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import IndefiniteMatrixError, UnknownDocumentError
-from softcosine.index.documents import Documents, Record
+from softcosine.index.documents import Document, Documents
 from softcosine.index.fields import Field, FieldsSearcher
 from softcosine.index.metadata_columns import MetadataColumns
 from softcosine.index.parts import Part
@@ -24,11 +24,17 @@ from softcosine.index.searcher import Searcher
 from softcosine.index.segment import Segment
 from softcosine.index.statistics import FieldStatistics
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.in_terms import TermKeys, in_terms
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting
 
+if TYPE_CHECKING:
+    from softcosine.index.suggestions import Spellings
+
 __all__ = ["IndexedSegment", "SegmentedDocuments", "Snapshot"]
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,8 @@ class IndexedSegment:
         Soft norms of each field's documents under the index's S and W, if they are known.
     part : str
         Name on disk; empty in memory.
+    updates : str or None
+        Name of the part with what the documents' metadata have become since, if they have changed.
     """
 
     fields: tuple[Segment, ...]
@@ -56,6 +64,7 @@ class IndexedSegment:
     positions: tuple[Positions, ...] | None = None
     norms: tuple[NDArray[np.float64], ...] | None = None
     part: str = ""
+    updates: str | None = None
     _columns: MetadataColumns | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -64,8 +73,12 @@ class IndexedSegment:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The columns are made again of the documents.
-        stored = (self.fields, self.documents, self.live, self.positions, self.norms, self.part)
-        return IndexedSegment, stored
+        names = ("fields", "documents", "live", "positions", "norms", "part", "updates")
+        return IndexedSegment, tuple(getattr(self, name) for name in names)
+
+    def with_documents(self, documents: Documents, updates: str | None) -> IndexedSegment:
+        """Return the segment with other metadata of its documents."""
+        return replace(self, documents=documents, updates=updates, _columns=None)
 
     @property
     def columns(self) -> MetadataColumns:
@@ -78,10 +91,21 @@ class IndexedSegment:
         """How many documents there are, deleted ones too."""
         return self.fields[0].n_docs
 
+    def check(self, n_terms: int) -> None:
+        """Read all numbers; CorruptIndexError where one is impossible for so many terms."""
+        for number, segment in enumerate(self.fields):
+            segment.check()
+            if self.positions is not None:
+                self.positions[number].check(n_terms)
+
     @property
     def n_live(self) -> int:
         """How many documents there are, without deleted ones."""
         return self.n_docs if self.live is None else int(np.count_nonzero(self.live))
+
+    def of_live(self, values: Iterable[_T]) -> Iterator[_T]:
+        """Give those of some values, one a document in order, whose documents are not deleted."""
+        return iter(values) if self.live is None else compress(values, self.live)
 
 
 @dataclass(frozen=True)
@@ -94,6 +118,7 @@ class Snapshot:
         At least one; documents are numbered through them, deleted ones too.
     S : TermSimilarityMatrix
     source : TermSimilaritySource or None
+        With a person's lists and decisions in the analyzer's terms.
     analyzer : Analyzer
     weighting : Weighting
     ranking : str
@@ -105,6 +130,9 @@ class Snapshot:
         Where the similarities come from.
     plain : bool
         Whether S = I was asked for.
+    language : str or None
+        Of the texts, as it was recognised or chosen; ``"none"`` where it was not, None where it is
+        not known.
     generation : int
         Commits so far; 0 in memory.
     """
@@ -119,9 +147,15 @@ class Snapshot:
     statistics: tuple[FieldStatistics, ...]
     note: str = ""
     plain: bool = False
+    language: str | None = None
     generation: int = 0
     _searchers: dict[str, FieldsSearcher] = field(default_factory=dict, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.source is not None:
+            source = in_terms(self.source, TermKeys(self.analyzer))
+            object.__setattr__(self, "source", source)
 
     @cached_property
     def n_docs(self) -> int:
@@ -132,6 +166,13 @@ class Snapshot:
     def documents(self) -> SegmentedDocuments:
         """Ids, texts and metadata of all segments."""
         return SegmentedDocuments(self.segments)
+
+    @cached_property
+    def spellings(self) -> Spellings:
+        """The indexed words, for suggestions; made when they are first asked for."""
+        from softcosine.index.suggestions import Spellings  # which few searches need
+
+        return Spellings(self.S.vocabulary, self.analyzer, self.segments)
 
     def searcher(self, ranking: str | None = None) -> FieldsSearcher:
         """Return what searches query vectors by a ranking; prepared once."""
@@ -150,13 +191,21 @@ class Snapshot:
         state = {name: getattr(self, name) for name in _STORED}
         return Snapshot(**{**state, "segments": segments, "generation": 0, **changes})
 
+    def check(self) -> None:
+        """Read all numbers and terms; CorruptIndexError where one is impossible."""
+        self.S.check()
+        for segment in self.segments:
+            segment.check(len(self.S))
+
     def with_norms(self) -> Snapshot:
-        """Return the snapshot with the soft norms of all documents, if S is definite enough."""
+        """Return the snapshot with the soft norms of its documents, if S is definite enough."""
         segments = []
         try:
             for segment, first in zip(self.segments, self.documents.firsts, strict=True):
                 norms = segment.norms or tuple(
-                    soft_norms(own, self.S, self.weighting, statistics, first=first)
+                    soft_norms(
+                        own, self.S, self.weighting, statistics, live=segment.live, first=first
+                    )
                     for own, statistics in zip(segment.fields, self.statistics, strict=True)
                 )
                 segments.append(replace(segment, norms=norms))
@@ -180,7 +229,7 @@ class Snapshot:
                 ranking = prepare(
                     name, segment.fields[number], self.S, self.weighting, statistics,
                     norms=None if segment.norms is None else segment.norms[number],
-                    like=parts[0].ranking if parts else None, first=first,
+                    like=parts[0].ranking if parts else None, live=segment.live, first=first,
                 )  # fmt: skip
                 parts.append(Part(segment.fields[number], ranking, first, segment.live))
             searchers.append(Searcher(parts, self.S))
@@ -195,22 +244,35 @@ class Snapshot:
 
 _STORED = (
     "segments", "S", "source", "analyzer", "weighting", "ranking", "fields", "statistics", "note",
-    "plain", "generation",
+    "plain", "language", "generation",
 )  # fmt: skip
 
 
 class SegmentedDocuments:
-    """The documents of several segments under one numbering; deleted ones are known by none."""
+    """The live documents of several segments under one numbering.
+
+    Deleted and replaced documents keep their numbers, so that those of the others have gaps, and
+    are shown by nothing.
+    """
 
     def __init__(self, segments: tuple[IndexedSegment, ...]) -> None:
         self._segments = segments
         sizes = [segment.n_docs for segment in segments]
         ends = list(accumulate(sizes))
         self.firsts = [end - size for end, size in zip(ends, sizes, strict=True)]
-        self._n_docs = ends[-1]
 
     def __len__(self) -> int:
-        return self._n_docs
+        return sum(segment.n_live for segment in self._segments)
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """Numbers of the documents, ascending, shape (n_docs,)."""
+        return np.concatenate(
+            [
+                first + (np.arange(one.n_docs) if one.live is None else np.flatnonzero(one.live))
+                for first, one in zip(self.firsts, self._segments, strict=True)
+            ]
+        ).astype(np.int64)
 
     @property
     def keeps_texts(self) -> bool:
@@ -223,9 +285,22 @@ class SegmentedDocuments:
         return segment, int(number) - self.firsts[segment]
 
     def owner(self, number: int) -> tuple[Documents, int]:
-        """Return the documents of the segment that a document is in, and its number there."""
+        """Return the documents of the segment that a document is in, and its number there.
+
+        Raises
+        ------
+        UnknownDocumentError
+            If it was deleted or replaced, or never was.
+        """
+        place = self._live_place(number)
+        return self._segments[place[0]].documents, place[1]
+
+    def _live_place(self, number: int) -> tuple[int, int]:
         segment, local = self.place(number)
-        return self._segments[segment].documents, local
+        owner = self._segments[segment]
+        if number >= 0 and local < owner.n_docs and (owner.live is None or owner.live[local]):
+            return segment, local
+        raise UnknownDocumentError(f"there is no document number {number} in the index.")
 
     def id(self, number: int) -> str:
         """Return the id of a document."""
@@ -242,12 +317,12 @@ class SegmentedDocuments:
         documents, local = self.owner(number)
         return documents.metadata(local)
 
-    def records(self, numbers: Sequence[int]) -> list[Record]:
+    def records(self, numbers: Sequence[int]) -> list[Document]:
         """Return some documents, in the order given."""
+        places = [self._live_place(number) for number in numbers]
         if len(self._segments) == 1:
             return self._segments[0].documents.records(numbers)
-        places = [self.place(number) for number in numbers]
-        found: dict[tuple[int, int], Record] = {}
+        found: dict[tuple[int, int], Document] = {}
         for number in {number for number, _ in places}:
             own = [place for place in places if place[0] == number]
             records = self._segments[number].documents.records([local for _, local in own])
@@ -257,7 +332,12 @@ class SegmentedDocuments:
     def all_metadata(self) -> Iterator[dict[str, Any]]:
         """Give the metadata of every document, in order of number."""
         for segment in self._segments:
-            yield from segment.documents.all_metadata()
+            yield from segment.of_live(segment.documents.all_metadata())
+
+    def all_ids(self) -> Iterator[str]:
+        """Give the id of every document, in order of number."""
+        for segment in self._segments:
+            yield from segment.of_live(segment.documents.all_ids())
 
     def number(self, id: str) -> int:
         """Return the number of a document; UnknownDocumentError if there is none of that id."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import compress
 from typing import Literal
 
 from softcosine.text.analyzer import Analyzer
@@ -85,11 +86,7 @@ def snippet(
     """
     spans = analyzer.spans(text[:_MAX_TEXT])
     stems = analyzer.stem([span.word for span in spans])
-    nothing: tuple[float, _Kind] = (0.0, "near")
-    found = [
-        weights.get(stem, nothing) if analyzer.keeps(span.word) else nothing
-        for span, stem in zip(spans, stems, strict=True)
-    ]
+    found = _found(stems, [analyzer.keeps(span.word) for span in spans], analyzer, weights)
     first = last = 0
     if spans:
         first, last = _heaviest(
@@ -107,6 +104,29 @@ def snippet(
         if weight > 0.0 and span.start >= start and span.end <= stop
     )
     return _folded(text, start, stop, marks)
+
+
+def _found(
+    stems: list[str],
+    kept: list[bool],
+    analyzer: Analyzer,
+    weights: Mapping[str, tuple[float, _Kind]],
+) -> list[tuple[float, _Kind]]:
+    """Return what each word is worth; a term of several words gives its worth to each of them."""
+    found: list[tuple[float, _Kind]] = [(0.0, "near")] * len(stems)
+    places = list(compress(range(len(stems)), kept))
+    own = [stems[place] for place in places]
+    for start, end in analyzer.ranges(own):
+        worth = weights.get(" ".join(own[start:end]))
+        if worth is not None:
+            for place in places[start:end]:
+                found[place] = max(found[place], worth, key=_worth)
+    return found
+
+
+def _worth(found: tuple[float, _Kind]) -> tuple[bool, float]:
+    weight, kind = found
+    return weight > 0.0 and kind == "exact", weight
 
 
 def _merged(marks: Iterable[_Place]) -> list[_Place]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.index.answering import Answering
 from softcosine.index.defaults import RANKING
+from softcosine.index.lock import WRITER_TIMEOUT
 from softcosine.index.rankings import check_ranking
 from softcosine.index.snapshot import Snapshot
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
@@ -18,6 +20,7 @@ from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting, checked_weighting
 
 if TYPE_CHECKING:
+    from softcosine.index.backup import Backup
     from softcosine.index.build import Progress
     from softcosine.index.merging import MergePolicy
     from softcosine.index.on_disk import OnDisk
@@ -48,6 +51,7 @@ class SoftIndex(Answering):
     def __init__(self, snapshot: Snapshot) -> None:
         super().__init__(snapshot)
         self._on_disk: OnDisk | None = None
+        self._refreshing = threading.Lock()
 
     @classmethod
     def from_texts(
@@ -61,12 +65,14 @@ class SoftIndex(Answering):
         S: TermSimilarityMatrix | None = None,
         plain: bool = False,
         analyzer: Analyzer | None = None,
+        language: str = "auto",
         weighting: Weighting | None = None,
         ranking: str = RANKING,
         max_neighbors: int | None = None,
         min_df: int | float = 1,
         max_df: int | float = 1.0,
         progress: Progress | None = None,
+        default: Callable[[Any], Any] | None = None,
     ) -> Self:
         """Index texts.
 
@@ -82,9 +88,11 @@ class SoftIndex(Answering):
         ids : iterable of str, optional
             Distinct; ``"0"``, ``"1"``, ... by default.
         metadata : iterable of mappings or None, optional
-            Anything that JSON can hold; given back with every hit.
+            Anything that JSON can hold, and dates, datetimes, UUIDs and NumPy scalars
+            (`softcosine.index.metadata_values`); given back with every hit.
         source : TermSimilaritySource, optional
-            Who is similar to whom; S is balanced (`TermSimilarityMatrix.from_source`). By default
+            Who is similar to whom; S is balanced (`TermSimilarityMatrix.from_source`), but for the
+            pairs of your own lists, whose phrases become terms; see `list_use`. By default
             the bundled English vectors, if the text is English, joined with what the texts
             themselves teach; `note` says which.
         S : TermSimilarityMatrix, optional
@@ -92,7 +100,13 @@ class SoftIndex(Answering):
         plain : bool
             True for S = I: ordinary cosine.
         analyzer : Analyzer, optional
-            English stemming and no stop words where the text is English, else ``Analyzer()``.
+            By default that for the language, with its stop words in. The phrases of your own lists
+            are added to it.
+        language : str
+            ``"auto"`` to recognise it, which `note` tells; ``"none"``; or one of the `languages`
+            that `Analyzer.for_language` knows, such as ``"german"``. It chooses stemmer and
+            segmenter; the bundled vectors and antonyms are used where it is English. With an
+            `analyzer`, only ``"auto"``.
         weighting : Weighting, optional
             ``Weighting(tf="log", idf="smooth", k1=1.6, b=0.75)`` by default; soft BM25 takes k1
             and b of it.
@@ -105,6 +119,8 @@ class SoftIndex(Answering):
             See `softcosine.analyze`.
         progress : callable, optional
             Called with (what is being done, how far, out of how many or None).
+        default : callable, optional
+            What other values in metadata are written as, in the manner of `json.dumps`.
 
         Raises
         ------
@@ -118,12 +134,61 @@ class SoftIndex(Answering):
         index = cls(
             build(
                 texts, fields=fields, ids=ids, metadata=metadata, source=source, S=S, plain=plain,
-                analyzer=analyzer, weighting=weighting, ranking=ranking,
+                analyzer=analyzer, language=language, weighting=weighting, ranking=ranking,
                 max_neighbors=max_neighbors, min_df=min_df, max_df=max_df, progress=progress,
+                default=default,
             )
         )  # fmt: skip
         index.searcher(ranking)  # norms are computed, and faults of S found, now
         return index
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        text: str | Sequence[str],
+        id: str | None = None,
+        metadata: Sequence[str] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Index the rows of a data frame.
+
+        Parameters
+        ----------
+        frame : DataFrame of pandas or polars
+        text : str or sequence of str
+            The column of texts; several are fields, each a space of its own.
+        id : str, optional
+            The column of ids, strings or whole numbers; rows are numbered by default.
+        metadata : sequence of str, optional
+            Columns that are kept with the documents, for filters; all others by default. Values
+            that are missing are left out.
+        **options
+            Others of `from_texts`, such as ``source=`` and, for weights of several columns,
+            ``fields={"title": 2, "body": 1}``.
+
+        Raises
+        ------
+        InvalidInputError
+            If a column is not there, or a text or id is missing; else as `from_texts`.
+
+        Examples
+        --------
+        >>> import pandas as pd, softcosine as sc
+        >>> frame = pd.DataFrame({"key": [7, 8], "body": ["green tea", "a tyre"], "n": [1, 2]})
+        >>> index = sc.SoftIndex.from_frame(frame, text="body", id="key", plain=True)
+        >>> index.search("tea", where={"n": {"<": 2}}).ids
+        ['7']
+        """
+        from softcosine.index.frames import read_frame
+
+        documents = read_frame(frame, text=text, id=id, metadata=metadata)
+        if not isinstance(text, str):
+            options.setdefault("fields", list(text))
+        return cls.from_texts(
+            documents.texts, ids=documents.ids, metadata=documents.metadata, **options
+        )
 
     @property
     def path(self) -> Path | None:
@@ -187,6 +252,7 @@ class SoftIndex(Answering):
         S: TermSimilarityMatrix | None = None,
         plain: bool = False,
         analyzer: Analyzer | None = None,
+        language: str = "auto",
         weighting: Weighting | None = None,
         ranking: str = RANKING,
         fields: Mapping[str, float] | Sequence[str] | None = None,
@@ -202,7 +268,7 @@ class SoftIndex(Answering):
         ----------
         path : path of a folder
             Its parent must exist.
-        source, S, plain, analyzer, weighting, ranking, max_neighbors
+        source, S, plain, analyzer, language, weighting, ranking, max_neighbors
             See `from_texts`. With neither source, S nor plain, the first commit's texts decide and
             teach the similarities. Terms that come later ask the source; those that S lacks are
             similar to themselves alone.
@@ -226,9 +292,9 @@ class SoftIndex(Answering):
         from softcosine.index.on_disk import create
 
         create(
-            path, source=source, S=S, plain=plain, analyzer=analyzer, weighting=weighting,
-            ranking=ranking, fields=fields, max_neighbors=max_neighbors, positions=positions,
-            texts=texts, note=note, overwrite=overwrite,
+            path, source=source, S=S, plain=plain, analyzer=analyzer, language=language,
+            weighting=weighting, ranking=ranking, fields=fields, max_neighbors=max_neighbors,
+            positions=positions, texts=texts, note=note, overwrite=overwrite,
         )  # fmt: skip
         return cls.open(path)
 
@@ -250,8 +316,9 @@ class SoftIndex(Answering):
         source : TermSimilaritySource, optional
             Asked about query words outside the vocabulary, in place of the saved one.
         verify : bool
-            Whether to read every file and compare its checksum first. Otherwise a change of a
-            file that leaves its size alone may not be noticed.
+            Whether to read every file, compare its checksum, and check that its numbers are
+            possible ones. Otherwise large arrays are checked before their first use, and a change
+            of a file that leaves its size alone and its numbers possible is not noticed.
 
         Raises
         ------
@@ -263,6 +330,63 @@ class SoftIndex(Answering):
         index = cls(snapshot)
         index._on_disk = on_disk
         return index
+
+    def backup(
+        self,
+        path: str | Path,
+        *,
+        links: bool = False,
+        verify: bool = True,
+        overwrite: bool = False,
+    ) -> Backup:
+        """Copy the last commit of the index to another folder, whole or not at all.
+
+        A writer may commit and merge meanwhile. The copy is an index like any other, with the same
+        files to the byte. Engines beside the index are copied if they were made of that commit.
+
+        Parameters
+        ----------
+        path : path of the copy
+            Its parent must exist.
+        links : bool
+            Share the files by hard links where the file system can. Such a copy is made at once and
+            takes no room until the index changes. No change of the index reaches it, since files of
+            an index are never changed in place; but what damages a file in place (a disk fault,
+            another program) damages both. So files are copied by default.
+        verify : bool
+            Whether to compare the checksum of every copied file.
+        overwrite : bool
+            Whether an index at `path` may be replaced, such as an earlier copy. Readers that have
+            it open keep what they have.
+
+        Returns
+        -------
+        Backup
+            The number of the commit, its size, and which engines were copied.
+
+        Raises
+        ------
+        InvalidInputError
+            If the index is in memory alone, or one of the folders lies inside the other.
+        CorruptIndexError
+            If a file of the index is damaged; names it.
+        IndexLockedError
+            If a writer has the index open that is to be replaced.
+        AlreadyExistsError, FileNotFoundError, OSError
+
+        Examples
+        --------
+        >>> import tempfile, softcosine as sc
+        >>> folder = tempfile.mkdtemp()
+        >>> index = sc.SoftIndex.create(f"{folder}/faq.index", plain=True)
+        >>> index.backup(f"{folder}/faq.backup").generation
+        1
+        """
+        if self._on_disk is None:
+            raise InvalidInputError("this index is in memory alone; `save` writes it to a folder.")
+        from softcosine.index.backup import back_up
+
+        return back_up(self._on_disk.store, path, links=links, verify=verify, overwrite=overwrite)
 
     @staticmethod
     def rescue(path: str | Path, to: str | Path, *, overwrite: bool = False) -> Rescued:
@@ -299,38 +423,43 @@ class SoftIndex(Answering):
 
         Searches that are under way go on with what they began with.
         """
-        if self._on_disk is None:
-            return False
-        newer = self._on_disk.refreshed(self._snapshot)
-        if newer is None:
-            return False
-        self._snapshot, self._on_disk = newer
-        return True
+        with self._refreshing:  # or of two threads the later could bring the older commit back
+            if self._on_disk is None:
+                return False
+            newer = self._on_disk.refreshed(self._snapshot)
+            if newer is None:
+                return False
+            self._snapshot, self._on_disk = newer
+            return True
 
     def writer(
         self,
         *,
-        timeout: float | None = 0.0,
+        timeout: float | None = WRITER_TIMEOUT,
         memory: int = 1 << 30,
         merge: MergePolicy | Literal["default"] | None = "default",
+        default: Callable[[Any], Any] | None = None,
     ) -> IndexWriter:
         """Open the index for writing; this index sees each of the writer's commits.
 
         Parameters
         ----------
         timeout : float or None
-            Seconds to wait for another writer; None waits for ever.
+            Seconds to wait while one and the same writer has it open; None waits for ever.
         memory : int
             Bytes that documents in work may take, about.
         merge : MergePolicy or None
             Which segments a commit joins; None joins none.
+        default : callable, optional
+            What values in metadata are written as that are neither JSON's nor of
+            `softcosine.index.metadata_values`, in the manner of `json.dumps`.
 
         Raises
         ------
         InvalidInputError
             If the index is in memory alone.
         IndexLockedError
-            If another writer has it open.
+            If another writer still has it open after `timeout` seconds.
         PermissionError
             If nothing may be written there.
 
@@ -357,6 +486,7 @@ class SoftIndex(Answering):
             memory=memory,
             merge=MergePolicy() if merge == "default" else merge,
             source=self._on_disk.source,
+            default=default,
             on_commit=self.refresh,
         )
 
@@ -366,7 +496,7 @@ class SoftIndex(Answering):
         *,
         source: TermSimilaritySource | None = None,
         note: str = "",
-        timeout: float | None = 0.0,
+        timeout: float | None = WRITER_TIMEOUT,
     ) -> None:
         """Take another S, on disk too; no posting is rewritten, norms are computed anew.
 
@@ -377,7 +507,7 @@ class SoftIndex(Answering):
         note : str
             Where the similarities come from, for people.
         timeout : float or None
-            Seconds to wait for a writer of the index.
+            Seconds to wait while one and the same writer has it open.
 
         Raises
         ------
@@ -394,7 +524,7 @@ class SoftIndex(Answering):
         weighting: Weighting,
         *,
         ranking: str | None = None,
-        timeout: float | None = 0.0,
+        timeout: float | None = WRITER_TIMEOUT,
     ) -> None:
         """Take other term weights, or another ranking; as `set_similarity`."""
         if self._on_disk is None:
@@ -424,4 +554,4 @@ class SoftIndex(Answering):
         return {"_snapshot": pickle.dumps(self._snapshot)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(_snapshot=pickle.loads(state["_snapshot"]), _on_disk=None)
+        self.__init__(pickle.loads(state["_snapshot"]))  # type: ignore[misc]

@@ -19,13 +19,15 @@ from softcosine.index.segment import Segment, cut
 from softcosine.index.statistics import FieldStatistics
 from softcosine.index.values import QueryVector, check_k
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
-from softcosine.space.norms import checked_matrix
+from softcosine.space.norms import checked_matrix, distances
 from softcosine.text.weighting import Weighting, checked_weighting
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Matches", "SoftNeighbors"]
+__all__ = ["GRAPH_MODES", "Matches", "SoftNeighbors"]
+
+GRAPH_MODES = ("distance", "connectivity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,22 +161,26 @@ class SoftNeighbors:
         self.n_samples_fit_ = X.shape[0]
         return self
 
-    def search(self, Q: ArrayLike | csr_array, *, k: int | None = None) -> Matches:
+    def search(self, Q: ArrayLike | csr_array | None = None, *, k: int | None = None) -> Matches:
         """Return the k best rows for each query, zeros and all, in one total order.
 
         Parameters
         ----------
-        Q : array or sparse array of shape (n_queries, n_terms)
-            Finite and not negative, of the same kind as X.
+        Q : array or sparse array of shape (n_queries, n_terms), optional
+            Finite and not negative, of the same kind as X. By default the fitted rows, none of
+            which is then its own match.
         k : int, optional
-            `n_neighbors` by default; at most n_docs are returned.
+            `n_neighbors` by default; at most as many as there are rows are returned.
 
         Raises
         ------
         NotFittedError, InvalidInputError, VocabularyMismatchError, IndefiniteMatrixError
         """
         searcher = self.searcher
-        k = min(check_k(self.n_neighbors if k is None else k), self.n_samples_fit_)
+        k = check_k(self.n_neighbors if k is None else k)
+        if Q is None:
+            return _without_self(self.search(_matrix_of(searcher), k=k + 1))
+        k = min(k, self.n_samples_fit_)
         queries = self.query_vectors(Q)
         if k == 0:
             return Matches(np.empty((len(queries), 0), np.int64), np.empty((len(queries), 0)))
@@ -193,7 +199,10 @@ class SoftNeighbors:
         n_neighbors: int | None = None,
         return_distance: bool = True,
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]] | NDArray[np.int64]:
-        """Return distances ``1 - score`` and row numbers, as scikit-learn's method of this name.
+        """Return distances and row numbers, as scikit-learn's method of this name.
+
+        A distance is 1 - the cosine, and 0 where that is 1 but for rounding or, for an indefinite
+        S, above 1: never negative.
 
         Parameters
         ----------
@@ -201,22 +210,78 @@ class SoftNeighbors:
             By default the fitted rows, none of which is then its own neighbour.
         n_neighbors : int, optional
         return_distance : bool
+
+        Raises
+        ------
+        InvalidInputError
+            If there are not so many rows, or the ranking's scores are no cosines and distances are
+            needed; else as `search`.
         """
         searcher = self.searcher
+        if return_distance and searcher.ranking.normalization == "none":
+            raise InvalidInputError(
+                f"{self.ranking} gives scores without a bound, of which no distance can be made; "
+                "rank by soft_cosine, take the scores of search(), or pass return_distance=False."
+            )
         k = check_k(self.n_neighbors if n_neighbors is None else n_neighbors)
-        needed = k + (X is None)
-        if needed > self.n_samples_fit_:
+        if k + (X is None) > self.n_samples_fit_:
             raise InvalidInputError(
                 f"{k} neighbours were asked for, and {self.n_samples_fit_} rows were fitted; ask "
                 f"for at most {self.n_samples_fit_ - (X is None)}."
             )
-        if X is None:
-            matches = self.search(_matrix_of(searcher), k=needed)
-            ids, scores = _without_self(matches)
+        matches = self.search(X, k=k)
+        return (distances(matches.scores), matches.ids) if return_distance else matches.ids
+
+    def kneighbors_graph(
+        self,
+        X: ArrayLike | csr_array | None = None,
+        n_neighbors: int | None = None,
+        mode: str = "connectivity",
+    ) -> csr_array:
+        """Return the graph from rows to their neighbours, as scikit-learn's method of this name.
+
+        Parameters
+        ----------
+        X, n_neighbors
+            As in `kneighbors`.
+        mode : {"connectivity", "distance"}
+            Whether entries are ones, or distances.
+
+        Returns
+        -------
+        csr_array of shape (n_queries, n_samples_fit_), float64
+            In each row by distance, as estimators with ``metric="precomputed"`` want it; distances
+            of 0 are stored.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no such mode; else as `kneighbors`.
+        """
+        if mode not in GRAPH_MODES:
+            raise InvalidInputError(f"mode is {mode!r}; needed is one of {', '.join(GRAPH_MODES)}.")
+        if mode == "distance":
+            entries, ids = self.kneighbors(X, n_neighbors)
         else:
-            matches = self.search(X, k=k)
-            ids, scores = matches.ids, matches.scores
-        return (1.0 - scores, ids) if return_distance else ids
+            ids = np.asarray(self.kneighbors(X, n_neighbors, return_distance=False))
+            entries = np.ones(ids.shape)
+        n_docs, width = ids.shape
+        # Many estimators need indices of 32 bits, where these suffice.
+        fits = max(n_docs * width, self.n_samples_fit_) <= np.iinfo(np.int32).max
+        dtype = np.int32 if fits else np.int64
+        pointers = (np.arange(n_docs + 1, dtype=np.int64) * width).astype(dtype)
+        shape = (n_docs, self.n_samples_fit_)
+        return csr_array((entries.ravel(), ids.ravel().astype(dtype), pointers), shape=shape)
+
+    def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn (1.6 or later) asks of an estimator."""
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            input_tags=InputTags(sparse=True, positive_only=True),
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
@@ -287,10 +352,12 @@ def _matrix_of(searcher: Searcher) -> csr_array:
     )
 
 
-def _without_self(matches: Matches) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Drop each row's own number; where equal rows crowded it out, the last neighbour."""
+def _without_self(matches: Matches) -> Matches:
+    """Drop each row's own number; where equal rows crowded it out, the last match."""
     n, width = matches.ids.shape
     own = matches.ids == np.arange(n)[:, None]
-    own[~own.any(axis=1), width - 1] = True
-    shape = (n, width - 1)
-    return matches.ids[~own].reshape(shape), matches.scores[~own].reshape(shape)
+    if width:
+        own[~own.any(axis=1), width - 1] = True
+    shape = (n, max(width - 1, 0))
+    ids, scores = matches.ids[~own].reshape(shape), matches.scores[~own].reshape(shape)
+    return Matches(ids, scores, matches.plans)

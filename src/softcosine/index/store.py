@@ -14,8 +14,9 @@ swept by the next. Readers take no lock: a generation that they have opened stay
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Self, TypeVar
@@ -31,7 +32,7 @@ from softcosine.index.lock import WriteLock
 from softcosine.index.store_writer import Committed, StoreWriter
 from softcosine.storage import Folder, check_target, checked_path, replacing
 
-__all__ = ["Committed", "Generation", "Store", "StoreWriter"]
+__all__ = ["Committed", "Generation", "Store", "StoreWriter", "replacing_index"]
 
 _T = TypeVar("_T")
 
@@ -79,22 +80,13 @@ class Store:
         OSError
             If it cannot be written, as where the disk is full.
         """
-        check_target(path, KIND, overwrite=overwrite)
-        target = Path(path).absolute()
-        lock = WriteLock(target) if target.exists() else None
-        try:
-            with replacing(target, KIND, overwrite=overwrite) as work:
-                (work / PARTS).mkdir()
-                base = Generation(work, _last_number(target), {}, MappingProxyType({}))
-                with StoreWriter(base, lock=None) as writer:
-                    first = fill(writer)
-                    writer.commit(first.settings, first.parts)
-                if lock is not None and os.name == "nt":
-                    lock.release()  # a folder with an open file cannot be renamed there
-        finally:
-            if lock is not None:
-                lock.release()
-        return cls(target)
+        with replacing_index(path, overwrite=overwrite) as work:
+            (work / PARTS).mkdir()
+            base = Generation(work, _last_number(Path(path)), {}, MappingProxyType({}))
+            with StoreWriter(base, lock=None) as writer:
+                first = fill(writer)
+                writer.commit(first.settings, first.parts)
+        return cls(Path(path).absolute())
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
@@ -117,7 +109,8 @@ class Store:
 
     def generation(self) -> int:
         """Return the number of the last commit. Reads the manifest and nothing else."""
-        return int(current_manifest(self.path)["generation"])
+        number: int = current_manifest(self.path)["generation"]
+        return number
 
     def read(self, previous: Generation | None = None) -> Generation:
         """Open the last generation: every part's manifest is read, and its files' sizes compared.
@@ -163,7 +156,7 @@ class Store:
         Parameters
         ----------
         timeout : float or None
-            Seconds to wait for another writer; None waits for ever.
+            Seconds to wait while one and the same writer has it open; None waits for ever.
 
         Raises
         ------
@@ -184,9 +177,35 @@ class Store:
             raise
 
 
+@contextlib.contextmanager
+def replacing_index(path: str | Path, *, overwrite: bool) -> Iterator[Path]:
+    """Give a new folder, which takes the place of an index unless an exception is raised.
+
+    As `softcosine.storage.replacing`, and no writer has the index open that is replaced.
+
+    Raises
+    ------
+    AlreadyExistsError, FileNotFoundError, OSError
+    IndexLockedError
+        If a writer has the index open that is to be replaced.
+    """
+    check_target(path, KIND, overwrite=overwrite)
+    target = Path(path).absolute()
+    lock = WriteLock(target) if target.exists() else None
+    try:
+        with replacing(target, KIND, overwrite=overwrite) as work:
+            yield work
+            if lock is not None and os.name == "nt":
+                lock.release()  # a folder with an open file cannot be renamed there
+    finally:
+        if lock is not None:
+            lock.release()
+
+
 def _last_number(path: Path) -> int:
     """Return the number of the generation that is to be replaced: who polls it sees a change."""
     try:
-        return int(current_manifest(path)["generation"])
-    except (OSError, KeyError, TypeError, ValueError):
+        number: int = current_manifest(path)["generation"]
+        return number
+    except OSError:
         return 0

@@ -27,6 +27,7 @@ from softcosine.index.lock import WriteLock
 from softcosine.storage import (
     MANIFEST,
     Folder,
+    check_folder,
     fill_folder,
     naming_a_full_disk,
     open_folder,
@@ -119,6 +120,7 @@ class StoreWriter:
         folder = self.base.path / PARTS / name
         try:
             with naming_a_full_disk(folder):
+                check_folder(folder.parent)
                 folder.mkdir()
                 fill_folder(folder, kind, settings, arrays, files=files)
                 self._written[name] = kind, open_folder(folder, kind)
@@ -210,7 +212,7 @@ class StoreWriter:
         """Delete every part that is neither of the last commit nor written since.
 
         What the system does not let go, as Windows where a reader has it open, is left to the
-        next sweep.
+        next sweep. Through a link nothing is deleted: what is there is another index's.
         """
         visible = self._visible()
         if visible is None:
@@ -218,6 +220,7 @@ class StoreWriter:
         kept = {*visible.get("parts", {}), *self._written}
         with contextlib.suppress(OSError):
             (self.base.path / _NEW).unlink(missing_ok=True)
+            check_folder(self.base.path / PARTS)
             for folder in list((self.base.path / PARTS).iterdir()):
                 if PART_NAME.fullmatch(folder.name) and folder.name not in kept:
                     shutil.rmtree(folder, ignore_errors=True)

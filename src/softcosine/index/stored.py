@@ -10,7 +10,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +19,16 @@ from softcosine.errors import CorruptIndexError, InvalidInputError, SoftCosineEr
 from softcosine.index.documents import Documents, MemoryDocuments
 from softcosine.index.fields import Field
 from softcosine.index.generation import Generation
+from softcosine.index.metadata_updates import MetadataUpdates
 from softcosine.index.phrases import Positions
-from softcosine.index.segment import Segment
+from softcosine.index.rankings import check_ranking
+from softcosine.index.segment import MAX_DOCS, Segment
 from softcosine.index.snapshot import IndexedSegment, Snapshot
 from softcosine.index.statistics import FieldStatistics
 from softcosine.index.store_writer import Committed, StoreWriter
 from softcosine.index.stored_documents import StoredDocuments, write_documents
 from softcosine.matrix.ranges import check_array, check_numbers, check_values
-from softcosine.matrix.stored import built_source, source_settings, source_state
+from softcosine.matrix.stored import source_settings, stored_source
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.source import TermSimilaritySource, state_of
 from softcosine.storage import Folder
@@ -43,16 +45,27 @@ __all__ = [
     "read_snapshot",
     "read_space",
     "read_statistics",
+    "read_updates",
     "write_deleted",
     "write_norms",
     "write_segment",
     "write_snapshot",
     "write_space",
     "write_statistics",
+    "write_updates",
 ]
 
 _logger = logging.getLogger(__name__)
 _DOCUMENTS = "documents.sqlite"
+_COUNTED = 2**53  # so far float64 counts
+_ROUNDING = 1e-9
+_LEAST_NORM = 1e-100
+# What reading raises where nobody foresaw what a manifest says.
+_UNFORESEEN = (
+    LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError
+)  # fmt: skip
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +76,29 @@ class SegmentSettings:
     n_docs: int
     deleted: str | None = None
     norms: str | None = None
+    updates: str | None = None
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """Kind of each part that there is, by its name."""
+        kinds = {
+            self.part: "segment",
+            self.deleted: "deleted",
+            self.norms: "norms",
+            self.updates: "updates",
+        }
+        return {name: kind for name, kind in kinds.items() if name is not None}
+
+    @classmethod
+    def from_dict(cls, settings: Mapping[str, Any]) -> Self:
+        """Return what a manifest says; CorruptIndexError if it cannot say that of a segment."""
+        return cls(
+            part=_given(settings, "part", str),
+            n_docs=_count(settings, "n_docs", MAX_DOCS),
+            deleted=_name(settings, "deleted"),
+            norms=_name(settings, "norms"),
+            updates=_name(settings, "updates"),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +121,9 @@ class IndexSettings:
         Whether the documents' texts are kept.
     plain : bool
         Whether S = I, so that new terms are like no other.
+    language : str or None
+        Of the texts; ``"none"`` where none was recognised, None until the first documents decide
+        it.
     """
 
     fields: tuple[Field, ...]
@@ -98,13 +137,14 @@ class IndexSettings:
     positions: bool = False
     texts: bool = True
     plain: bool = False
+    language: str | None = None
 
     @property
     def parts(self) -> tuple[str, ...]:
         """Names of all parts."""
         named = [self.space, self.statistics]
         for segment in self.segments:
-            named += [segment.part, segment.deleted, segment.norms]
+            named += segment.parts
         return tuple(name for name in named if name is not None)
 
     def to_dict(self) -> dict[str, Any]:
@@ -121,28 +161,70 @@ class IndexSettings:
             "positions": self.positions,
             "texts": self.texts,
             "plain": self.plain,
+            "language": self.language,
         }
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> Self:
-        """Return the settings whose `to_dict` gave these; CorruptIndexError if they lack a part."""
+        """Return the settings whose `to_dict` gave these; CorruptIndexError if they cannot be."""
         try:
             analyzer = settings["analyzer"]
-            return cls(
-                segments=tuple(SegmentSettings(**segment) for segment in settings["segments"]),
-                space=settings["space"],
-                statistics=settings["statistics"],
-                fields=tuple(Field(**one) for one in settings["fields"]),
+            read = cls(
+                segments=tuple(
+                    SegmentSettings.from_dict(segment)
+                    for segment in _given(settings, "segments", list)
+                ),
+                space=_name(settings, "space"),
+                statistics=_name(settings, "statistics"),
+                fields=tuple(Field(**one) for one in _given(settings, "fields", list)),
                 analyzer=None if analyzer is None else Analyzer.from_dict(analyzer),
                 weighting=Weighting.from_dict(settings["weighting"]),
-                ranking=str(settings["ranking"]),
-                note=str(settings["note"]),
-                positions=bool(settings["positions"]),
-                texts=bool(settings["texts"]),
-                plain=bool(settings["plain"]),
+                ranking=check_ranking(settings["ranking"]),
+                note=_given(settings, "note", str),
+                positions=_given(settings, "positions", bool),
+                texts=_given(settings, "texts", bool),
+                plain=_given(settings, "plain", bool),
+                language=_name(settings, "language"),  # which older indexes lack
             )
-        except (KeyError, TypeError, InvalidInputError) as error:
+        except (*_UNFORESEEN, InvalidInputError) as error:
             raise CorruptIndexError(f"the manifest lacks a part of an index: {error!r}") from error
+        names = [one.name for one in read.fields]
+        for what, every in (("part", read.parts), ("field", names)):
+            if len(set(every)) < len(every):
+                twice = next(name for name in every if every.count(name) > 1)
+                raise CorruptIndexError(
+                    f"the manifest lists the {what} {twice!r} twice; rebuild the index."
+                )
+        if not names:
+            raise CorruptIndexError("the manifest lists no field; rebuild the index.")
+        return read
+
+
+def _given(settings: Mapping[str, Any], name: str, kind: type[_T]) -> _T:
+    """Return a setting of a manifest; CorruptIndexError if it is not of its type."""
+    value = settings.get(name)
+    if type(value) is not kind:
+        raise CorruptIndexError(
+            f"a manifest says {name}: {value!r:.80}, but that is of type {kind.__name__}; rebuild "
+            "the index."
+        )
+    return value
+
+
+def _name(settings: Mapping[str, Any], name: str) -> str | None:
+    """Return the name of a part, or None where there is none."""
+    return None if settings.get(name) is None else _given(settings, name, str)
+
+
+def _count(settings: Mapping[str, Any], name: str, most: int = _COUNTED) -> int:
+    """Return a number of a manifest; CorruptIndexError if it is below 0 or above a bound."""
+    value = _given(settings, name, int)
+    if not 0 <= value <= most:
+        raise CorruptIndexError(
+            f"a manifest says {name}: {value!r:.80}, but that is from 0 to {most}; rebuild the "
+            "index."
+        )
+    return value
 
 
 def write_segment(
@@ -171,10 +253,12 @@ def write_segment(
 def read_segment(folder: Folder, *, part: str = "") -> IndexedSegment:
     """Open a segment, its deleted documents and norms aside."""
     settings = folder.settings
-    n_docs = int(settings["n_docs"])
-    arrays = [folder.arrays(str(number)) for number in range(int(settings["fields"]))]
+    n_docs = _count(settings, "n_docs", MAX_DOCS)
+    arrays, fields = [], []
     try:
-        fields = tuple(Segment.from_arrays(of_field) for of_field in arrays)
+        for number in range(_count(settings, "fields")):
+            arrays.append(folder.arrays(str(number)))
+            fields.append(Segment.from_arrays(arrays[-1]))  # ends where there are no arrays
     except CorruptIndexError as error:
         raise CorruptIndexError(f"{folder.path}: {error}") from error
     if not fields or any(segment.n_docs != n_docs for segment in fields):
@@ -183,10 +267,10 @@ def read_segment(folder: Folder, *, part: str = "") -> IndexedSegment:
             f"{[segment.n_docs for segment in fields]}; rebuild the index."
         )
     positions = None
-    if settings["positions"]:
+    if _given(settings, "positions", bool):
         positions = tuple(Positions.from_arrays(of_field, n_docs) for of_field in arrays)
     documents = StoredDocuments(folder.file(_DOCUMENTS), n_docs)
-    return IndexedSegment(fields, documents, positions=positions, part=part)
+    return IndexedSegment(tuple(fields), documents, positions=positions, part=part)
 
 
 def write_space(
@@ -210,10 +294,7 @@ def write_space(
 def read_space(folder: Folder) -> tuple[TermSimilarityMatrix, TermSimilaritySource | None]:
     """Open S and its source."""
     S = TermSimilarityMatrix.from_folder(folder, folder.settings["similarity"], "matrix")
-    kept = folder.settings["source"]
-    if kept is None:
-        return S, None
-    return S, built_source(source_state(kept, "source", folder), folder)
+    return S, stored_source(folder)
 
 
 def write_statistics(writer: StoreWriter, statistics: Sequence[FieldStatistics]) -> str:
@@ -231,10 +312,17 @@ def write_statistics(writer: StoreWriter, statistics: Sequence[FieldStatistics])
 def read_statistics(folder: Folder, n_terms: int) -> tuple[FieldStatistics, ...]:
     """Open the statistics of all fields; terms that came later stand in no document."""
     read = []
-    for number, settings in enumerate(folder.settings["fields"]):
+    for number, settings in enumerate(_given(folder.settings, "fields", list)):
         frequencies = folder.array(f"{number}/document_frequencies")
         check_array("document_frequencies", frequencies, ("int64",))
-        n_docs = int(settings["n_docs"])
+        n_docs = _count(settings, "n_docs")
+        average = _given(settings, "average_length", float)
+        # Frequencies are whole numbers, so that a mean other than 0 is no smaller than this.
+        if average != 0 and not 1 / max(n_docs, 1) * (1 - _ROUNDING) <= average <= _COUNTED:
+            raise CorruptIndexError(
+                f"{folder.path} gives {n_docs} documents the average length {average}, which is no "
+                "possible one; rebuild the index."
+            )
         check_numbers("document_frequencies", frequencies, n_docs + 1)
         if frequencies.shape[0] > n_terms:
             raise CorruptIndexError(
@@ -243,7 +331,7 @@ def read_statistics(folder: Folder, n_terms: int) -> tuple[FieldStatistics, ...]
             )
         padded = np.zeros(n_terms, np.int64)
         padded[: frequencies.shape[0]] = frequencies
-        read.append(FieldStatistics(n_docs, padded, float(settings["average_length"])))
+        read.append(FieldStatistics(n_docs, padded, average))
     return tuple(read)
 
 
@@ -254,10 +342,22 @@ def write_deleted(writer: StoreWriter, live: NDArray[np.bool_]) -> str:
 
 def read_deleted(folder: Folder) -> NDArray[np.bool_]:
     """Return which documents of a segment are not deleted, shape (n_docs,)."""
-    n_docs = int(folder.settings["n_docs"])
+    n_docs = _count(folder.settings, "n_docs", MAX_DOCS)
     bits = folder.array("deleted")
     check_array("deleted", bits, ("uint8",), (n_docs + 7) // 8)
     return ~np.unpackbits(np.asarray(bits), count=n_docs).astype(bool)
+
+
+def write_updates(writer: StoreWriter, updates: MetadataUpdates, n_docs: int) -> str:
+    """Write what metadata of a segment have become; its name."""
+    return writer.write("updates", {"n_docs": n_docs}, updates.to_arrays())
+
+
+def read_updates(folder: Folder) -> MetadataUpdates:
+    """Open what metadata of a segment have become."""
+    arrays = {name: folder.array(name) for name in ("numbers", "starts", "values")}
+    n_docs = _count(folder.settings, "n_docs", MAX_DOCS)
+    return MetadataUpdates.from_arrays(arrays, n_docs, path=folder.path)
 
 
 def write_norms(writer: StoreWriter, norms: Sequence[NDArray[np.float64]]) -> str:
@@ -269,10 +369,12 @@ def write_norms(writer: StoreWriter, norms: Sequence[NDArray[np.float64]]) -> st
 
 def read_norms(folder: Folder, n_docs: int) -> tuple[NDArray[np.float64], ...]:
     """Return the soft norms of a segment, field by field, each of shape (n_docs,)."""
-    norms = tuple(folder.array(str(number)) for number in range(int(folder.settings["fields"])))
+    norms = tuple(folder.array(str(number)) for number in range(_count(folder.settings, "fields")))
     for own in norms:
         check_array("norms", own, ("float64",), n_docs)
         check_values("norms", own, least=0.0)
+        # Rounding leaves far larger ones, and scores must not leave float64.
+        check_values("norms", own[own > 0], least=_LEAST_NORM)
     return norms
 
 
@@ -299,15 +401,16 @@ def read_snapshot(
         segments = tuple(
             _segment(generation, one, known.get(one.part)) for one in settings.segments
         )
-        statistics = tuple(
-            FieldStatistics(0, np.zeros(len(S), np.int64), 0.0) for _ in settings.fields
-        )
-        if settings.statistics is not None:
-            statistics = read_statistics(generation.part(settings.statistics), len(S))
+        statistics = _statistics(generation, settings, len(S))
     except SoftCosineError:
         raise
-    except (KeyError, TypeError, ValueError) as error:
+    except _UNFORESEEN as error:
         raise CorruptIndexError(f"{generation.path} lacks a part of an index: {error!r}") from error
+    if len(statistics) != len(settings.fields):
+        raise CorruptIndexError(
+            f"{generation.path} has statistics of {len(statistics)} fields, not of "
+            f"{len(settings.fields)}; rebuild the index."
+        )
     _check_together(generation.path, settings, segments, len(S))
     return Snapshot(
         segments=segments or (_nothing(settings, len(S)),),
@@ -320,6 +423,7 @@ def read_snapshot(
         statistics=statistics,
         note=settings.note,
         plain=settings.plain,
+        language=settings.language,
         generation=generation.number,
     )
 
@@ -350,6 +454,7 @@ def write_snapshot(snapshot: Snapshot, writer: StoreWriter) -> Committed:
         positions=snapshot.segments[0].positions is not None,
         texts=snapshot.documents.keeps_texts,
         plain=snapshot.plain,
+        language=snapshot.language,
     )
     return Committed(settings.to_dict(), settings.parts)
 
@@ -379,6 +484,12 @@ def _segment(
     norms = None
     if settings.norms is not None:
         norms = read_norms(generation.part(settings.norms), segment.n_docs)
+    if segment.updates != settings.updates:
+        assert isinstance(segment.documents, StoredDocuments)
+        updates = MetadataUpdates.none()
+        if settings.updates is not None:
+            updates = read_updates(generation.part(settings.updates))
+        segment = segment.with_documents(segment.documents.with_updates(updates), settings.updates)
     return replace(segment, live=live, norms=norms)
 
 
@@ -398,6 +509,7 @@ def _check_together(
             or len(one.fields) != len(settings.fields)
             or any(segment.n_terms > n_terms for segment in one.fields)
             or (one.live is not None and one.live.shape[0] != one.n_docs)
+            or (one.norms is not None and len(one.norms) != len(settings.fields))
         ):
             raise CorruptIndexError(
                 f"{path}: the segment {stated.part} holds {one.n_docs} documents in "

@@ -13,12 +13,14 @@ from typing import Any
 
 from softcosine.errors import CorruptIndexError
 from softcosine.index.documents import (
+    Document,
     Documents,
-    Record,
     block_loaded,
     loaded,
     unknown_document,
 )
+from softcosine.index.metadata_updates import MetadataUpdates
+from softcosine.storage import open_regular
 
 __all__ = ["StoredDocuments", "write_documents"]
 
@@ -29,14 +31,29 @@ _FEW = 64  # where their texts, which may be long, are read too
 _ASKED_AT_ONCE = 500
 # Smaller files are read whole: an open one keeps a descriptor, of which a process has a thousand.
 _OPENED_BYTES = 1 << 20
+_COLUMNS = ("number INTEGER PRIMARY KEY", "id", "text", "metadata TEXT")
+_INDEX = "CREATE UNIQUE INDEX documents_by_id ON documents (id)"
 
 
 class StoredDocuments:
-    """Documents in the SQLite file that `write_documents` wrote, opened read-only."""
+    """Documents in the SQLite file that `write_documents` wrote, opened read-only.
 
-    def __init__(self, path: Path, n_docs: int) -> None:
+    Whoever made the file may have put anything in it. Only the table and the index that
+    `write_documents` makes are accepted, since a view can run for ever; as many rows are read as
+    there can be; and a number that comes out of it is one of the `n_docs`.
+
+    Parameters
+    ----------
+    path : Path
+    n_docs : int
+    updates : MetadataUpdates, optional
+        What their metadata have become since.
+    """
+
+    def __init__(self, path: Path, n_docs: int, updates: MetadataUpdates | None = None) -> None:
         self._n_docs = n_docs
         self._path = path
+        self.updates = MetadataUpdates.none() if updates is None else updates
         self._lock = threading.Lock()
         self._keeps_texts: bool | None = None
         # immutable=1: no locks and no journal, so that it works on read-only media.
@@ -45,7 +62,8 @@ class StoredDocuments:
             small = 0 < path.stat().st_size < _OPENED_BYTES
             if small and hasattr(sqlite3.Connection, "deserialize"):
                 self._connection = sqlite3.connect(":memory:", check_same_thread=False)
-                self._connection.deserialize(path.read_bytes())
+                with open_regular(path) as file:
+                    self._connection.deserialize(file.read(_OPENED_BYTES))
             else:
                 self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
         except (sqlite3.Error, OSError) as error:
@@ -55,7 +73,11 @@ class StoredDocuments:
         return self._n_docs
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return StoredDocuments, (self._path, self._n_docs)
+        return StoredDocuments, (self._path, self._n_docs, self.updates)
+
+    def with_updates(self, updates: MetadataUpdates) -> StoredDocuments:
+        """Return the documents with other updates of their metadata; these keep theirs."""
+        return StoredDocuments(self._path, self._n_docs, updates)
 
     def __del__(self) -> None:
         connection = getattr(self, "_connection", None)
@@ -66,9 +88,19 @@ class StoredDocuments:
     def keeps_texts(self) -> bool:
         """Whether texts are kept."""
         if self._keeps_texts is None:
-            columns = "SELECT count(*) FROM pragma_table_info('documents') WHERE name = ?"
-            self._keeps_texts = self._select(columns, "text") == [(1,)]
+            self._keeps_texts = self._checked_schema()
         return self._keeps_texts
+
+    def _checked_schema(self) -> bool:
+        """Whether there is a column of texts; CorruptIndexError if the schema is another one."""
+        found = self._rows_of("SELECT sql FROM sqlite_master ORDER BY rowid", (), 2)
+        for texts in (True, False):
+            if found == [(_table(texts=texts),), (_INDEX,)]:
+                return texts
+        raise CorruptIndexError(
+            f"{self._path} holds something other than the table and the index of documents; "
+            "rebuild the index."
+        )
 
     def id(self, number: int) -> str:
         """Return the id of a document."""
@@ -82,15 +114,19 @@ class StoredDocuments:
 
     def metadata(self, number: int) -> dict[str, Any]:
         """Return the metadata of a document; empty if it has none."""
+        updated = self.updates.of([number])
+        if number in updated:
+            return self._loaded(updated[number], number)
         row = self._row("SELECT metadata FROM documents WHERE number = ?", number)
         return self._loaded(row[0], number)
 
     def _loaded(self, stored: Any, number: int) -> dict[str, Any]:
         try:
             return loaded(stored)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
+            place = self.updates.path if self.updates.of([number]) else self._path
             raise CorruptIndexError(
-                f"{self._path}: the metadata of document number {number} cannot be read: {error}."
+                f"{place}: the metadata of document number {number} cannot be read: {error}."
             ) from error
 
     def all_metadata(self) -> Iterator[dict[str, Any]]:
@@ -98,18 +134,32 @@ class StoredDocuments:
         statement = "SELECT metadata FROM documents WHERE number BETWEEN ? AND ? ORDER BY number"
         for first in range(0, len(self), _BLOCK):
             last = min(first + _BLOCK, len(self))
-            rows = self._select(statement, first, last - 1)
-            block = block_loaded([row[0] for row in rows]) if len(rows) == last - first else None
+            rows = self._select(statement, first, last - 1, most=last - first)
+            block = None
+            if len(rows) == last - first:
+                stored = [row[0] for row in rows]
+                for number, own in self.updates.within(first, last).items():
+                    stored[number - first] = own
+                block = block_loaded(stored)
             # One by one names the document that cannot be read.
             yield from block or (self.metadata(number) for number in range(first, last))
 
     def number(self, id: str) -> int:
         """Return the number of a document."""
         if isinstance(id, str):
-            rows = self._select("SELECT number FROM documents WHERE id = ?", _encoded(id))
+            rows = self._select("SELECT number FROM documents WHERE id = ?", _encoded(id), most=1)
             if rows:
-                return int(rows[0][0])
+                return self._number(rows[0][0])
         raise unknown_document(id)
+
+    def _number(self, stored: Any) -> int:
+        """Return what is the number of a document; CorruptIndexError if it is none."""
+        if type(stored) is not int or not 0 <= stored < self._n_docs:
+            raise CorruptIndexError(
+                f"{self._path} gives a document the number {stored!r}, but its {self._n_docs} "
+                "documents are numbered from 0; rebuild the index."
+            )
+        return stored
 
     def numbers(self, ids: Sequence[str]) -> dict[str, int]:
         """Return the numbers of those of some ids that there are."""
@@ -118,7 +168,9 @@ class StoredDocuments:
             asked = [_encoded(id) for id in ids[first : first + _ASKED_AT_ONCE]]
             places = ", ".join("?" * len(asked))
             statement = f"SELECT id, number FROM documents WHERE id IN ({places})"
-            found.update((_decoded(id), int(n)) for id, n in self._select(statement, *asked))
+            for id, stored in self._select(statement, *asked, most=len(asked)):
+                number = self._number(stored)
+                found[self._decoded(id, number)] = number
         return found
 
     def all_ids(self) -> Iterator[str]:
@@ -128,23 +180,26 @@ class StoredDocuments:
 
     def all_documents(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """Give id, text and metadata of every document, in order of number."""
-        texts = ["text"] if self.keeps_texts else []
+        texts, updated = ["text"] if self.keeps_texts else [], self.updates.all()
         for number, (id, metadata, *text) in enumerate(self._rows("id", "metadata", *texts)):
             shown = self._decoded(text[0], number) if text else ""
-            yield self._decoded(id, number), shown, self._loaded(metadata, number)
+            facts = self._loaded(updated.get(number, metadata), number)
+            yield self._decoded(id, number), shown, facts
 
-    def records(self, numbers: Sequence[int]) -> list[Record]:
+    def records(self, numbers: Sequence[int]) -> list[Document]:
         """Return some documents, in the order given."""
         texts = ", text" if self.keeps_texts else ", ''"
-        found: dict[int, Record] = {}
+        found: dict[int, Document] = {}
+        updated = self.updates.of(numbers)
         for first in range(0, len(numbers), _ASKED_AT_ONCE):
             asked = [int(number) for number in numbers[first : first + _ASKED_AT_ONCE]]
             places = ", ".join("?" * len(asked))
             statement = f"SELECT number, id, metadata{texts} FROM documents WHERE number IN "
-            for number, id, metadata, text in self._select(f"{statement}({places})", *asked):
+            rows = self._select(f"{statement}({places})", *asked, most=len(asked))
+            for number, id, metadata, text in rows:
                 shown = self._decoded(text, number)
-                facts = self._loaded(metadata, number)
-                found[number] = Record(self._decoded(id, number), shown, facts)
+                facts = self._loaded(updated.get(number, metadata), number)
+                found[number] = Document(self._decoded(id, number), shown, facts)
         if missing := [number for number in numbers if number not in found]:
             raise CorruptIndexError(f"{self._path} has no document number {missing[0]}.")
         return [found[number] for number in numbers]
@@ -154,7 +209,7 @@ class StoredDocuments:
         statement = f"SELECT {named} FROM documents WHERE number BETWEEN ? AND ? ORDER BY number"
         for first in range(0, len(self), _FEW):
             last = min(first + _FEW, len(self))
-            rows = self._select(statement, first, last - 1)
+            rows = self._select(statement, first, last - 1, most=last - first)
             if len(rows) < last - first:
                 raise CorruptIndexError(
                     f"{self._path} has {len(rows)} of the documents number {first} to {last - 1}."
@@ -173,23 +228,39 @@ class StoredDocuments:
             ) from error
 
     def _row(self, statement: str, number: int) -> tuple[Any, ...]:
-        rows = self._select(statement, int(number))
+        rows = self._select(statement, int(number), most=1)
         if not rows or not isinstance(rows[0][0], str | bytes | None):
             raise CorruptIndexError(f"{self._path} has no document number {number}.")
         return rows[0]
 
-    def _select(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+    def _select(self, statement: str, *values: Any, most: int) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement, of which there can be so many."""
+        _ = self.keeps_texts  # whose answer comes from the schema, checked once
+        return self._rows_of(statement, values, most)
+
+    def _rows_of(self, statement: str, values: tuple[Any, ...], most: int) -> list[tuple[Any, ...]]:
         try:
-            with self._lock:
-                return self._connection.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
+            with self._lock, closing(self._connection.execute(statement, values)) as cursor:
+                rows = cursor.fetchmany(most + 1)
+        except (sqlite3.Error, MemoryError, UnicodeDecodeError) as error:
             raise CorruptIndexError(f"{self._path} cannot be read: {error}") from error
+        if len(rows) > most:
+            raise CorruptIndexError(f"{self._path} has rows that cannot be; rebuild the index.")
+        return rows
 
 
 def write_documents(documents: Documents, path: Path) -> None:
-    """Write documents to a new SQLite file that `StoredDocuments` opens; OSError if it cannot."""
+    """Write documents to a new SQLite file that `StoredDocuments` opens; OSError if it cannot.
+
+    CorruptIndexError if two have one id: what was given has been checked, what was stored has not.
+    """
     try:
         _write_documents(documents, path)
+    except sqlite3.IntegrityError as error:
+        raise CorruptIndexError(
+            f"documents that are to be written to {path} have the same id; `softcosine verify` "
+            "tells which. Rebuild the index."
+        ) from error
     except sqlite3.Error as error:
         full = error.sqlite_errorcode == sqlite3.SQLITE_FULL
         number = errno.ENOSPC if full else errno.EIO
@@ -201,13 +272,11 @@ def _write_documents(documents: Documents, path: Path) -> None:
         # The file is written once, aside, and synced as a whole: no journal is needed.
         connection.execute("PRAGMA journal_mode = OFF")
         connection.execute("PRAGMA synchronous = OFF")
-        # Where texts are not kept, there is no column for them.
-        texts = ["text"] if documents.keeps_texts else []
-        columns = ["number INTEGER PRIMARY KEY", "id", *texts, "metadata TEXT"]
-        connection.execute(f"CREATE TABLE documents ({', '.join(columns)})")
+        texts = documents.keeps_texts
+        connection.execute(_table(texts=texts))
         connection.execute("BEGIN")
         connection.executemany(
-            f"INSERT INTO documents VALUES ({', '.join('?' * len(columns))})",
+            f"INSERT INTO documents VALUES ({', '.join('?' * (len(_COLUMNS) - (not texts)))})",
             (
                 (
                     number,
@@ -218,8 +287,14 @@ def _write_documents(documents: Documents, path: Path) -> None:
                 for number, facts in enumerate(documents.all_metadata())
             ),
         )
-        connection.execute("CREATE UNIQUE INDEX documents_by_id ON documents (id)")
+        connection.execute(_INDEX)
         connection.execute("COMMIT")
+
+
+def _table(*, texts: bool) -> str:
+    """Return the statement that makes the table; without texts there is no column for them."""
+    columns = _COLUMNS if texts else [column for column in _COLUMNS if column != "text"]
+    return f"CREATE TABLE documents ({', '.join(columns)})"
 
 
 def _encoded(text: str) -> str | bytes:

@@ -10,9 +10,17 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.plan import ALONE, Plan
-from softcosine.inputs import is_number
+from softcosine.inputs import is_number, is_whole
 
-__all__ = ["Expanded", "QueryVector", "Top", "check_k", "check_min_score", "merged"]
+__all__ = [
+    "Expanded",
+    "QueryVector",
+    "Top",
+    "check_k",
+    "check_min_score",
+    "check_offset",
+    "merged",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +83,15 @@ def check_min_score(min_score: float) -> float:
     raise InvalidInputError(f"min_score is {min_score!r}; it must be a number.")
 
 
+def check_offset(offset: int) -> int:
+    """Return offset if it is a whole number of 0 or more; InvalidInputError otherwise."""
+    if not is_whole(offset) or offset < 0:
+        raise InvalidInputError(f"offset is {offset!r}; it must be a whole number of 0 or more.")
+    return int(offset)
+
+
 def check_k(k: int) -> int:
     """Return k if it is a whole number of 1 or more; InvalidInputError otherwise."""
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+    if not is_whole(k) or k < 1:
         raise InvalidInputError(f"k is {k!r}; it must be a whole number of 1 or more.")
     return int(k)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import CorruptIndexError, IndefiniteMatrixError
+from softcosine.index.documents import loaded
 from softcosine.index.generation import Generation
 from softcosine.index.rankings import soft_norms
 from softcosine.index.segment import Segment
@@ -23,6 +24,7 @@ from softcosine.index.stored import (
     read_snapshot,
     read_space,
     read_statistics,
+    read_updates,
 )
 from softcosine.index.stored_documents import StoredDocuments
 from softcosine.matrix.definiteness import is_symmetric
@@ -92,6 +94,11 @@ def _check(generation: Generation, progress: Progress) -> None:
         if stated.deleted is not None:
             with _naming(generation.part(stated.deleted)) as folder:
                 _check_deleted(folder, stated.n_docs)
+        if stated.updates is not None:
+            with _naming(generation.part(stated.updates)) as folder:
+                _require(folder.settings["n_docs"] == stated.n_docs, "it is of another segment")
+                for metadata in read_updates(folder).all().values():
+                    loaded(metadata)
         if stated.norms is not None:
             with _naming(generation.part(stated.norms)) as folder:
                 norms = read_norms(folder, stated.n_docs)
@@ -103,10 +110,10 @@ def _check(generation: Generation, progress: Progress) -> None:
 
 def _check_names(generation: Generation, settings: IndexSettings) -> None:
     """Compare the parts that the manifest lists, and their kinds, with its settings."""
-    kinds = {settings.space: "space", settings.statistics: "statistics"}
+    shared = {"space": settings.space, "statistics": settings.statistics}
+    kinds = {name: kind for kind, name in shared.items() if name is not None}
     for segment in settings.segments:
-        kinds |= {segment.part: "segment", segment.deleted: "deleted", segment.norms: "norms"}
-    kinds.pop(None, None)
+        kinds |= segment.parts
     listed = {name: generation.kind(name) for name in generation.parts}
     if listed != kinds:
         wrong = sorted(str(name) for name, _ in listed.items() ^ kinds.items())
@@ -137,18 +144,21 @@ def _checked_space(folder: Folder) -> TermSimilarityMatrix:
 def _check_segment(segment: IndexedSegment, n_terms: int, settings: IndexSettings) -> None:
     """Check fields, running words and documents, and that they speak of the same."""
     _require(len(segment.fields) == len(settings.fields), "it has not one entry a field")
-    for number, field in enumerate(segment.fields):
+    for field in segment.fields:
         _require(field.n_terms <= n_terms, "it has terms that the vocabulary does not have")
-        field.check()
+    segment.check(n_terms)
+    for number, field in enumerate(segment.fields):
         _check_inverse(field)
         if segment.positions is not None:
             own = segment.positions[number]
-            own.check(field.n_terms)
             if settings.analyzer is not None and settings.analyzer.max_ngram == 1:
                 running = np.concatenate([[0], np.cumsum(own.tokens >= 0)])
                 lengths = np.diff(running[own.token_offsets])
+                phrases = settings.analyzer.longest > 1  # terms beside their words
                 _require(
-                    np.array_equal(lengths, field.lengths),
+                    bool((lengths <= field.lengths).all())
+                    if phrases
+                    else np.array_equal(lengths, field.lengths),
                     "a document's running words are not as many as its terms",
                 )
     documents = segment.documents
@@ -210,18 +220,21 @@ def _live_ids(segment: IndexedSegment) -> Iterator[tuple[int, str]]:
 
 
 def _check_norms(generation: Generation, snapshot: Snapshot) -> None:
-    """Compute the norms that are kept once more."""
+    """Compute the norms that are kept once more; those of deleted documents are of no account."""
     for segment in snapshot.segments:
         if segment.norms is None:
             continue
         for field, norms, statistics in zip(
             segment.fields, segment.norms, snapshot.statistics, strict=True
         ):
+            live = slice(None) if segment.live is None else segment.live
             try:
-                right = soft_norms(field, snapshot.S, snapshot.weighting, statistics)
+                right = soft_norms(
+                    field, snapshot.S, snapshot.weighting, statistics, live=segment.live
+                )
             except IndefiniteMatrixError:
                 right = np.full_like(norms, np.nan)
-            if not _are_close(norms, right):
+            if not _are_close(norms[live], right[live]):
                 raise CorruptIndexError(
                     f"{generation.path}: the norms of {segment.part} are not those of S and the "
                     "weights; rebuild the index."

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import sys
+import traceback
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat, zip_longest
 from types import TracebackType
 from typing import Any, Self
@@ -15,9 +18,13 @@ from softcosine.errors import (
     UnknownDocumentError,
     VocabularyMismatchError,
 )
+from softcosine.index.documents import loaded
 from softcosine.index.draft import Draft
+from softcosine.index.filters import Where
 from softcosine.index.incoming import NewDocument, checked_id, new_document
+from softcosine.index.lock import WRITER_TIMEOUT
 from softcosine.index.merging import MergePolicy
+from softcosine.index.metadata_values import Default, metadata_json
 from softcosine.index.rankings import check_ranking
 from softcosine.index.segment import MAX_DOCS
 from softcosine.index.store import Store
@@ -58,20 +65,23 @@ class IndexWriter:
     ----------
     store : Store
     timeout : float or None
-        Seconds to wait for another writer; None waits for ever.
+        Seconds to wait while one and the same writer has it open; None waits for ever.
     memory : int
         Bytes that the documents in work may take, about. At least 65,536.
     merge : MergePolicy or None
         Which segments a commit joins; None joins none.
     source : TermSimilaritySource, optional
         In place of the one that is kept with the index.
+    default : callable, optional
+        What values in metadata are written as that are neither JSON's nor of
+        `softcosine.index.metadata_values`, in the manner of `json.dumps`.
     on_commit : callable, optional
         Called without arguments after each commit.
 
     Raises
     ------
     IndexLockedError
-        If another writer has the index open.
+        If another writer still has the index open after `timeout`.
     PermissionError
         If nothing may be written there.
     FileNotFoundError, IndexFormatError, CorruptIndexError
@@ -81,10 +91,11 @@ class IndexWriter:
         self,
         store: Store,
         *,
-        timeout: float | None = 0.0,
+        timeout: float | None = WRITER_TIMEOUT,
         memory: int = _MEMORY,
         merge: MergePolicy | None = MergePolicy(),  # noqa: B008  # it is frozen
         source: TermSimilaritySource | None = None,
+        default: Default | None = None,
         on_commit: Callable[[], object] | None = None,
     ) -> None:
         if type(memory) is not int or memory < _LEAST_MEMORY:
@@ -94,8 +105,11 @@ class IndexWriter:
         if merge is not None and not isinstance(merge, MergePolicy):
             raise InvalidInputError(f"merge is {merge!r}; pass a MergePolicy, or None.")
         self._memory = memory
+        if default is not None and not callable(default):
+            raise InvalidInputError(f"default is {default!r}; pass a function, or None.")
         self._policy = merge
         self._given_source = None if source is None else checked_source(source)
+        self._default = default
         self._on_commit = on_commit
         self._buffer: dict[str, NewDocument] = {}
         self._size = 0
@@ -146,7 +160,8 @@ class IndexWriter:
         text : str, list of tokens, or mapping of field names to str
             A mapping for an index of several fields; those left out are empty.
         metadata : mapping, optional
-            Anything that JSON can hold; given back with every hit.
+            Anything that JSON can hold, and dates, datetimes, UUIDs and NumPy scalars
+            (`softcosine.index.metadata_values`); given back with every hit.
 
         Raises
         ------
@@ -157,7 +172,7 @@ class IndexWriter:
         """
         self._check_open()
         names = [field.name for field in self._draft.settings.fields]
-        document = new_document(id, text, metadata, fields=names)
+        document = new_document(id, text, metadata, fields=names, default=self._default)
         if self._is_full_for(document):
             self._flush()
         self._forget(id)
@@ -204,35 +219,92 @@ class IndexWriter:
                 "there are more metadata than documents; give one of each a document."
             )
 
-    def delete(self, id: str, *, missing_ok: bool = False) -> bool:
-        """Delete a document.
+    def delete(
+        self,
+        id: str | None = None,
+        *,
+        where: Mapping[str, Any] | None = None,
+        missing_ok: bool = False,
+    ) -> int:
+        """Delete a document, or all that pass a filter.
 
         Parameters
         ----------
-        id : str
+        id : str, optional
+        where : mapping, optional
+            Instead: see `softcosine.index.filters`. An empty one deletes everything.
         missing_ok : bool
-            Whether it may be that there is none.
+            Whether it may be that there is none of that id.
 
         Returns
         -------
-        bool
-            Whether there was one.
+        int
+            How many documents were deleted.
 
         Raises
         ------
         UnknownDocumentError
             If there is none of that id, unless `missing_ok`.
+        InvalidInputError
+            If there is neither an id nor a filter, or both, or it is no filter.
         """
         self._check_open()
-        checked_id(id)
-        buffered = self._forget(id)
-        if self._draft.delete(id) or buffered:
-            return True
-        if missing_ok:
-            return False
-        raise UnknownDocumentError(
-            f"there is no document with the id {shortened(id)} in the index."
-        )
+        if (id is None) == (where is None):
+            raise InvalidInputError("give the id of a document to delete, or a filter by where=.")
+        if where is not None:
+            return self._delete_where(Where.parse(where))
+        checked = checked_id(id)
+        buffered = self._forget(checked)
+        n_deleted = max(self._draft.delete([checked]), int(buffered))
+        if n_deleted or missing_ok:
+            return n_deleted
+        raise _unknown(checked)
+
+    def update_metadata(
+        self, id: str, metadata: Mapping[str, Any], *, replace: bool = False
+    ) -> None:
+        """Change the metadata of a document, and nothing else: no text is analysed again.
+
+        It stays where it is in the order of insertion, and its scores stay as they are, to the bit.
+
+        Parameters
+        ----------
+        id : str
+        metadata : mapping
+            Keys that are there get these values, new keys are added, all others stay.
+        replace : bool
+            Whether other keys go.
+
+        Raises
+        ------
+        UnknownDocumentError
+            If there is none of that id.
+        InvalidInputError
+            If it is no metadata. The index stays as it was.
+        """
+        self._check_open()
+        checked = checked_id(id)
+        if not isinstance(metadata, Mapping):
+            raise InvalidInputError(
+                f"the metadata of document {shortened(checked)} is of type "
+                f"{type(metadata).__name__}; pass a mapping."
+            )
+        given = loaded(metadata_json(shortened(checked), metadata, self._default))
+        document, place = self._buffer.get(checked), None
+        if document is not None:
+            before = loaded(document.metadata)
+        elif (place := self._draft.place(checked)) is not None:
+            before = self._draft.metadata(place)
+        else:
+            raise _unknown(checked)
+        facts = given if replace else before | given
+        changed = metadata_json(shortened(checked), facts, None)
+        if document is not None:
+            self._size += len(changed or "") - len(document.metadata or "")
+            self._buffer[checked] = dataclasses.replace(document, metadata=changed)
+        elif place is not None and changed != metadata_json(shortened(checked), before, None):
+            with _letting_go():
+                self._draft.update_metadata(place, changed)
 
     def set_similarity(
         self,
@@ -296,7 +368,8 @@ class IndexWriter:
         """
         self._check_open()
         self._flush()
-        self._draft.merge_all()
+        with _letting_go():
+            self._draft.merge_all()
 
     def commit(self, refresh: bool | None = None) -> int:
         """Make all changes visible to whoever opens or refreshes the index from now on.
@@ -328,7 +401,9 @@ class IndexWriter:
             raise InvalidInputError(f"refresh is {refresh!r}; pass True, False or None.")
         self._flush(last=True)
         before = self.generation
-        if self._draft.commit(refresh) != before:
+        with _letting_go():
+            committed = self._draft.commit(refresh)
+        if committed != before:
             try:
                 if self._policy is not None:
                     self._tidy(self._policy)
@@ -338,12 +413,13 @@ class IndexWriter:
         return self.generation
 
     def rollback(self) -> None:
-        """Undo everything since the last commit."""
+        """Undo everything since the last commit; the room that it took on the disk is free again.
+
+        Also while the error that made it necessary is being handled.
+        """
         self._check_open()
         self._empty()
-        self._draft.close()
-        self._writer.discard()
-        self._draft = self._new_draft()
+        self._start_anew()
 
     def close(self) -> None:
         """Undo everything since the last commit, and let another writer in."""
@@ -356,17 +432,23 @@ class IndexWriter:
     def _tidy(self, policy: MergePolicy) -> None:
         """Join segments after a commit, which stands if that fails."""
         try:
-            self._draft.tidy(policy)
+            with _letting_go():
+                self._draft.tidy(policy)
         except (OSError, MemoryError) as error:
-            self._draft.close()
-            self._writer.discard()
-            self._draft = self._new_draft()
+            self._start_anew()
             warnings.warn(
                 f"the commit stands, but its segments could not be joined, and searches are slower "
                 f"for it: {error}",
                 SoftCosineWarning,
                 stacklevel=3,
             )
+
+    def _start_anew(self) -> None:
+        """Go back to the last commit."""
+        fresh = self._new_draft()  # what can fail comes first
+        self._draft.close()
+        self._draft = fresh
+        self._writer.discard()
 
     def _new_draft(self) -> Draft:
         return Draft(self._writer, source=self._given_source, memory=self._memory)
@@ -384,12 +466,25 @@ class IndexWriter:
 
     def _flush(self, *, last: bool = False) -> None:
         """Write what is buffered."""
-        self._draft.append(list(self._buffer.values()), last=last)
+        with _letting_go():
+            self._draft.append(list(self._buffer.values()), last=last)
         self._empty()
         if self._policy is not None and not last:
             # Without room they stay apart: nothing depends on it.
             with contextlib.suppress(OSError, MemoryError):
                 self._draft.condense(self._policy)
+
+    def _delete_where(self, where: Where) -> int:
+        """Delete all documents that pass a filter; how many."""
+        # What the buffered ones replace is as good as gone.
+        self._draft.delete(list(self._buffer))
+        passing = [
+            document.id
+            for document in self._buffer.values()
+            if where.matches(loaded(document.metadata))
+        ]
+        n_deleted = self._draft.delete_where(where)
+        return n_deleted + sum(map(self._forget, passing))
 
     def _forget(self, id: str) -> bool:
         """Drop a document from the buffer; whether it was there."""
@@ -405,3 +500,31 @@ class IndexWriter:
     def _check_open(self) -> None:
         if not self._open:
             raise InvalidInputError("this writer is closed; open another one.")
+
+
+def _unknown(id: str) -> UnknownDocumentError:
+    return UnknownDocumentError(f"there is no document with the id {shortened(id)} in the index.")
+
+
+@contextlib.contextmanager
+def _letting_go() -> Iterator[None]:
+    """Clear the local variables of the frames that an error has left behind.
+
+    The error's traceback would keep them as long as somebody handles it, with the maps of files
+    that a rollback deletes: they would go on taking room on a full disk. To cut such files short
+    would free it too, but whoever printed a variable of theirs later would end the process.
+    """
+    handled = sys.exception()  # an error that was there before is not ours
+    try:
+        yield
+    except BaseException as raised:
+        pending: list[BaseException | None] = [raised]
+        seen = {id(None), id(handled)}
+        while pending:
+            error = pending.pop()
+            if error is None or id(error) in seen:
+                continue
+            seen.add(id(error))
+            traceback.clear_frames(error.__traceback__)
+            pending += [error.__cause__, error.__context__]
+        raise

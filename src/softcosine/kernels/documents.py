@@ -8,6 +8,9 @@ in float64: this is the canonical order in which every final score is computed.
 An entry of the forward index is a term in 24 bits and, above it, the level of its frequency in 8;
 level 255 says that the level stands in `spilled_levels`, where its number stands in `spilled`. With
 real weights an entry is a term alone, and the weight stands in `reals`.
+
+A search reads the documents that it ranks and no others, so nobody has looked at their entries
+before: `rank_candidates` and `score_documents` do, and tell of one that is impossible.
 """
 
 from __future__ import annotations
@@ -41,27 +44,41 @@ def _term(kind, entry):  # type: ignore[no-untyped-def]
 @helper
 def _score(  # type: ignore[no-untyped-def]
     kind, d, pointers, entries, spilled, spilled_levels, table, saturation, k1,
-    reals, factors, expansion, query_factor,
+    reals, factors, rounded_one, expansion, query_factor,
 ):  # fmt: skip
-    """Score one document: the sum over its terms, ascending, in float64."""
+    """Score one document: the sum over its terms, ascending, in float64.
+
+    NaN if an entry is none that can be.
+    """
     begin, end = pointers[d], pointers[d + 1]
     # Spelled out: a function of arrays, called for each entry, would cost ten times the rest.
     s = np.searchsorted(spilled, begin)
     total = 0.0
+    n_terms, n_levels = expansion.shape[0], table.shape[0]
     for p in range(begin, end):
         entry = entries[p]
         if kind == 2:
+            if entry >= n_terms:
+                return np.nan
             total += expansion[entry] * reals[p]
             continue
         level = np.int64(entry >> np.uint32(24))
         if level == 255:
+            if s >= spilled_levels.shape[0]:
+                return np.nan
             level = np.int64(spilled_levels[s])
             s += 1
+        term = np.int64(entry & np.uint32(0xFFFFFF))
+        if level >= n_levels or term >= n_terms:
+            return np.nan
         value = table[level]
         if kind == 1:
             value = value * (k1 + 1.0) / (value + saturation[d])
-        total += expansion[entry & np.uint32(0xFFFFFF)] * value
-    return total * factors[d] * query_factor
+        total += expansion[term] * value
+    score = total * factors[d] * query_factor
+    if 1.0 < abs(score) <= rounded_one:
+        return 1.0 if score > 0.0 else -1.0
+    return score
 
 
 @kernel(
@@ -111,20 +128,22 @@ def soft_norms_squared(  # type: ignore[no-untyped-def]
 @helper
 def _rank(  # type: ignore[no-untyped-def]
     kind, pointers, entries, spilled, spilled_levels, table, saturation, k1,
-    reals, factors, expansion, query_factor, candidates, minimum, exclusive,
+    reals, factors, rounded_one, expansion, query_factor, candidates, minimum, exclusive,
     out_documents, out_scores,
 ):  # fmt: skip
     """Write the best candidates of one query, best first; their number is returned.
 
-    A heap whose root is the worst of them.
+    A heap whose root is the worst of them. -1 where a document has no score.
     """
     held = 0
     for c in range(candidates.shape[0]):
         d = candidates[c]
         score = _score(
             kind, d, pointers, entries, spilled, spilled_levels, table, saturation, k1,
-            reals, factors, expansion, query_factor,
+            reals, factors, rounded_one, expansion, query_factor,
         )  # fmt: skip
+        if np.isnan(score):
+            return -1
         if score < minimum or (exclusive and score == minimum):
             continue
         held = _offer(out_scores, out_documents, held, score, d)
@@ -139,13 +158,13 @@ def _rank(  # type: ignore[no-untyped-def]
 
 @kernel(
     "void(int64, int64[::1], uint32[::1], int64[::1], uint16[::1], float64[::1], float64[::1],"
-    " float64, float64[::1], float64[::1], int64[::1], int32[::1], float64[::1], float64[::1],"
-    " int64[::1], uint32[::1], float64, boolean, float64[::1], int64[::1], int64[::1],"
-    " uint32[::1], float64[::1])"
+    " float64, float64[::1], float64[::1], float64, int64[::1], int32[::1], float64[::1],"
+    " float64[::1], int64[::1], uint32[::1], float64, boolean, float64[::1], int64[::1],"
+    " int64[::1], uint32[::1], float64[::1])"
 )
 def rank_candidates(  # type: ignore[no-untyped-def]
     kind, pointers, entries, spilled, spilled_levels, table, saturation, k1,
-    reals, factors, query_pointers, query_terms, query_weights, query_factors,
+    reals, factors, rounded_one, query_pointers, query_terms, query_weights, query_factors,
     starts, candidates, minimum, exclusive, expansion,
     places, n_ranked, out_documents, out_scores,
 ):  # fmt: skip
@@ -156,7 +175,8 @@ def rank_candidates(  # type: ignore[no-untyped-def]
     of expansion[t] * value(d, t)) * factors[d] * query_factors[q]``, in float64. Only scores of at
     least `minimum` count, or above it if `exclusive`. Ties go to the earlier document. At most
     ``places[q + 1] - places[q]`` documents and scores are written, from ``places[q]`` on, and how
-    many into ``n_ranked[q]``. `expansion` (n_terms,) float64 is zero on entry and exit.
+    many into ``n_ranked[q]``, -1 if an entry of a candidate is impossible. `expansion` (n_terms,)
+    float64 is zero on entry and exit.
     """
     for q in range(query_factors.shape[0]):
         n_ranked[q] = 0
@@ -167,8 +187,9 @@ def rank_candidates(  # type: ignore[no-untyped-def]
         place = slice(places[q], places[q + 1])
         n_ranked[q] = _rank(
             kind, pointers, entries, spilled, spilled_levels, table, saturation, k1,
-            reals, factors, expansion, query_factors[q], candidates[starts[q] : starts[q + 1]],
-            minimum, exclusive, out_documents[place], out_scores[place],
+            reals, factors, rounded_one, expansion, query_factors[q],
+            candidates[starts[q] : starts[q + 1]], minimum, exclusive,
+            out_documents[place], out_scores[place],
         )  # fmt: skip
         for t in range(query_pointers[q], query_pointers[q + 1]):
             expansion[query_terms[t]] = 0.0
@@ -176,28 +197,32 @@ def rank_candidates(  # type: ignore[no-untyped-def]
 
 @kernel(
     "void(int64, int64[::1], uint32[::1], int64[::1], uint16[::1], float64[::1], float64[::1],"
-    " float64, float64[::1], float64[::1], float64[::1], float64, uint32[::1], float64[::1])"
+    " float64, float64[::1], float64[::1], float64, float64[::1], float64, uint32[::1],"
+    " float64[::1])"
 )
 def score_documents(  # type: ignore[no-untyped-def]
     kind, pointers, entries, spilled, spilled_levels, table, saturation, k1,
-    reals, factors, expansion, query_factor, documents, out_scores,
+    reals, factors, rounded_one, expansion, query_factor, documents, out_scores,
 ):  # fmt: skip
-    """Write the scores of some documents, those of `rank_candidates` to the bit."""
+    """Write the scores of some documents, those of `rank_candidates` to the bit.
+
+    NaN for a document with an impossible entry.
+    """
     for c in range(documents.shape[0]):
         out_scores[c] = _score(
             kind, documents[c], pointers, entries, spilled, spilled_levels, table, saturation, k1,
-            reals, factors, expansion, query_factor,
+            reals, factors, rounded_one, expansion, query_factor,
         )  # fmt: skip
 
 
 @kernel(
     "void(int64, int64[::1], uint32[::1], int64[::1], uint16[::1], float64[::1], float64[::1],"
-    " float64, float64[::1], float64[::1], int64[::1], int64, int64, int64[::1], int32[::1],"
-    " float64[::1], float64[::1], int64[::1], uint32[::1], float64[::1], float64[::1])"
+    " float64, float64[::1], float64[::1], float64, int64[::1], int64, int64, int64[::1],"
+    " int32[::1], float64[::1], float64[::1], int64[::1], uint32[::1], float64[::1], float64[::1])"
 )
 def score_pairs(  # type: ignore[no-untyped-def]
     kind, pointers, entries, spilled, spilled_levels, table, saturation, k1, reals,
-    factors, local, begin, end, kept_starts, kept_terms, kept_weights,
+    factors, rounded_one, local, begin, end, kept_starts, kept_terms, kept_weights,
     query_factors, pair_starts, pair_documents, expansion, scores,
 ):  # fmt: skip
     """Write exact scores, those of `rank_candidates` to the bit.
@@ -220,7 +245,7 @@ def score_pairs(  # type: ignore[no-untyped-def]
             d = local[document]
             scores[c] = _score(
                 kind, d, pointers, entries, spilled, spilled_levels, table, saturation, k1,
-                reals, factors, expansion, query_factors[q],
+                reals, factors, rounded_one, expansion, query_factors[q],
             )  # fmt: skip
         if filled:
             for t in range(kept_starts[q], kept_starts[q + 1]):

@@ -69,7 +69,7 @@ class _Kernel:
         return compiled
 
 
-class _Compilation(Listener):
+class _Compilation(Listener):  # type: ignore[misc]  # numba has no types
     """Logs the first time that a function is really compiled, not taken from the disk cache."""
 
     def __init__(self, function: Callable[..., Any]) -> None:

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
 from softcosine.learn.estimator import BlockwiseTransformer, Vectors
+from softcosine.learn.scikit import get_config
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.space.basis import OrthonormalBasis, orthonormal_basis
@@ -111,13 +112,23 @@ class SoftCosineTransformer(BlockwiseTransformer):
         Returns
         -------
         csr_array or ndarray of shape (n_docs, n_terms or n_components), float64
+            Dense where `set_output` asks for a DataFrame.
 
         Raises
         ------
         InvalidInputError
             If a coordinate leaves the range of float64.
         """
-        return self._coordinates(self._documents(X))
+        coordinates = self._coordinates(self._documents(X))
+        if isinstance(coordinates, csr_array) and self._gives_frames:
+            return np.asarray(coordinates.toarray())  # scikit-learn puts nothing sparse in a frame
+        return coordinates
+
+    @property
+    def _gives_frames(self) -> bool:
+        """Whether `set_output`, or scikit-learn's own setting, asks for a DataFrame."""
+        own = getattr(self, "_sklearn_output_config", {})
+        return bool(own.get("transform", get_config()["transform_output"]) != "default")
 
     def _coordinates(self, documents: csr_array) -> csr_array | NDArray[np.float64]:
         if hasattr(self, "components_"):

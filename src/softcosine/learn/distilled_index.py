@@ -16,6 +16,7 @@ from softcosine.errors import CorruptIndexError, InvalidInputError, VocabularyMi
 from softcosine.index.explanation import Explanation
 from softcosine.index.explanation import Part as ExplainedPart
 from softcosine.index.generation import current_manifest, part_facts
+from softcosine.index.language import analyze_in_language, check_language
 from softcosine.index.parts import Part
 from softcosine.index.query import ParsedQuery
 from softcosine.index.soft_index import SoftIndex
@@ -27,9 +28,11 @@ from softcosine.sources.corpus.distilled_vectors import encoded
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.sources.vectors.encoded_vectors import Encode
 from softcosine.sources.vectors.encoder import Encoder
+from softcosine.space.norms import clipped
 from softcosine.storage import fill_folder, open_folder, replacing
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
+from softcosine.text.stop_words import stop_word_lists
 from softcosine.text.weighting import Weighting
 
 __all__ = ["DistilledHit", "DistilledIndex"]
@@ -150,6 +153,7 @@ class DistilledIndex:
         encodings: ArrayLike | None = None,
         ids: Sequence[str] | None = None,
         analyzer: Analyzer | None = None,
+        language: str = "auto",
         source: TermSimilaritySource | None = None,
         weighting: Weighting = _WEIGHTING,
         share: float = _SHARE,
@@ -170,7 +174,9 @@ class DistilledIndex:
             What a model gave already, in its place.
         ids : sequence of str, optional
         analyzer : Analyzer, optional
-            By default English stems, without stop words.
+            By default that for the language, without its stop words.
+        language : str
+            As for `SoftIndex.from_texts`.
         source : TermSimilaritySource, optional
             For soft BM25, which takes the 100 most similar terms of each as the source gives them,
             antonyms and terms with digits kept apart; by default it is ordinary BM25.
@@ -195,7 +201,8 @@ class DistilledIndex:
             raise InvalidInputError("give either a model, or the encodings that one gave.")
         if encodings is None:
             encodings = encoded(given, model, cache=cache, name=name, progress=progress)
-        words = Analyzer("english", stop_words="english") if analyzer is None else analyzer
+        check_language(language, analyzer)
+        words = _rules(given, language) if analyzer is None else analyzer
         corpus = analyze(given, words)
         space = DistilledSpace.fit(corpus, encodings, penalty=penalty, power=power)
         index = SoftIndex.from_texts(
@@ -254,7 +261,7 @@ class DistilledIndex:
             if folder.settings["documents"] != _documents(words):
                 raise InvalidInputError(f"{words} holds other documents")
             return cls(index, space, share=folder.settings["share"], units=units)
-        except (KeyError, InvalidInputError) as error:
+        except (LookupError, TypeError, InvalidInputError) as error:
             raise CorruptIndexError(
                 f"{path} does not fit together ({error}); make the index again from the texts."
             ) from error
@@ -304,7 +311,7 @@ class DistilledIndex:
             (parsed.frequencies, parsed.terms, [0, len(parsed.terms)]), shape=(1, n_terms)
         )
         # Not by BLAS, whose bits depend on the number of threads.
-        meaning = np.einsum("ij,j->i", self._units, self._space.units(counts)[0])
+        meaning = clipped(np.einsum("ij,j->i", self._units, self._space.units(counts)[0]))
         return words, meaning
 
     def search(self, query: str | Sequence[str], *, k: int = 10) -> list[DistilledHit]:
@@ -384,6 +391,12 @@ class DistilledIndex:
             for part in self._searcher.searchers[0].parts
         ]
         return np.concatenate(live) if live else np.zeros(0, np.bool_)
+
+
+def _rules(texts: Sequence[str], language: str) -> Analyzer:
+    """Return the analyzer for the language of texts, without its stop words."""
+    known = analyze_in_language(texts, language).language
+    return Analyzer.for_language(known, stop_words=known if known in stop_word_lists() else None)
 
 
 def _documents(words: Path) -> list[str]:

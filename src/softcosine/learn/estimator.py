@@ -11,6 +11,7 @@ from scipy.sparse import csr_array, issparse
 
 from softcosine import errors
 from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine.inputs import refuse_texts
 from softcosine.learn.kept import KeptSimilarity, kept_similarity
 from softcosine.learn.similarity import SimilaritySettings, built_similarity
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -117,6 +118,7 @@ class SoftTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Return documents as scikit-learn checks them, float64."""
         if not reset:
             self._require_fitted()
+        refuse_texts(X, "X")
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset)
         return checked_matrix(X, X.shape[1], "X")
 

@@ -11,6 +11,7 @@ from scipy.optimize import Bounds, minimize
 from scipy.sparse import csr_array, issparse
 
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
+from softcosine.inputs import refuse_texts
 from softcosine.learn.centroid_cosines import OBJECTIVES, CentroidCosines
 from softcosine.learn.estimator import NotFittedError, Vectors
 from softcosine.learn.metric_parameters import (
@@ -194,6 +195,7 @@ class SoftMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         """
         if not self.__sklearn_is_fitted__():
             raise NotFittedError("this SoftMetric is not fitted yet; call fit(X, y) first.")
+        refuse_texts(X, "X")
         checked = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         documents = coordinates(checked, len(self.term_weights_), "X")
         weighted = csr_array(documents * self.term_weights_)
@@ -212,6 +214,7 @@ class SoftMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         return tags
 
     def _labelled(self, X: Vectors, y: ArrayLike) -> tuple[csr_array, NDArray[Any]]:
+        refuse_texts(X, "X")
         checked, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(labels)
         return coordinates(checked, checked.shape[1], "X"), column_or_1d(labels)

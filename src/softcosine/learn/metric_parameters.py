@@ -217,7 +217,9 @@ class FullMatrix:
         np.fill_diagonal(S, 1.0)
         matrix = csr_array(S.astype(np.float32))
         settings = {**self._S.settings, "learned": "metric"}
-        return TermSimilarityMatrix(matrix, self._S.vocabulary, settings=settings), weights
+        return TermSimilarityMatrix.from_entries(
+            matrix, self._S.vocabulary, settings=settings
+        ), weights
 
     def _factor(self, parameters: _Floats) -> _Floats:
         n = len(self._S)

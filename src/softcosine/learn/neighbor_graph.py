@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
-from softcosine.index.soft_neighbors import SoftNeighbors
+from softcosine.index.soft_neighbors import GRAPH_MODES, SoftNeighbors
 from softcosine.learn.estimator import SoftTransformer, Vectors
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.source import TermSimilaritySource
@@ -18,11 +17,6 @@ from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
 __all__ = ["SoftNeighborsTransformer"]
-
-_MODES = ("distance", "connectivity")
-
-# A document is so far from itself by rounding alone.
-_ROUNDING = 1e-12
 
 
 class SoftNeighborsTransformer(SoftTransformer):
@@ -115,18 +109,7 @@ class SoftNeighborsTransformer(SoftTransformer):
             If a weight is negative.
         """
         documents = self._documents(X)
-        matches = self.neighbors_.search(documents, k=self._n_found)
-        distances = 1.0 - matches.scores
-        distances[distances < _ROUNDING] = 0.0  # soft cosines exceed 1 where S is indefinite
-        entries = distances if self.mode == "distance" else np.ones_like(distances)
-        n_docs, width = matches.ids.shape
-        # Many estimators need indices of 32 bits, where these suffice.
-        fits = max(n_docs * width, self.n_samples_fit_) <= np.iinfo(np.int32).max
-        dtype = np.int32 if fits else np.int64
-        pointers = (np.arange(n_docs + 1, dtype=np.int64) * width).astype(dtype)
-        columns = matches.ids.ravel().astype(dtype)
-        shape = (n_docs, self.n_samples_fit_)
-        return csr_array((entries.ravel(), columns, pointers), shape=shape)
+        return self.neighbors_.kneighbors_graph(documents, self._n_found, self.mode)
 
     def __sklearn_tags__(self) -> Any:
         """Return what scikit-learn asks of an estimator."""
@@ -149,8 +132,10 @@ class SoftNeighborsTransformer(SoftTransformer):
 
     def _fit(self, X: csr_array) -> None:
         check_whole(n_neighbors=self.n_neighbors)
-        if self.mode not in _MODES:
-            raise InvalidInputError(f"mode is {self.mode!r}; needed is one of {', '.join(_MODES)}.")
+        if self.mode not in GRAPH_MODES:
+            raise InvalidInputError(
+                f"mode is {self.mode!r}; needed is one of {', '.join(GRAPH_MODES)}."
+            )
         if self._n_found > X.shape[0]:
             raise InvalidInputError(
                 f"{self._n_found} neighbours are needed, and n_samples = {X.shape[0]}; ask for at "

@@ -14,7 +14,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.soft_neighbors import SoftNeighbors
-from softcosine.inputs import is_number
+from softcosine.inputs import is_number, refuse_texts
 from softcosine.learn.estimator import NotFittedError, Vectors, row_blocks
 from softcosine.learn.similarity import SimilaritySettings, built_similarity
 from softcosine.learn.votes import (
@@ -148,6 +148,7 @@ class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         if y is None:
             raise InvalidInputError("requires y to be passed, but the target y is None")
         grid = self._grid()
+        refuse_texts(X, "X")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
         documents = self._checked(X)
@@ -195,6 +196,7 @@ class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             raise NotFittedError(
                 "this SoftNeighborsClassifier is not fitted yet; call fit(X, y) first."
             )
+        refuse_texts(X, "X")
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         found = self.neighbors_.search(self._checked(X), k=self.n_candidates)
         near = lowered(
@@ -238,10 +240,10 @@ class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         """Return the nearest of every training document, itself left out."""
         n = documents.shape[0]
         width = min(self.n_candidates, n - 1)
-        distances, ids = self.neighbors_.kneighbors(n_neighbors=width) if width else (
-            np.empty((n, 0)), np.empty((n, 0), np.int64)
-        )  # fmt: skip
-        return Neighborhood.of(np.asarray(ids, np.int64), 1.0 - np.asarray(distances))
+        if not width:
+            return Neighborhood.of(np.empty((n, 0), np.int64), np.empty((n, 0)))
+        found = self.neighbors_.search(k=width)
+        return Neighborhood.of(found.ids, found.scores)
 
     def _checked(self, X: Vectors) -> csr_array:
         documents = checked_matrix(X, self.n_features_in_, "X")

@@ -158,7 +158,7 @@ class PairPattern:
         matrix = self.with_diagonal(scaled, np.ones(len(self.S))).astype(np.float32)
         matrix.eliminate_zeros()
         matrix.sort_indices()
-        S = TermSimilarityMatrix(
+        S = TermSimilarityMatrix.from_entries(
             matrix,
             self.S.vocabulary,
             representatives=self.S.representatives,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from softcosine.errors import MissingDependencyError
 
 try:
+    from sklearn import get_config
     from sklearn.base import (
         BaseEstimator,
         ClassifierMixin,
@@ -33,6 +34,7 @@ __all__ = [
     "check_classification_targets",
     "clone",
     "column_or_1d",
+    "get_config",
     "type_of_target",
     "validate_data",
 ]

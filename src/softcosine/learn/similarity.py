@@ -135,6 +135,9 @@ class Sharpened(MappedSource):
     def __repr__(self) -> str:
         return f"Sharpened({self._source!r}, {self._threshold:g}, {self._exponent:g})"
 
+    def _over(self, source: TermSimilaritySource) -> Sharpened:
+        return Sharpened(source, self._threshold, self._exponent)
+
     def _mapped(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         kept = values >= np.float32(self._threshold)
         powers = values.astype(np.float64) ** self._exponent

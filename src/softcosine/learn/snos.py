@@ -12,11 +12,13 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import validate_data
 
 from softcosine.errors import InvalidInputError
+from softcosine.inputs import refuse_texts
 from softcosine.learn.estimator import NotFittedError, Vectors
 from softcosine.sources.snos.result import SnosResult
 from softcosine.sources.snos.scaling import Lambdas
 from softcosine.sources.snos.snos import snos
 from softcosine.space.latent import check_whole
+from softcosine.space.norms import distances
 
 __all__ = ["MEASURES", "SNOS"]
 
@@ -152,8 +154,8 @@ class SNOS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
     ) -> tuple[Dense, NDArray[np.int64]] | NDArray[np.int64]:
         """Return distances ``1 - similarity`` and row numbers, as scikit-learn's method does.
 
-        Equal ones by their numbers. Rows that are similar to fewer others get those of
-        similarity 0 behind.
+        Never negative: 0 where a similarity is 1 but for rounding, or above it. Equal ones by
+        their numbers. Rows that are similar to fewer others get those of similarity 0 behind.
 
         Parameters
         ----------
@@ -180,7 +182,7 @@ class SNOS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
             ids, similarities = _best_others(MEASURES[self.measure][0](result), k)
         else:
             ids, similarities = _best(self.transform(X), k)
-        return (1.0 - similarities, ids) if return_distance else ids
+        return (distances(similarities), ids) if return_distance else ids
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether `fit` was called."""
@@ -207,6 +209,7 @@ class SNOS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         return self.result_
 
     def _rows(self, X: Vectors, *, reset: bool = False) -> csr_array:
+        refuse_texts(X, "X")
         rows = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset)
         rows = csr_array(rows)
         if rows.nnz and rows.data.min() < 0:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine.sources.asking import similarities_by
-from softcosine.sources.constraints.decisions import DecidedSimilarity
+from softcosine.sources.in_terms import are_pinned, have_pins
 from softcosine.sources.source import TermSimilaritySource
 
-__all__ = ["are_pinned", "balancing_scales", "rescaled", "with_pins"]
+__all__ = ["balancing_scales", "pinned_pairs", "rescaled", "with_pins"]
 
 
 def balancing_scales(S: csr_array, *, unit: float = 1.0) -> NDArray[np.float32]:
@@ -63,7 +63,7 @@ def with_pins(
     unit: float = 1.0,
     only: NDArray[np.bool_] | None = None,
 ) -> csr_array:
-    """Give the pairs that a person has pinned in the source back what the source says of them.
+    """Give the pairs that a person has pinned or listed back what the source says of them.
 
     Parameters
     ----------
@@ -77,36 +77,44 @@ def with_pins(
     only : ndarray of shape (n_terms,), bool, optional
         As for `rescaled`.
     """
-    named = {word for layer in _decided(source) for pair in layer.decisions.pins() for word in pair}
-    if not named:
-        return S
     rows, changing = _beside(S, only)
-    held = np.fromiter((word.casefold() in named for word in words), np.bool_, len(words))
-    entries = np.flatnonzero(changing & held[rows] & held[S.indices])
-    left = [words[i] for i in rows[entries].tolist()]
-    right = [words[j] for j in S.indices[entries].tolist()]
-    pinned = are_pinned(source, left, right)
+    pinned = pinned_pairs(source, words, rows, S.indices, among=changing)
+    left = [words[i] for i in rows[pinned].tolist()]
+    right = [words[j] for j in S.indices[pinned].tolist()]
     data = S.data.copy()
-    said = similarities_by(source, left, right)[pinned]
-    data[entries[pinned]] = said * np.float32(unit)
+    data[pinned] = similarities_by(source, left, right) * np.float32(unit)
     return csr_array((data, S.indices, S.indptr), shape=S.shape)
 
 
-def are_pinned(
-    source: TermSimilaritySource, left: Sequence[str], right: Sequence[str]
-) -> NDArray[np.bool_]:
-    """Whether a person has pinned the pairs ``(left[i], right[i])``, shape (n_pairs,)."""
-    pinned = np.zeros(len(left), np.bool_)
-    for layer in _decided(source):
-        pinned |= np.array([kind == "pinned" for kind, _ in layer.verdicts(left, right)], np.bool_)
-    return pinned
+def pinned_pairs(
+    source: TermSimilaritySource,
+    words: tuple[str, ...],
+    rows: NDArray[np.integer[Any]],
+    columns: NDArray[np.integer[Any]],
+    *,
+    among: NDArray[np.bool_] | None = None,
+) -> NDArray[np.int64]:
+    """Return the places of the pairs of terms that a person has pinned or listed.
 
-
-def _decided(source: TermSimilaritySource) -> Iterator[DecidedSimilarity]:
-    """Give a source and those right below it, as far as a person has decided about them."""
-    while isinstance(source, DecidedSimilarity):
-        yield source
-        source = source.source
+    Parameters
+    ----------
+    source : TermSimilaritySource
+    words : tuple of str
+        The word that stands for each term.
+    rows, columns : ndarray of shape (n_pairs,)
+        Numbers of the terms.
+    among : ndarray of shape (n_pairs,), bool, optional
+        Only these are looked at.
+    """
+    asked = np.arange(len(rows)) if among is None else np.flatnonzero(among)
+    held = np.zeros(len(words), np.bool_)
+    held[rows[asked]] = held[columns[asked]] = True
+    terms = np.flatnonzero(held)  # an S that grows asks about few
+    held[terms] = have_pins(source, [words[i] for i in terms.tolist()])
+    asked = asked[held[rows[asked]] & held[columns[asked]]]
+    left = [words[i] for i in rows[asked].tolist()]
+    right = [words[j] for j in columns[asked].tolist()]
+    return np.asarray(asked[are_pinned(source, left, right)])
 
 
 def _beside(

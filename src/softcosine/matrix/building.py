@@ -15,15 +15,16 @@ from scipy.sparse import csr_array, diags_array
 from softcosine.matrix.additions import AddedColumns, with_added
 from softcosine.matrix.answers import Progress, ask, checked_source
 from softcosine.matrix.assembly import best_of_rows, with_diagonal
-from softcosine.matrix.balance import balancing_scales, rescaled, with_pins
+from softcosine.matrix.balance import balancing_scales, pinned_pairs, rescaled, with_pins
 from softcosine.matrix.columns import GrowingColumns
 from softcosine.matrix.kept import KeptAnswers
 from softcosine.matrix.representatives import representatives
 from softcosine.matrix.restriction import Restricted
 from softcosine.matrix.rules import Order, Rules, column_order
-from softcosine.sources.constraints.decisions import DecidedSimilarity
 from softcosine.sources.constraints.guard import guarded as with_guard
+from softcosine.sources.in_terms import TermKeys, in_terms
 from softcosine.sources.source import Neighbors, TermSimilaritySource
+from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.version import __version__
 
@@ -59,7 +60,8 @@ def build(
 
     Only terms of the vocabulary are searched, so that others never use up a column's limit. A
     column that is not full although the source has more candidates for it, because those that were
-    asked for were full, asks on among the columns that have room.
+    asked for were full, asks on among the columns that have room. What a person has pinned or
+    listed is entered first, so that a source's many neighbours do not take its place.
 
     Parameters
     ----------
@@ -87,6 +89,7 @@ def build(
         S = with_diagonal(best_of_rows(admitted, limit))
     else:
         columns = GrowingColumns(len(words), limit=limit, dominant=rules.dominant)
+        columns.enter(_pinned(admitted, source, words, limit), sequence)
         columns.enter(admitted, sequence)
         unfinished = np.diff(admitted.indptr) == limit
         _fill(columns, unfinished, np.zeros(len(words), np.bool_), source, words, rules, sequence)
@@ -166,17 +169,19 @@ def _words(
 
 
 def prepared(
-    source: TermSimilaritySource, vocabulary: Vocabulary, *, guard: bool
+    source: TermSimilaritySource,
+    vocabulary: Vocabulary,
+    *,
+    guard: bool,
+    analyzer: Analyzer | None = None,
 ) -> TermSimilaritySource:
     """Return the source as it is asked about a vocabulary.
 
-    It is checked, guarded if that is wanted and it is not yet, and what a person has decided about
-    a word holds for all forms of its term.
+    It is checked, guarded if that is wanted and it is not yet, and what a person has listed or
+    decided about a word holds for all forms of its term.
     """
     checked = with_guard(checked_source(source)) if guard else checked_source(source)
-    if isinstance(checked, DecidedSimilarity):
-        return checked.for_vocabulary(vocabulary)
-    return checked
+    return in_terms(checked, TermKeys(analyzer, vocabulary=vocabulary))
 
 
 def described(source: TermSimilaritySource) -> str:
@@ -213,6 +218,7 @@ def _extended(
         return _added_rows(S, new, admitted, words, rules.max_neighbors)
     settings: dict[str, Any] = {"limit": rules.max_neighbors, "dominant": rules.dominant}
     columns = AddedColumns(S, new, **settings) if apart else GrowingColumns.holding(S, **settings)
+    columns.enter(_pinned(admitted, source, words, rules.max_neighbors), sequence[new[sequence]])
     columns.enter(admitted, sequence[new[sequence]])
     _fill(columns, unfinished & new, ~new, source, words, rules, sequence, factor)
     return columns.to_csr()
@@ -257,6 +263,15 @@ def _fill(
         before, room = room, columns.open()
         if np.array_equal(before, room):
             return  # nothing got full, so asking again would give the same lists
+
+
+def _pinned(
+    candidates: Neighbors, source: TermSimilaritySource, words: tuple[str, ...], limit: int
+) -> Neighbors:
+    """Return the candidates that a person has pinned or listed: these choose before all others."""
+    stay = np.zeros(len(candidates.indices), np.bool_)
+    stay[pinned_pairs(source, words, candidates.rows(), candidates.indices)] = True
+    return candidates.where(stay, max_neighbors=limit)
 
 
 def _placed(

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 
 from softcosine.errors import IndefiniteMatrixWarning, InvalidInputError
 from softcosine.matrix import definiteness
+from softcosine.matrix.ranges import check_compressed, check_numbers, check_values
 
 __all__ = ["Arrays", "Entries", "asymmetry", "compressed"]
 
@@ -25,14 +26,16 @@ class Entries:
     Parameters
     ----------
     S : csr_array of shape (n_terms, n_terms), float32, or its arrays
-        Column indices ascending, diagonal stored. Mapped arrays are not read.
+        Column indices ascending, diagonal stored. Arrays, which may be mapped, are not read: they
+        are checked before their first use.
     """
 
     def __init__(self, S: csr_array | Arrays) -> None:
-        self.__dict__["arrays" if isinstance(S, tuple) else "_S"] = S
+        self.__dict__["_unchecked" if isinstance(S, tuple) else "_S"] = S
+        self._n_terms: int = len(S[0]) - 1 if isinstance(S, tuple) else S.shape[0]
 
     def __len__(self) -> int:
-        return len(self.arrays[0]) - 1
+        return self._n_terms
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -47,15 +50,35 @@ class Entries:
         self.__dict__.update(state)
         if "arrays" in state:
             self.__dict__["arrays"] = tuple(map(_writable, state["arrays"]))
+            self.__dict__.pop("_unchecked", None)
 
     @cached_property
     def arrays(self) -> Arrays:
-        """Row pointers, column indices and values, as kernels take them."""
+        """Row pointers, column indices and values, as kernels take them.
+
+        Raises
+        ------
+        CorruptIndexError
+            If they were stored and cannot be what was written. Found when they are first asked for,
+            in one pass over them; several threads may do that at once.
+        """
+        if "_unchecked" in self.__dict__:
+            indptr, indices, data = self.__dict__["_unchecked"]
+            check_compressed("matrix", indptr, indices, data, len(self))
+            return _writable(indptr), _writable(indices), _writable(data)
         return (
             _writable(self._S.indptr, np.int64),
             _writable(self._S.indices, np.int32),
             _writable(self._S.data, np.float32),
         )
+
+    def row(self, i: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Columns and values of one row; no other is read or checked for it."""
+        indptr, indices, data = self.__dict__.get("_unchecked") or self.arrays
+        own = slice(indptr[i], indptr[i + 1])
+        check_numbers("matrix/indices", indices[own], len(self))
+        check_values("matrix/data", data[own])
+        return indices[own], data[own]
 
     @cached_property
     def _S(self) -> csr_array:  # noqa: N802 - the papers' letter

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.matrix.balance import are_pinned
 from softcosine.matrix.rules import Rules
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.asking import neighbors_by, similarities_by
+from softcosine.sources.in_terms import are_pinned
 from softcosine.sources.source import TermSimilaritySource
 
-__all__ = ["OutsideRow", "outside_rows", "outside_similarities"]
+__all__ = ["OutsideRow", "outside_rows", "outside_similarities", "spelled_row"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,15 @@ class OutsideRow:
         Limited, balanced and shrunk as S is.
     scale : float
         What balancing multiplies the word's similarities by; 1 where S is not balanced.
+    spelled : bool
+        Whether its neighbours are what it may be a misspelling of: no source knows it.
     """
 
     word: str
     terms: NDArray[np.int32]
     similarities: NDArray[np.float64]
     scale: float
+    spelled: bool = False
 
 
 def outside_rows(
@@ -59,21 +62,45 @@ def outside_rows(
     rows = []
     for i, word in enumerate(words):
         terms, given = found.of(i)
-        values, scale = given.astype(np.float64), 1.0
-        if S.scales is not None:
-            scale = float(1.0 / np.sqrt(max(float(values.sum()), 1.0)))
-            others = [S.representative(term) for term in terms.tolist()]
-            pinned = are_pinned(source, [word] * len(others), others)
-            values = np.where(pinned, values, values * scale * S.scales[terms])
-        rows.append(OutsideRow(word, terms, values * _factor(S), scale))
+        others = [S.representative(term) for term in terms.tolist()]
+        pinned = are_pinned(source, [word] * len(others), others)
+        rows.append(_row(S, word, terms, given.astype(np.float64), pinned))
     return rows
+
+
+def spelled_row(
+    S: TermSimilarityMatrix,
+    word: str,
+    terms: NDArray[np.int32],
+    similarities: NDArray[np.float64],
+) -> OutsideRow:
+    """Return the row of a word that may be a misspelling of some terms, so similar to it.
+
+    Balanced and shrunk as S is. It is similar to these terms alone, in norms too.
+    """
+    row = _row(S, word, terms, similarities, np.zeros(len(terms), bool))
+    return replace(row, spelled=True)
+
+
+def _row(
+    S: TermSimilarityMatrix,
+    word: str,
+    terms: NDArray[np.int32],
+    values: NDArray[np.float64],
+    pinned: NDArray[np.bool_],
+) -> OutsideRow:
+    scale = 1.0
+    if S.scales is not None:
+        scale = float(1.0 / np.sqrt(max(float(values.sum()), 1.0)))
+        values = np.where(pinned, values, values * scale * S.scales[terms])
+    return OutsideRow(word, terms, values * _factor(S), scale)
 
 
 def outside_similarities(
     S: TermSimilarityMatrix,
     rows: Sequence[OutsideRow],
     terms: NDArray[np.int32],
-    source: TermSimilaritySource,
+    source: TermSimilaritySource | None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the similarities of outside words with each other, and with terms.
 
@@ -86,7 +113,9 @@ def outside_similarities(
     rows : sequence of OutsideRow
         Of different words.
     terms : ndarray of shape (n_terms,), int32
-    source : TermSimilaritySource
+        Ascending.
+    source : TermSimilaritySource or None
+        None where all words are spelled.
 
     Returns
     -------
@@ -94,13 +123,22 @@ def outside_similarities(
         With unit diagonal.
     cross : ndarray of shape (n_words, n_terms), float64
     """
-    words = [row.word for row in rows]
-    scales = np.array([row.scale for row in rows], np.float64)
-    inner = _scaled(S, source, words, scales, words, scales)
+    inner, cross = np.zeros((len(rows), len(rows))), np.zeros((len(rows), len(terms)))
+    known = np.array([not row.spelled for row in rows], bool)
+    if known.any():
+        assert source is not None
+        words = [row.word for row in rows if not row.spelled]
+        scales = np.array([row.scale for row in rows if not row.spelled], np.float64)
+        inner[np.ix_(known, known)] = _scaled(S, source, words, scales, words, scales)
+        others = [S.representative(term) for term in terms.tolist()]
+        factors = np.ones(len(terms)) if S.scales is None else S.scales[terms].astype(np.float64)
+        cross[known] = _scaled(S, source, words, scales, others, factors)
+    for number, row in enumerate(rows):
+        if row.spelled:
+            _, own, places = np.intersect1d(row.terms, terms, return_indices=True)
+            cross[number, places] = row.similarities[own]
     np.fill_diagonal(inner, 1.0)
-    others = [S.representative(term) for term in terms.tolist()]
-    own = np.ones(len(terms)) if S.scales is None else S.scales[terms].astype(np.float64)
-    return inner, _scaled(S, source, words, scales, others, own)
+    return inner, cross
 
 
 def _scaled(

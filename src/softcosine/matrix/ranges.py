@@ -1,9 +1,11 @@
 """Whether stored arrays hold what kernels may touch: kernels trust, so it is found out before.
 
-A file that was altered without changing its size passes the check of sizes on opening. These
-checks read an array once, at the speed of memory, and see to it that such a file gives an error
-and never a crash or NaN. Small arrays are checked on opening, large ones, which would make it slow,
-by ``softcosine verify``; that alone finds an altered value that is possible.
+A file that was altered without changing its size passes the check of sizes on opening, and whoever
+alters it on purpose computes its checksum again. These checks read an array once, at the speed of
+memory, and see to it that such a file gives an error and never a crash or NaN. Small arrays are
+checked on opening, large ones, which would make it slow, before their first use
+(`softcosine.index.segment`, `softcosine.matrix.entries`). An altered value that is possible is
+found by its checksum alone, and one with a checksum that fits by ``softcosine verify`` at best.
 """
 
 from __future__ import annotations
@@ -81,7 +83,12 @@ def check_starts(name: str, starts: NDArray[np.integer[Any]], end: int) -> None:
 
 def check_numbers(name: str, numbers: NDArray[np.integer[Any]], limit: int) -> None:
     """Raise CorruptIndexError unless all numbers are at least 0 and below a limit."""
-    if numbers.shape[0] and not (int(numbers.min()) >= 0 and int(numbers.max()) < limit):
+    least = np.iinfo(numbers.dtype).min
+    if least == 0 and np.iinfo(numbers.dtype).max < limit:
+        return  # as all their type can hold are
+    if numbers.shape[0] and not (
+        (least == 0 or int(numbers.min()) >= 0) and int(numbers.max()) < limit
+    ):
         raise _damaged(f"a number in {name} is not between 0 and {limit - 1}")
 
 

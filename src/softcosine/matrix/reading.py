@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,14 @@ from scipy.sparse import csr_array, diags_array
 from softcosine.errors import InvalidInputError
 from softcosine.inputs import read_matrix
 
-__all__ = ["read_similarities"]
+__all__ = ["is_gensim", "read_similarities"]
 
 # An S whose halves differ by no more than this was meant to be symmetric.
 _ASYMMETRY = 1e-6
 
 
 def read_similarities(S: Any) -> csr_array:
-    """Read a term similarity matrix as float32 CSR with its diagonal stored.
+    """Read a term similarity matrix, gensim's too, as float32 CSR with its diagonal stored.
 
     Where s_ij and s_ji differ by rounding only, both become their mean.
 
@@ -26,7 +27,7 @@ def read_similarities(S: Any) -> csr_array:
     InvalidInputError
         If it is not square, real and finite in float32, or its diagonal is not 1.
     """
-    matrix = read_matrix(S, "S")
+    matrix = read_matrix(S.matrix if is_gensim(S) else S, "S")
     n = matrix.shape[0]
     if matrix.shape[1] != n:
         raise InvalidInputError(f"S has shape {matrix.shape}; it must be square.")
@@ -46,3 +47,9 @@ def read_similarities(S: Any) -> csr_array:
     matrix.eliminate_zeros()
     matrix.sort_indices()
     return matrix
+
+
+def is_gensim(S: object) -> bool:
+    """Whether it is a SparseTermSimilarityMatrix of gensim, which is not imported for this."""
+    module = sys.modules.get("gensim.similarities.termsim")
+    return module is not None and isinstance(S, module.SparseTermSimilarityMatrix)

@@ -7,7 +7,7 @@ from itertools import chain
 
 import numpy as np
 
-from softcosine.sources.asking import known_by
+from softcosine.sources.in_terms import known_as_written
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.vocabulary import Vocabulary
 
@@ -19,7 +19,8 @@ def representatives(
 ) -> tuple[str, ...]:
     """Return the word that stands for each term: its most frequent form that the source knows.
 
-    Sources know words, not stems. Without stemming a term stands for itself.
+    Sources know words, not stems. Without stemming a term stands for itself. A list in terms knows
+    all forms alike, so it leaves the choice to other sources.
 
     Parameters
     ----------
@@ -37,7 +38,7 @@ def representatives(
         chosen = list(numbers)
         terms = [vocabulary.term(i) for i in chosen]
         all_forms = [vocabulary.forms_of(i) for i in chosen]
-    known = known_by(source, list(chain.from_iterable(all_forms)))
+    known = known_as_written(source, list(chain.from_iterable(all_forms)))
     words = []
     position = 0
     for term, forms in zip(terms, all_forms, strict=True):

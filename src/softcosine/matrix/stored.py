@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import CorruptIndexError, InvalidInputError, SoftCosineError
+from softcosine.inputs import is_number
 from softcosine.matrix.entries import Arrays
-from softcosine.matrix.ranges import check_array, check_compressed, check_sizes
+from softcosine.matrix.ranges import check_array, check_sizes
+from softcosine.matrix.rules import Rules
 from softcosine.sources.source import (
     SourceState,
     TermSimilaritySource,
@@ -27,7 +29,8 @@ __all__ = [
     "MatrixState",
     "Words",
     "built_source",
-    "check_matrix",
+    "check_words",
+    "checked_record",
     "matrix_state",
     "read_matrix_state",
     "source_settings",
@@ -39,9 +42,7 @@ __all__ = [
 _SOURCE = "source"
 
 
-# Arrays of S, and of the words, of at most so many bytes are checked on opening, which takes a few
-# milliseconds: so damage is found early where that costs nothing.
-_CHECKED_AT_ONCE = 1 << 22
+# Words of at most so many bytes are checked on opening, which takes a few milliseconds.
 _WORDS_AT_ONCE = 1 << 18
 
 # The words that stand for the terms.
@@ -78,16 +79,16 @@ def matrix_state(state: MatrixState) -> dict[str, NDArray[Any]]:
 
 
 def read_matrix_state(folder: Folder, prefix: str) -> MatrixState:
-    """Return what `matrix_state` took apart; of large arrays nothing is read but both ends.
+    """Return what `matrix_state` took apart; of the entries of S nothing is read but both ends.
 
     Raises
     ------
     CorruptIndexError
-        If arrays do not fit each other, or small ones hold what is impossible; of large ones that
-        is found by `check_matrix`.
+        If arrays do not fit each other, or one is missing, or scales are impossible.
     """
     arrays = folder.arrays(prefix)
     try:
+        entries = (arrays["indptr"], arrays["indices"], arrays["data"])
         vocabulary = Vocabulary.from_arrays(folder.arrays("vocabulary"))
         words = None
         if "representatives" in arrays:
@@ -97,40 +98,48 @@ def read_matrix_state(folder: Folder, prefix: str) -> MatrixState:
                 words.check()
     except InvalidInputError as error:
         raise CorruptIndexError(f"{folder.path} holds damaged terms: {error}") from error
+    except KeyError as error:
+        raise CorruptIndexError(f"{folder.path} lacks the array {error}; rebuild it.") from error
     n = len(vocabulary)
-    entries = (arrays["indptr"], arrays["indices"], arrays["data"])
     check_sizes(prefix, *entries, n)
     if words is not None and len(words) != n:
         raise CorruptIndexError(f"{folder.path} holds {len(words)} words for its {n} terms.")
     scales = arrays.get("scales")
     if scales is not None:
         check_array(f"{prefix}/scales", scales, ("float32",), n)
-    if sum(array.nbytes for array in arrays.values()) <= _CHECKED_AT_ONCE:
-        _check_numbers(entries, scales)
+        if not ((scales > 0) & (scales <= 1)).all():
+            raise CorruptIndexError(
+                f"there are impossible scales among those of the {n} terms of S: a file has "
+                "changed since it was written. `softcosine verify` tells which."
+            )
     return MatrixState(entries, vocabulary, words, scales)
 
 
-def check_matrix(state: MatrixState) -> None:
-    """Read everything; CorruptIndexError names what is impossible.
+def checked_record(settings: Mapping[str, Any], folder: Folder) -> Mapping[str, Any]:
+    """Return how S was made; CorruptIndexError if nothing is made so."""
+    record = settings.get("matrix") if isinstance(settings, Mapping) else None
+    try:
+        if not isinstance(record, Mapping):
+            raise InvalidInputError(f"the record is of type {type(record).__name__}.")
+        Rules.from_settings(record, symmetric=True, usual=0)
+        shrunk, extended = record.get("shrunk", 1.0), record.get("extended", [])
+        if not (is_number(shrunk) and 0 <= shrunk <= 1 and isinstance(extended, list)):
+            raise InvalidInputError(f"S was shrunk by {shrunk!r:.80}, extended {extended!r:.80}.")
+    except (InvalidInputError, TypeError) as error:
+        raise CorruptIndexError(
+            f"the manifest of {folder.path} does not say how S was made: {error} Rebuild it."
+        ) from error
+    return record
 
-    Cost O(entries): as long as it takes to read them.
-    """
-    _check_numbers(state.entries, state.scales)
+
+def check_words(state: MatrixState) -> None:
+    """Read all terms and words; CorruptIndexError if they are none that can be."""
     try:
         state.vocabulary.check()
         if isinstance(state.words, PackedStrings):
             state.words.check()
     except InvalidInputError as error:
         raise CorruptIndexError(f"the terms of S are damaged: {error}") from error
-
-
-def _check_numbers(entries: Arrays, scales: NDArray[np.float32] | None) -> None:
-    check_compressed("matrix", *entries, len(entries[0]) - 1)
-    if scales is not None and not ((scales > 0) & (scales <= 1)).all():
-        raise CorruptIndexError(
-            f"there are impossible scales among those of the {len(scales)} terms of S: a file has "
-            "changed since it was written. `softcosine verify` tells which."
-        )
 
 
 def write_matrix(
@@ -154,7 +163,7 @@ def stored_source(folder: Folder) -> TermSimilaritySource | None:
         return None
     try:
         state = source_state(kept, _SOURCE, folder)
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptIndexError(f"{folder.path} lacks a part of a source: {error!r}") from error
     return built_source(state, folder)
 
@@ -197,9 +206,12 @@ def source_settings(
 
 def source_state(stored: Mapping[str, Any], prefix: str, folder: Folder) -> SourceState:
     """Return the state that `source_settings` took apart."""
+    kind, settings = stored["kind"], stored["settings"]
+    if not isinstance(kind, str) or not isinstance(settings, dict):
+        raise TypeError(f"a source is of kind {kind!r:.80} with the settings {settings!r:.80}")
     return SourceState(
-        kind=stored["kind"],
-        settings=stored["settings"],
+        kind=kind,
+        settings=settings,
         arrays={name: folder.array(f"{prefix}/{name}") for name in stored["arrays"]},
         parts=tuple(
             source_state(part, f"{prefix}/{number}", folder)

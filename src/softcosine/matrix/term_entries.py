@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from softcosine.errors import InvalidInputError
 from softcosine.matrix.entries import Arrays, Entries
 from softcosine.matrix.rules import is_count
-from softcosine.matrix.stored import MatrixState, Words, check_matrix
+from softcosine.matrix.stored import MatrixState, Words, check_words
 from softcosine.text.packing import PackedStrings
 from softcosine.text.vocabulary import Vocabulary, checked_vocabulary
 
@@ -62,7 +62,7 @@ class TermEntries(Entries):
             If a term is not in the vocabulary.
         """
         i, j = self.vocabulary.index(left), self.vocabulary.index(right)
-        columns, values = self._row(i)
+        columns, values = self.row(i)
         position = np.searchsorted(columns, j)
         if position < columns.shape[0] and columns[position] == j:
             return float(values[position])
@@ -81,7 +81,7 @@ class TermEntries(Entries):
         if not is_count(k):
             raise InvalidInputError(f"k is {k!r}; it must be a whole number of 0 or more.")
         i = self.vocabulary.index(term)
-        columns, values = self._row(i)
+        columns, values = self.row(i)
         pairs = [
             (self.vocabulary.term(j), s)
             for j, s in zip(columns.tolist(), values.tolist(), strict=True)
@@ -89,21 +89,18 @@ class TermEntries(Entries):
         ]
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:k]
 
-    def _row(self, i: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        indptr, indices, data = self.arrays
-        return indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
-
     def check(self) -> None:
-        """Read all of S and its terms, and see whether kernels may trust them.
+        """Read all of S and its terms, and see whether they can be what was written.
 
-        Needed for an opened matrix only, since opening reads nothing but small arrays.
+        Needed for an opened matrix only: opening reads nothing but small arrays, and the entries
+        of S are checked before their first use.
 
         Raises
         ------
         CorruptIndexError
             If a number is impossible, or the terms are no distinct strings.
         """
-        check_matrix(self.contents())
+        check_words(self.contents())
 
     def contents(self) -> MatrixState:
         """Return what is stored of it, as it is."""

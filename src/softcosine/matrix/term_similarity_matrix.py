@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,11 +13,12 @@ from scipy.sparse import csr_array, eye_array
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.matrix import definiteness
 from softcosine.matrix.answers import Progress, checked_source
-from softcosine.matrix.entries import asymmetry
-from softcosine.matrix.reading import read_similarities
+from softcosine.matrix.entries import Arrays, asymmetry
+from softcosine.matrix.reading import is_gensim, read_similarities
 from softcosine.matrix.rules import Order, Rules, Strategy
 from softcosine.matrix.statistics import MatrixStatistics, matrix_statistics
 from softcosine.matrix.stored import (
+    checked_record,
     matrix_state,
     read_matrix_state,
     stored_source,
@@ -26,6 +27,7 @@ from softcosine.matrix.stored import (
 from softcosine.matrix.term_entries import TermEntries
 from softcosine.sources.source import TermSimilaritySource, usual_neighbors
 from softcosine.storage import Folder, open_folder
+from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary, checked_vocabulary
 
 if TYPE_CHECKING:
@@ -33,28 +35,83 @@ if TYPE_CHECKING:
     from softcosine.matrix.picture import MatrixPicture
     from softcosine.matrix.restriction import Restricted
 
+# Entries of at most so many bytes are checked on opening, which takes a few milliseconds.
+_CHECKED_AT_ONCE = 1 << 22
+
 __all__ = ["MatrixStatistics", "TermSimilarityMatrix", "checked_similarity", "checked_source"]
+
+_READY = {"made": "matrix"}  # how it was made, for the record
 
 
 class TermSimilarityMatrix(TermEntries):
     """Sparse similarity of the terms of one vocabulary, with unit diagonal (theory T1, T6).
 
-    Make it by `from_source`, `from_matrix` or `identity`. It is never changed afterwards.
+    `from_source` builds it from a source of similarities, `from_gensim` takes gensim's. It is never
+    changed afterwards.
 
     Parameters
     ----------
-    S : csr_array of shape (n_terms, n_terms), float32, or its arrays
-        Column indices ascending, diagonal stored.
-    vocabulary : Vocabulary of n_terms
-    representatives : sequence of str, optional
-        The word that stood for each term when the source was asked: under stemming, the most
-        frequent form that the source knows. The terms themselves by default. Packed strings are
-        decoded when they are asked for.
-    settings : mapping, optional
-        How S was made, for the record.
-    scales : ndarray of shape (n_terms,), float32, optional
-        What each term's similarities were multiplied by to balance S.
+    S : array or sparse array of shape (n_terms, n_terms)
+        Finite, with unit diagonal. It may be asymmetric or hold negative entries; what cannot work
+        with such an S says so. Where s_ij and s_ji differ by rounding only (1e-6), both become
+        their mean.
+    vocabulary : Vocabulary, optional
+        ``Vocabulary.numbered(n_terms)`` by default.
+    warn : bool
+        Whether to warn where a symmetric S is not positive semidefinite.
+
+    Raises
+    ------
+    InvalidInputError
+        If S is not square, not real, not finite in float32, or its diagonal is not 1.
+    VocabularyMismatchError
+        If S and the vocabulary differ in order.
+
+    Examples
+    --------
+    >>> S = TermSimilarityMatrix([[1, 0.5], [0.5, 1]], Vocabulary(["tyre", "tire"]))
+    >>> S.neighbors("tyre")
+    [('tire', 0.5)]
     """
+
+    def __init__(
+        self, S: ArrayLike | csr_array, vocabulary: Vocabulary | None = None, *, warn: bool = True
+    ) -> None:
+        super().__init__(*_read(S, vocabulary), settings=_READY)
+        if warn:
+            self.warn_if_indefinite()
+
+    @classmethod
+    def from_entries(
+        cls,
+        S: csr_array | Arrays,
+        vocabulary: Vocabulary,
+        *,
+        representatives: Sequence[str] | None = None,
+        settings: Mapping[str, Any] | None = None,
+        scales: NDArray[np.float32] | None = None,
+    ) -> Self:
+        """Take entries that are as S keeps them, without a look at them.
+
+        Parameters
+        ----------
+        S : csr_array of shape (n_terms, n_terms), float32, or its arrays
+            Column indices ascending, diagonal stored.
+        vocabulary : Vocabulary of n_terms
+        representatives : sequence of str, optional
+            The word that stood for each term when the source was asked: under stemming, the most
+            frequent form that the source knows. The terms themselves by default. Packed strings
+            are decoded when they are asked for.
+        settings : mapping, optional
+            How S was made, for the record.
+        scales : ndarray of shape (n_terms,), float32, optional
+            What each term's similarities were multiplied by to balance S.
+        """
+        made = cls.__new__(cls)
+        TermEntries.__init__(
+            made, S, vocabulary, representatives=representatives, settings=settings, scales=scales
+        )
+        return made
 
     @classmethod
     def identity(cls, vocabulary: Vocabulary) -> Self:
@@ -62,7 +119,7 @@ class TermSimilarityMatrix(TermEntries):
         S = csr_array(
             eye_array(len(checked_vocabulary(vocabulary)), dtype=np.float32, format="csr")
         )
-        return cls(S, vocabulary, settings={"made": "identity"})
+        return cls.from_entries(S, vocabulary, settings={"made": "identity"})
 
     @classmethod
     def from_source(
@@ -77,6 +134,7 @@ class TermSimilarityMatrix(TermEntries):
         balanced: bool = False,
         definite: bool = False,
         guard: bool = True,
+        analyzer: Analyzer | None = None,
         warn: bool = True,
         progress: Progress | None = None,
         resume: str | Path | None = None,
@@ -88,26 +146,37 @@ class TermSimilarityMatrix(TermEntries):
         source : TermSimilaritySource
             Asked for neighbours inside the vocabulary only, so that others never use up a column's
             limit; a column is filled to it while there are neighbours with room. What a person has
-            decided about a word holds for all forms of its term.
+            listed or decided about a word holds for all forms of its term.
         vocabulary : Vocabulary
         max_neighbors : int, optional
             Most off-diagonal entries in a column. 100 by default, 10 for a source that was learned
             from a corpus alone.
         min_similarity : float
             Similarities below it are left out.
-        strategy, order
+        strategy : {"symmetric", "dominant", "rows"}
+            ``"symmetric"`` enters s_ij together with s_ji while neither column is full, so that
+            rows and columns have the same limit, as gensim's ``symmetric=True`` (where gensim can
+            leave columns unfilled). ``"dominant"`` also keeps S positive definite, as its
+            ``dominant=True``. ``"rows"`` keeps the best of every *row*, the query's side: each
+            query word has at most `max_neighbors`. gensim's ``symmetric=False`` limits *columns*,
+            the documents' side, so that a query word may have any number: at best, it is the
+            transpose. See docs/gensim.md.
+        order
             See `softcosine.matrix.assembly.assemble`.
         balanced : bool
             Whether to divide s_ij by the roots of both terms' sums of similarities, where these
             exceed 1, so that no term's many neighbours outweigh it. S is then positive
             semidefinite, and terms with few neighbours keep theirs as they are. Pairs that a
-            person pinned stay as they are too, which can undo the first.
+            person pinned or listed stay as they are too, which can undo the first.
         definite : bool
             Whether to shrink the off-diagonals by the least factor that makes S positive
             semidefinite, so that no soft cosine exceeds 1.
         guard : bool
             Whether to keep antonyms apart and give terms with digits no neighbours; see
             `softcosine.sources.constraints.guard.Guarded`.
+        analyzer : Analyzer, optional
+            What the terms were made by: lists and decisions then reach terms by forms that no text
+            has.
         warn : bool
             Whether to warn where S is not positive semidefinite.
         progress : callable, optional
@@ -125,7 +194,7 @@ class TermSimilarityMatrix(TermEntries):
         # What builds S is not loaded where one is only opened.
         from softcosine.matrix.building import build, prepared
 
-        source = prepared(source, checked_vocabulary(vocabulary), guard=guard)
+        source = prepared(source, checked_vocabulary(vocabulary), guard=guard, analyzer=analyzer)
         limit = usual_neighbors(source) if max_neighbors is None else max_neighbors
         rules = Rules(limit, min_similarity, strategy)
         if rules.strategy == "rows" and (balanced or definite):
@@ -133,7 +202,7 @@ class TermSimilarityMatrix(TermEntries):
         made = build(
             source, vocabulary, rules, order, balanced=balanced, progress=progress, resume=resume
         )
-        matrix = cls(
+        matrix = cls.from_entries(
             made.S, vocabulary, representatives=made.words, settings=made.settings,
             scales=made.scales,
         )  # fmt: skip
@@ -147,36 +216,34 @@ class TermSimilarityMatrix(TermEntries):
     def from_matrix(
         cls, S: ArrayLike | csr_array, vocabulary: Vocabulary | None = None, *, warn: bool = True
     ) -> Self:
-        """Take a ready matrix, sparse or dense.
+        """Take a ready matrix, sparse or dense: the constructor by another name."""
+        made = cls.from_entries(*_read(S, vocabulary), settings=_READY)
+        if warn:
+            made.warn_if_indefinite()
+        return made
+
+    @classmethod
+    def from_gensim(cls, matrix: Any, dictionary: Any, *, warn: bool = True) -> Self:
+        """Take gensim's term similarity matrix and the dictionary that it was built over.
+
+        It is taken as it is: entry by entry, in float32, and where it is asymmetric with the
+        query's terms in the rows, as gensim's ``inner_product(query, document)`` has it.
 
         Parameters
         ----------
-        S : array or sparse array of shape (n_terms, n_terms)
-            Finite, with unit diagonal. It may be asymmetric or hold negative entries; what cannot
-            work with such an S says so. Where s_ij and s_ji differ by rounding only (1e-6), both
-            become their mean.
-        vocabulary : Vocabulary, optional
-            ``Vocabulary.numbered(n_terms)`` by default.
+        matrix : gensim.similarities.SparseTermSimilarityMatrix, or sparse array
+        dictionary : gensim.corpora.Dictionary
+            Its ids number the rows and columns.
         warn : bool
-            Whether to warn where a symmetric S is not positive semidefinite.
+            Whether to warn where a symmetric S is not positive semidefinite. gensim does not, and
+            cuts soft cosines above 1 off.
 
         Raises
         ------
-        InvalidInputError
-            If S is not square, not real, not finite in float32, or its diagonal is not 1.
-        VocabularyMismatchError
-            If S and the vocabulary differ in order.
+        InvalidInputError, VocabularyMismatchError
+            Also if the dictionary's ids have gaps.
         """
-        matrix = read_similarities(S)
-        n = matrix.shape[0]
-        if vocabulary is None:
-            vocabulary = Vocabulary.numbered(n)
-        if len(checked_vocabulary(vocabulary)) != n:
-            raise VocabularyMismatchError(
-                f"S has order {n} but the vocabulary has {len(vocabulary)} terms; "
-                "build both from one vocabulary."
-            )
-        made = cls(matrix, vocabulary, settings={"made": "matrix"})
+        made = cls.from_entries(*_read(matrix, Vocabulary.from_gensim(dictionary)), settings=_READY)
         if warn:
             made.warn_if_indefinite()
         return made
@@ -222,7 +289,7 @@ class TermSimilarityMatrix(TermEntries):
             only. A vocabulary that begins with the terms of S costs one copy of S.
         """
         over = self._over(checked_vocabulary(vocabulary))
-        made = type(self)(
+        made = self.from_entries(
             over.with_diagonal(), vocabulary, representatives=over.words, settings=self.settings,
             scales=over.scales,
         )  # fmt: skip
@@ -238,6 +305,7 @@ class TermSimilarityMatrix(TermEntries):
         *,
         definite: bool = False,
         guard: bool = True,
+        analyzer: Analyzer | None = None,
         warn: bool = True,
         progress: Progress | None = None,
     ) -> Self:
@@ -258,7 +326,7 @@ class TermSimilarityMatrix(TermEntries):
         source : TermSimilaritySource
         definite : bool
             Whether to shrink all off-diagonals, the old ones too, if the larger S needs it.
-        guard, warn, progress
+        guard, analyzer, warn, progress
             As for `from_source`.
 
         Raises
@@ -277,7 +345,7 @@ class TermSimilarityMatrix(TermEntries):
                 )
         from softcosine.matrix.building import extend, prepared
 
-        source = prepared(source, vocabulary, guard=guard)
+        source = prepared(source, vocabulary, guard=guard, analyzer=analyzer)
         rules = Rules.from_settings(
             self.settings, symmetric=self.symmetric, usual=usual_neighbors(source)
         )
@@ -286,7 +354,7 @@ class TermSimilarityMatrix(TermEntries):
         made = extend(
             self._over(vocabulary), source, vocabulary, rules, self.settings, progress=progress
         )
-        matrix = type(self)(
+        matrix = self.from_entries(
             made.S, vocabulary, representatives=made.words, settings=made.settings,
             scales=made.scales,
         )  # fmt: skip
@@ -318,7 +386,7 @@ class TermSimilarityMatrix(TermEntries):
         """
         self.require_symmetric("making it definite")
         S, factor = (self._S, 1.0) if self.dominant else definiteness.shrink_to_definite(self._S)
-        return type(self)(
+        return self.from_entries(
             S,
             self.vocabulary,
             representatives=self._words,
@@ -360,9 +428,9 @@ class TermSimilarityMatrix(TermEntries):
         ----------
         path : path
         verify : bool
-            Whether to compare the files' checksums first, and to `check` S. Otherwise only small
-            arrays are looked at, and a change of a large one that leaves its size alone is not
-            noticed.
+            Whether to compare the files' checksums first, and to `check` S. Otherwise impossible
+            entries are found before their first use, and a change of a file that leaves its size
+            alone and its numbers possible is not noticed.
 
         Raises
         ------
@@ -405,21 +473,36 @@ class TermSimilarityMatrix(TermEntries):
             If arrays do not fit each other, or small ones hold what is impossible; see `check`.
         """
         kept = read_matrix_state(folder, prefix)
-        matrix = cls(
+        matrix = cls.from_entries(
             kept.entries, kept.vocabulary, representatives=kept.words,
-            settings=settings["matrix"], scales=kept.scales,
+            settings=checked_record(settings, folder), scales=kept.scales,
         )  # fmt: skip
         for name in ("symmetric", "non_negative"):
             if name in settings:  # earlier versions kept the first alone
                 matrix.__dict__[name] = bool(settings[name])
+        if sum(array.nbytes for array in kept.entries) <= _CHECKED_AT_ONCE:
+            _ = matrix.arrays  # which checks them
         return matrix
+
+
+def _read(S: Any, vocabulary: Vocabulary | None) -> tuple[csr_array, Vocabulary]:
+    """Read a ready matrix, and check that it fits its vocabulary."""
+    matrix = read_similarities(S)
+    n = matrix.shape[0]
+    terms = Vocabulary.numbered(n) if vocabulary is None else checked_vocabulary(vocabulary)
+    if len(terms) != n:
+        raise VocabularyMismatchError(
+            f"S has order {n} but the vocabulary has {len(terms)} terms; "
+            "build both from one vocabulary."
+        )
+    return matrix, terms
 
 
 def checked_similarity(S: object) -> TermSimilarityMatrix:
     """Return S; InvalidInputError says how to wrap what is no TermSimilarityMatrix."""
     if not isinstance(S, TermSimilarityMatrix):
-        raise InvalidInputError(
-            f"S is of type {type(S).__name__}; wrap a matrix by "
-            "TermSimilarityMatrix.from_matrix(S, vocabulary)."
-        )
+        wrap = "a matrix by TermSimilarityMatrix.from_matrix(S, vocabulary)"
+        if is_gensim(S):
+            wrap = "gensim's by TermSimilarityMatrix.from_gensim(S, dictionary)"
+        raise InvalidInputError(f"S is of type {type(S).__name__}; wrap {wrap}.")
     return S

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-import numpy as np
-from numpy.typing import NDArray
-
 from softcosine.errors import InvalidInputError
 from softcosine.index.answering import Answering
 from softcosine.index.fields import FieldsSearcher
@@ -15,7 +10,7 @@ from softcosine.index.rankings import TITLES
 from softcosine.index.snapshot import Snapshot
 from softcosine.index.values import QueryVector
 
-__all__ = ["compared_searcher", "document_vectors", "live_numbers", "snapshot_of", "unit_of"]
+__all__ = ["compared_searcher", "document_vectors", "snapshot_of", "unit_of"]
 
 # As for pairs: of these, it does not matter which of two documents is the query.
 _SYMMETRIC = ("soft_cosine", "inner_product")
@@ -57,15 +52,6 @@ def document_vectors(
         query_vector(ParsedQuery(terms, frequencies, ()), one.ranking, snapshot.S, snapshot.source)
         for (terms, frequencies), one in zip(snapshot.rows(number), searcher.searchers, strict=True)
     )
-
-
-def live_numbers(snapshot: Snapshot) -> NDArray[np.int64]:
-    """Return the numbers of all documents but deleted ones, ascending."""
-    found: Iterable[NDArray[np.int64]] = (
-        first + (np.arange(one.n_docs) if one.live is None else np.flatnonzero(one.live))
-        for one, first in zip(snapshot.segments, snapshot.documents.firsts, strict=True)
-    )
-    return np.concatenate([np.empty(0, np.int64), *found])
 
 
 def unit_of(snapshot: Snapshot, ranking: str) -> str:

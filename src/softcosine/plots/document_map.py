@@ -17,7 +17,7 @@ from softcosine.index.metadata_columns import MISSING, value_at
 from softcosine.index.snapshot import Snapshot
 from softcosine.inputs import is_whole
 from softcosine.matrix.drawing import Picture
-from softcosine.plots.compared import compared_searcher, live_numbers, snapshot_of
+from softcosine.plots.compared import compared_searcher, snapshot_of
 from softcosine.plots.layout import kept_neighbors, laid_out
 from softcosine.plots.neighborhoods import Neighborhoods, neighborhoods
 from softcosine.plots.regions import Region, regions_of
@@ -188,7 +188,7 @@ def document_map(
         raise InvalidInputError(f"n_neighbors is {n_neighbors!r}; needed is 1 or more, whole.")
     searcher = compared_searcher(snapshot, "soft_cosine")
     report = progress or (lambda what, done, total: None)
-    candidates = _passing(snapshot, live_numbers(snapshot), where)
+    candidates = _passing(snapshot, snapshot.documents.numbers, where)
     numbers = candidates
     if len(candidates) > max_documents:
         generator = np.random.default_rng(random_state)

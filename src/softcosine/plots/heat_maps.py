@@ -17,7 +17,6 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, check
 from softcosine.plots.compared import (
     compared_searcher,
     document_vectors,
-    live_numbers,
     snapshot_of,
     unit_of,
 )
@@ -74,7 +73,7 @@ def similarity_heat_map(
     searcher = compared_searcher(snapshot, ranking)
     if ids is None:
         _check_number(snapshot.n_docs, "document_map draws as many as there are.")
-        numbers = live_numbers(snapshot)
+        numbers = snapshot.documents.numbers
         names = [snapshot.documents.id(number) for number in numbers.tolist()]
     else:
         names = _names(ids, "ids")

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from numpy.typing import NDArray
 
-from softcosine.errors import CorruptIndexError, SoftCosineError
+from softcosine.errors import CorruptIndexError
 
 __all__ = ["Deferred"]
 
@@ -43,13 +43,13 @@ class Deferred(Generic[T]):
 
         Raises
         ------
-        InvalidInputError, CorruptIndexError
+        CorruptIndexError
             If the arrays are damaged.
         """
         if self._built is None:
             try:
                 self._built = self._build(self.arrays)
-            except (SoftCosineError, OSError, MemoryError):
+            except (OSError, MemoryError):
                 raise
             except Exception as error:
                 raise CorruptIndexError(

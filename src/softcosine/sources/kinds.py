@@ -7,6 +7,7 @@ import re
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -126,11 +127,13 @@ def _encoder(name: str, settings: SourceSettings) -> TermSimilaritySource:
     )
 
 
-def _synonyms(path: str, settings: SourceSettings) -> TermSimilaritySource:
+def _synonyms(
+    path: str, settings: SourceSettings, *, pinned: bool | None = None
+) -> TermSimilaritySource:
     from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
 
     source = ThesaurusSimilarity.load(
-        path, progress=settings.progress(f"reading {Path(path).name}")
+        path, pinned=pinned, progress=settings.progress(f"reading {Path(path).name}")
     )
     if not len(source.neighbors(source.words, source.words, max_neighbors=1).indices):
         raise MalformedFileError(
@@ -241,14 +244,28 @@ def _learned_from(name: str, settings: SourceSettings) -> Any:
 
 _Maker = Callable[[str, SourceSettings], "TermSimilaritySource"]
 
+
+def _of_texts(make: _Maker) -> _Maker:
+    """Keep apart the pieces of words, which stand together in every text."""
+
+    def made(argument: str, settings: SourceSettings) -> TermSimilaritySource:
+        from softcosine.sources.constraints.guard import pieces_apart
+
+        source, texts = make(argument, settings), settings.texts
+        assert texts is not None  # or it would not have been made
+        return pieces_apart(source, texts.vocabulary, segmented=texts.segmented)
+
+    return made
+
+
 NAMES: dict[str, _Maker] = {
     "english": _english,
     "wordnet": _wordnet,
-    "texts": _texts,
-    "association": _association,
-    "second-order": _second_order,
-    "regression": _regression,
-    "snos": _snos,
+    "texts": _of_texts(_texts),
+    "association": _of_texts(_association),
+    "second-order": _of_texts(_second_order),
+    "regression": _of_texts(_regression),
+    "snos": _of_texts(_snos),
     "edit-distance": _edit_distance,
     "character-ngrams": _character_ngrams,
     "phonetic": _phonetic,
@@ -256,6 +273,7 @@ NAMES: dict[str, _Maker] = {
 PREFIXES: dict[str, _Maker] = {
     "vectors": _vectors,
     "synonyms": _synonyms,
+    "thesaurus": partial(_synonyms, pinned=False),
     "wordnet": _wordnet,
     "model": _model,
     "encoder": _encoder,
@@ -263,7 +281,7 @@ PREFIXES: dict[str, _Maker] = {
 }
 KINDS: dict[str, _Maker] = {**NAMES, **PREFIXES}
 LEARNED = ("texts", "association", "second-order", "regression", "snos")
-_OF_FILES = ("vectors", "synonyms", "wordnet", "clicks")
+_OF_FILES = ("vectors", "synonyms", "thesaurus", "wordnet", "clicks")
 PROPOSED = ("english", "vectors", "model", "encoder")
 OF_COSINES = ("english", "texts", "snos", "vectors", "model", "encoder", "clicks")
 

@@ -19,6 +19,7 @@ __all__ = [
     "join_by",
     "joined_source",
     "learn_from_texts",
+    "phrases_named",
 ]
 
 # Where each join stands; what is not asked for is not loaded.
@@ -110,6 +111,15 @@ def joined_source(
 def learn_from_texts(names: Sequence[str]) -> bool:
     """Whether some of the sources that are named learn from texts."""
     return any(told(name)[0] in LEARNED for name in names)
+
+
+def phrases_named(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of the lists of synonyms that are named, to take phrases from."""
+    from softcosine.sources.in_terms import phrases_in
+    from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
+
+    paths = [place for kind, place in map(told, names) if kind == "synonyms"]
+    return tuple(word for path in paths for word in phrases_in(ThesaurusSimilarity.load(path)))
 
 
 def join_by(name: str) -> Callable[..., TermSimilaritySource]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from softcosine.sources.in_terms import ListInTerms
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 from softcosine.sources.vectors.english import english_table
@@ -35,6 +36,8 @@ def name_of(source: TermSimilaritySource) -> str:
     >>> name_of(EmbeddingSimilarity(["tyre", "tire"], [[3, 4], [4, 3]]))
     'vectors'
     """
+    if isinstance(source, ListInTerms):
+        source = source.source
     own = getattr(source, "name", None)
     if isinstance(own, str) and own:
         return own

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
@@ -13,6 +13,7 @@ from scipy.sparse import coo_array, csr_array
 
 from softcosine.errors import InvalidInputError
 from softcosine.sources.deferred import Deferred
+from softcosine.sources.in_terms import PersonsList
 from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.ragged import slices
@@ -65,8 +66,13 @@ class _Table:
         S = csr_array(
             (arrays["similarities"], arrays["indices"], arrays["indptr"]), shape=(n_rows, n_rows)
         )
-        S.check_format(full_check=True)  # a damaged file must not lead kernels astray
+        # A damaged file must not lead kernels astray; SciPy overlooks starts that fall to 0.
+        S.check_format(full_check=True)
+        if (np.diff(S.indptr) < 0).any() or S.indptr[-1] != len(S.indices):
+            raise InvalidInputError(f"the starts of {n_rows} rows of pairs do not rise.")
         rows = arrays["rows"]
+        if rows.ndim != 1 or rows.dtype.kind not in "iu":
+            raise InvalidInputError(f"rows have the shape {rows.shape} and type {rows.dtype}.")
         if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < n_rows:
             raise InvalidInputError(
                 f"rows run from {rows.min()} to {rows.max()}, but the pairs' matrix has {n_rows}."
@@ -74,12 +80,13 @@ class _Table:
         return cls(dict(zip(words, rows.tolist(), strict=True)), S)
 
 
-class PairSimilarity:
+class PairSimilarity(PersonsList):
     """Similarities that are given or computed beforehand, pair by pair.
 
     A term is looked up as it stands, then casefolded. Two different strings that are found in one
     row (the forms of one stem, or of one word in two letter cases) are one term: their similarity
-    is 1, and each is a neighbour of the other.
+    is 1, and each is a neighbour of the other. An index asks about the terms of the words, whatever
+    forms stand in the table and in the texts; see `softcosine.sources.in_terms`.
 
     Parameters
     ----------
@@ -88,6 +95,9 @@ class PairSimilarity:
         times, in either order, the greatest counts. A term with itself is ignored.
     known : iterable of str, optional
         Further terms that the source knows, though none is similar to them.
+    pinned : bool, default True
+        Whether a balanced S has the pairs' similarities as they are; False lets them be balanced
+        as those of other sources are, as fits a large table that nobody wrote by hand.
 
     Raises
     ------
@@ -101,13 +111,14 @@ class PairSimilarity:
     [0.8999999761581421, 0.0]
     """
 
-    __slots__ = ("_kept", "_order", "_searched")
+    __slots__ = ("_kept", "_order", "_pinned", "_searched")
 
     def __init__(
         self,
         pairs: Iterable[tuple[str, str, float]] | Mapping[tuple[str, str], float],
         *,
         known: Iterable[str] = (),
+        pinned: bool = True,
     ) -> None:
         numbers: dict[str, int] = {}
         left: list[int] = []
@@ -128,10 +139,11 @@ class PairSimilarity:
             np.array(weights, np.float32),
             len(numbers),
         )
-        self._set(_Table(numbers, S))
+        self._set(_Table(numbers, S), pinned=pinned)
 
-    def _set(self, kept: _Table | Deferred[_Table]) -> None:
+    def _set(self, kept: _Table | Deferred[_Table], *, pinned: bool = True) -> None:
         self._kept = kept
+        self._pinned = bool(pinned)
         self._order = StringOrder()
         self._searched = LastTuple[_Searched]()
 
@@ -179,6 +191,16 @@ class PairSimilarity:
         return source
 
     @property
+    def listed(self) -> bool:
+        """That it is a list."""
+        return True
+
+    @property
+    def pinned(self) -> bool:
+        """Whether balancing leaves the pairs as they are."""
+        return self._pinned
+
+    @property
     def _table(self) -> _Table:
         return self._kept.get() if isinstance(self._kept, Deferred) else self._kept
 
@@ -198,6 +220,46 @@ class PairSimilarity:
 
     def __repr__(self) -> str:
         return f"PairSimilarity({len(self)} pairs of {len(self.words)} words)"
+
+    def renamed(self, names: Callable[[str], Sequence[str]]) -> PairSimilarity:
+        """Return the same pairs by other names of their words, several for a word if need be.
+
+        Of pairs that come to one, the greatest similarity counts; names of one row are one term.
+        """
+        table = self._table
+        numbers: dict[str, int] = {}
+        of_row: list[list[int]] = [[] for _ in range(table.S.shape[0])]
+        for word, row in table.found.items():
+            for name in names(word):
+                number = numbers.setdefault(name, len(numbers))
+                if number not in of_row[row]:
+                    of_row[row].append(number)
+        lengths = np.fromiter(map(len, of_row), np.int64, len(of_row))
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        own = np.array([number for row in of_row for number in row], np.int64)
+        rows = np.repeat(np.arange(len(of_row)), np.diff(table.S.indptr))
+        # Each entry once for every two names, and every two names of a row with similarity 1.
+        of = np.concatenate((rows, np.arange(len(of_row))))
+        to = np.concatenate((table.S.indices, np.arange(len(of_row))))
+        weights = np.concatenate((table.S.data, np.ones(len(of_row), np.float32)))
+        entry, left = slices(starts, of)
+        again, right = slices(starts, to[entry])
+        made = type(self).__new__(type(self))
+        S = _symmetric(own[left[again]], own[right], weights[entry[again]], len(numbers))
+        made._set(_Table(numbers, S), pinned=self._pinned)
+        return made
+
+    def written_pairs(self, limit: int) -> Iterator[tuple[str, str]] | None:
+        """Give the pairs of words in the table; None if there are more than `limit`."""
+        if len(self) > limit:
+            return None
+        table = self._table
+        shown: dict[int, str] = {}
+        for word, row in table.found.items():
+            shown.setdefault(row, word)
+        rows = np.repeat(np.arange(table.S.shape[0]), np.diff(table.S.indptr)).tolist()
+        pairs = zip(rows, table.S.indices.tolist(), strict=True)
+        return ((shown[i], shown[j]) for i, j in pairs if i < j)
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether each term is in the table, shape (n_terms,)."""
@@ -300,13 +362,13 @@ class PairSimilarity:
         """Everything that is needed to build an equal source."""
         kept = self._kept
         arrays = kept.arrays if isinstance(kept, Deferred) else kept.arrays()
-        return SourceState("pairs", arrays=arrays)
+        return SourceState("pairs", {} if self._pinned else {"pinned": False}, arrays)
 
     @classmethod
     def from_state(cls, state: SourceState) -> PairSimilarity:
         """Source that `state` was taken from; the table is built when it is first asked."""
         source = cls.__new__(cls)
-        source._set(Deferred(state.arrays, _Table.from_arrays))
+        source._set(Deferred(state.arrays, _Table.from_arrays), **state.settings)
         return source
 
 

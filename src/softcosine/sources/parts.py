@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.sources.asking import known_by, neighbors_by, similarities_by
+from softcosine.sources.in_terms import (
+    PersonsList,
+    TermKeys,
+    are_pinned,
+    have_pins,
+    in_terms,
+    known_as_written,
+    lists_in,
+)
 from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.source import (
     TermSimilaritySource,
@@ -57,6 +67,34 @@ class SourceOfSources:
             known |= known_by(source, terms)
         return known
 
+    def _of(self, sources: Sequence[TermSimilaritySource]) -> Self:
+        """Return the same join of other parts."""
+        return type(self)(sources)
+
+    def in_terms(self, keys: TermKeys) -> TermSimilaritySource:
+        """Return the join with the parts' lists in terms; see `softcosine.sources.in_terms`."""
+        parts = [in_terms(source, keys) for source in self._sources]
+        same = all(part is own for part, own in zip(parts, self._sources, strict=True))
+        made: Any = self if same else self._of(parts)
+        joined: TermSimilaritySource = made
+        return joined
+
+    def known_as_written(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether any part knows each word in just this form."""
+        return _any(known_as_written(source, terms) for source in self._sources)
+
+    def have_pins(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether balancing leaves some pair of each word as it is."""
+        return _any(have_pins(source, terms) for source in self._sources)
+
+    def are_pinned(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether balancing leaves the pairs as they are joined: a part's list has them."""
+        return _any(are_pinned(source, left, right) for source in self._sources)
+
+    def lists(self) -> Iterator[PersonsList]:
+        """Give the parts' lists."""
+        return chain.from_iterable(map(lists_in, self._sources))
+
 
 class SourceOfOne:
     """Base of the sources that change what another says; knows what that one knows.
@@ -85,6 +123,33 @@ class SourceOfOne:
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether the source knows each term, shape (n_terms,)."""
         return known_by(self._source, terms)
+
+    def _over(self, source: TermSimilaritySource) -> Self:
+        """Return the same change of what another source says."""
+        raise NotImplementedError
+
+    def in_terms(self, keys: TermKeys) -> TermSimilaritySource:
+        """Return it above the source with its lists in terms."""
+        source = in_terms(self._source, keys)
+        made: Any = self if source is self._source else self._over(source)
+        changed: TermSimilaritySource = made
+        return changed
+
+    def known_as_written(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether the source knows each word in just this form."""
+        return known_as_written(self._source, terms)
+
+    def have_pins(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether balancing leaves some pair of each word as it is."""
+        return have_pins(self._source, terms)
+
+    def are_pinned(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether balancing leaves the pairs as they are: the source's list has them."""
+        return are_pinned(self._source, left, right)
+
+    def lists(self) -> Iterator[PersonsList]:
+        """Give the source's lists."""
+        return lists_in(self._source)
 
 
 class MappedSource(SourceOfOne):
@@ -125,6 +190,11 @@ class MappedSource(SourceOfOne):
             max_neighbors=max_neighbors,
             order=self._order,
         )
+
+
+def _any(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    answer: NDArray[np.bool_] = np.logical_or.reduce(list(masks))
+    return answer
 
 
 def check_source(source: object) -> None:

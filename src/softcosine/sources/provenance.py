@@ -142,10 +142,7 @@ def overruled(source: TermSimilaritySource, word: str) -> list[str]:
     """
     found = set()
     if isinstance(source, DecidedSimilarity):
-        for line in source.decisions:
-            if line.verdict == ("pinned", 0.0) and word.casefold() in line.key:
-                (other,) = line.key - {word.casefold()}
-                found.add(other)
+        found.update(source.forbidden(word))
     for part in _parts(source):
         found.update(overruled(part, word))
     return sorted(found)

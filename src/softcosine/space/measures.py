@@ -18,6 +18,8 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, check
 from softcosine.space.norms import (
     balanced,
     checked_matrix,
+    clipped,
+    distances,
     reciprocal,
     row_sums,
     scaled_rows,
@@ -27,6 +29,7 @@ from softcosine.space.norms import (
 __all__ = [
     "paired_soft_cosine_similarity",
     "paired_soft_inner_product",
+    "soft_cosine_distances",
     "soft_cosine_similarity",
     "soft_inner_product",
     "soft_norm",
@@ -128,7 +131,8 @@ def soft_cosine_similarity(
     -------
     ndarray of shape (n_x, n_y), float64
         0 where a document has norm 0. Values above 1 can occur if S is not positive semidefinite;
-        they are not clipped. `sparse_soft_cosine_similarity` forms nothing dense.
+        they are not clipped, but what rounding adds to 1 is (2⁻³² at most).
+        `sparse_soft_cosine_similarity` forms nothing dense.
 
     Raises
     ------
@@ -150,7 +154,44 @@ def soft_cosine_similarity(
     left = X @ matrix
     x_factors = reciprocal(soft_norms(X, left, matrix))
     y_factors = x_factors if Y is X else reciprocal(soft_norms(Y, Y @ matrix, matrix))
-    return _products(scaled_rows(x_factors, left), scaled_rows(y_factors, Y))
+    return clipped(_products(scaled_rows(x_factors, left), scaled_rows(y_factors, Y)))
+
+
+def soft_cosine_distances(
+    X: ArrayLike | csr_array, Y: ArrayLike | csr_array | None, S: TermSimilarityMatrix
+) -> NDArray[np.float64]:
+    """1 - soft cosine of every row of X with every row of Y, never negative.
+
+    For estimators of scikit-learn that take ``metric="precomputed"``.
+
+    Parameters
+    ----------
+    X, Y, S
+        As in `soft_cosine_similarity`.
+
+    Returns
+    -------
+    ndarray of shape (n_x, n_y), float64
+        From 0 to 2: 0 where the soft cosine is 1 but for rounding (2⁻³²), or, for an indefinite S,
+        above 1. With ``Y=None`` the diagonal is 0; a document of norm 0 is 1 away from all others.
+
+    Raises
+    ------
+    InvalidInputError, VocabularyMismatchError, IndefiniteMatrixError
+        As `soft_norm`.
+
+    Examples
+    --------
+    >>> import softcosine as sc
+    >>> S = sc.TermSimilarityMatrix.from_matrix([[1, 0.5], [0.5, 1]])
+    >>> sc.soft_cosine_distances([[1, 0], [0, 3]], None, S)
+    array([[0. , 0.5],
+           [0.5, 0. ]])
+    """
+    found = distances(soft_cosine_similarity(X, Y, S))
+    if Y is None:
+        np.fill_diagonal(found, 0.0)
+    return found
 
 
 def sparse_soft_cosine_similarity(
@@ -192,6 +233,7 @@ def sparse_soft_cosine_similarity(
         left = rows @ matrix
         factors = reciprocal(soft_norms(rows, left, matrix, first_row=start))
         block = csr_array(scaled_rows(factors, left) @ y_scaled)
+        block.data = clipped(block.data)
         block.sort_indices()
         blocks.append(_keep(block, k, min_similarity))
     if not blocks:
@@ -232,7 +274,7 @@ def paired_soft_cosine_similarity(
     left = X @ matrix
     x_factors = reciprocal(soft_norms(X, left, matrix))
     y_factors = reciprocal(soft_norms(Y, Y @ matrix, matrix))
-    return row_sums(left * Y) * x_factors * y_factors
+    return clipped(row_sums(left * Y) * x_factors * y_factors)
 
 
 def _operands(X: Any, Y: Any, S: TermSimilarityMatrix) -> _Operands:

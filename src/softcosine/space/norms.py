@@ -9,11 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import IndefiniteMatrixError, InvalidInputError, VocabularyMismatchError
-from softcosine.inputs import read_matrix
+from softcosine.inputs import read_matrix, refuse_texts
 
 __all__ = [
+    "ROUNDED_ONE",
     "balanced",
     "checked_matrix",
+    "clipped",
+    "distances",
     "reciprocal",
     "root",
     "roots",
@@ -24,6 +27,10 @@ __all__ = [
 
 # x'Sx may come out this far from zero by rounding alone, relative to the sum of its terms' sizes.
 _ROUNDING = 1e-12
+
+# A cosine of sums without negative summands exceeds 1 by at most this through rounding, for up to
+# half a million summands; cosines are promised to 1e-9 only. Larger ones are real: S is indefinite.
+ROUNDED_ONE = 1.0 + 2.0**-32
 
 
 def checked_matrix(X: ArrayLike | csr_array, n_terms: int, name: str) -> csr_array:
@@ -36,6 +43,7 @@ def checked_matrix(X: ArrayLike | csr_array, n_terms: int, name: str) -> csr_arr
     VocabularyMismatchError
         If it does not have `n_terms` columns.
     """
+    refuse_texts(X, name)
     matrix = read_matrix(X, name)
     if matrix.shape[1] != n_terms:
         raise VocabularyMismatchError(
@@ -128,3 +136,19 @@ def root(square: float, size: float) -> float:
 def reciprocal(norms: NDArray[np.float64]) -> NDArray[np.float64]:
     """1/norm, and 0 where the norm is 0."""
     return np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
+
+
+def clipped(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return cosines, those that exceed 1 or -1 by rounding alone as 1 or -1.
+
+    What exceeds `ROUNDED_ONE` stays: no rounding does that, only an indefinite S. The scores of an
+    index obey the same rule (`softcosine.kernels.documents`).
+    """
+    sizes = np.abs(cosines)
+    return np.where((sizes > 1.0) & (sizes <= ROUNDED_ONE), np.sign(cosines), cosines)
+
+
+def distances(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return 1 - cosine; 0 for all that is 1 but for rounding, and for real cosines above 1."""
+    found = 1.0 - cosines
+    return np.where(found < ROUNDED_ONE - 1.0, 0.0, found)

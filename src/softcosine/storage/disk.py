@@ -6,13 +6,29 @@ import contextlib
 import errno
 import hashlib
 import os
+import stat
 import uuid
 from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
 
-from softcosine.errors import InvalidInputError, SoftCosineError
+from softcosine.errors import CorruptIndexError, InvalidInputError, SoftCosineError
 
-__all__ = ["checked_path", "naming_a_full_disk", "sha256", "sync", "write_text", "written_beside"]
+__all__ = [
+    "check_folder",
+    "checked_path",
+    "file_size",
+    "naming_a_full_disk",
+    "open_regular",
+    "sha256",
+    "sync",
+    "write_text",
+    "written_beside",
+]
+
+_JUNCTION = 0xA0000003  # the tag of a folder of Windows that is a link to another one
+_READ_ONLY = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
 def checked_path(path: object) -> Path:
@@ -28,9 +44,85 @@ def checked_path(path: object) -> Path:
     return Path(path)
 
 
+def open_regular(path: str | Path) -> BufferedReader:
+    """Open a file of a stored object for reading.
+
+    Opening a FIFO otherwise waits until somebody writes to it, and reading a device may never end.
+    What was opened is looked at, not what the path names a moment before.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened; IsADirectoryError if it is a folder.
+    CorruptIndexError
+        If it is neither a file nor a folder, or a link.
+    """
+    if not _NO_LINK:
+        file_size(path)
+    try:
+        descriptor = os.open(path, _READ_ONLY | _NO_LINK)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EMLINK):  # of a link, by system
+            file_size(path)
+        raise
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise _not_regular(path, "regular file")
+        return open(descriptor, "rb")  # noqa: PTH123  (which refuses folders)
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def file_size(path: str | Path) -> int:
+    """Return the size of a file inside a stored object, without following links.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is nothing.
+    CorruptIndexError
+        If it is no regular file but a link, a folder, a FIFO or a device.
+    """
+    facts = os.lstat(path)
+    if not stat.S_ISREG(facts.st_mode):
+        raise _link(path) if _is_link(facts) else _not_regular(path, "regular file")
+    return facts.st_size
+
+
+def check_folder(path: str | Path) -> None:
+    """Raise CorruptIndexError if a folder inside a stored object is a link, or no folder.
+
+    FileNotFoundError if there is nothing.
+    """
+    facts = os.lstat(path)
+    if _is_link(facts):
+        raise _link(path)
+    if not stat.S_ISDIR(facts.st_mode):
+        raise _not_regular(path, "folder")
+
+
+def _is_link(facts: os.stat_result) -> bool:
+    return stat.S_ISLNK(facts.st_mode) or getattr(facts, "st_reparse_tag", 0) == _JUNCTION
+
+
+def _link(path: str | Path) -> CorruptIndexError:
+    return CorruptIndexError(
+        f"{path} is a link; inside an index links are not followed, since they lead to files "
+        "that are not its own. Replace the link by what it leads to, or remove it."
+    )
+
+
+def _not_regular(path: str | Path, needed: str) -> CorruptIndexError:
+    return CorruptIndexError(
+        f"{path} is no {needed}; remove it, and restore the index from a copy or rebuild it."
+    )
+
+
 def sha256(path: Path) -> str:
     """Return the checksum of a file, in hexadecimal."""
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 

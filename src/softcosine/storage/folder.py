@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import CorruptIndexError
+from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.storage.arrays import read_array
-from softcosine.storage.disk import checked_path, sha256, sync
+from softcosine.storage.disk import check_folder, checked_path, file_size, sha256, sync
 from softcosine.storage.manifest import (
     FORMAT_VERSION,
     MANIFEST,
@@ -29,6 +31,10 @@ __all__ = ["Folder", "fill_folder", "open_folder", "write_folder"]
 # thousand, so that of many folders only the largest arrays are mapped.
 _MAPPED_BYTES, _MAPPED_BYTES_OF_MANY = 1 << 17, 1 << 20
 _MANY = 64
+
+# Names of files: relative, of plain characters, so that they stay inside the folder on any system.
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
+_LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +163,12 @@ def fill_folder(
     str
         The checksum of its manifest.
     """
+    for name in (*(f"{name}.npy" for name in arrays), *(files or {})):
+        if _folders_of(name) is None:
+            raise InvalidInputError(
+                f"{name!r} cannot be the name of a file of this {kind}; names are letters, digits, "
+                "'_', '-', '.' and '/' (a folder), and no part begins with '.' or '-'."
+            )
     facts = {}
     for name, array in arrays.items():
         file = folder / f"{name}.npy"
@@ -203,10 +215,24 @@ def open_folder(
     """
     folder = checked_path(path)
     manifest = read_manifest(folder, kind, version)
+    if type(manifest.get("settings")) is not dict:
+        raise CorruptIndexError(f"{folder / MANIFEST} holds no settings; rebuild the {kind}.")
     own = os.fspath(folder)  # joining Paths takes longer than asking for a file's size
-    for name, facts in manifest["files"].items():
+    checked: set[str] = set()
+    for name, facts in _named_files(folder, manifest).items():
+        folders = _folders_of(name)
+        if folders is None:
+            raise CorruptIndexError(
+                f"{folder / MANIFEST} names a file {name!r}, which is no name of a file inside "
+                f"the folder; rebuild the {kind}."
+            )
         try:
-            size = os.stat(os.path.join(own, name)).st_size  # noqa: PTH116, PTH118
+            for inner in folders:
+                if inner not in checked:
+                    check_folder(os.path.join(own, inner))  # noqa: PTH118
+                    checked.add(inner)
+            # SQLite opens files by their names, so what they are must be known before.
+            size = file_size(os.path.join(own, name))  # noqa: PTH118
         except (FileNotFoundError, NotADirectoryError):
             raise CorruptIndexError(f"{folder / name} is missing.") from None
         if size != facts["bytes"]:
@@ -216,6 +242,29 @@ def open_folder(
             )
     least = _MAPPED_BYTES if n_folders <= _MANY else _MAPPED_BYTES_OF_MANY
     return Folder(folder, manifest["settings"], manifest["files"], manifest["checksum"], least)
+
+
+@lru_cache(1024)  # the parts of an index have the same names again and again
+def _folders_of(name: str) -> tuple[str, ...] | None:
+    """Return the folders that a file's name leads through; None if it is no name of a file."""
+    if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
+        return None
+    steps = name.split("/")
+    return tuple("/".join(steps[:depth]) for depth in range(1, len(steps)))
+
+
+def _named_files(folder: Path, manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return what a manifest says of files; CorruptIndexError if that can be no such thing."""
+    files = manifest.get("files")
+    if type(files) is not dict or not all(
+        type(facts) is dict and type(facts.get("bytes")) is int and type(facts.get("sha256")) is str
+        for facts in files.values()
+    ):
+        raise CorruptIndexError(
+            f"{folder / MANIFEST} does not give every file's size and checksum; rebuild the index "
+            "or restore the file from a copy."
+        )
+    return files
 
 
 def _facts(file: Path) -> dict[str, Any]:

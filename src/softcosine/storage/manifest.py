@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from softcosine.errors import CorruptIndexError, IndexFormatError, InvalidInputError
+from softcosine.storage.disk import open_regular
 
 __all__ = [
     "FORMAT_VERSION",
@@ -38,9 +39,11 @@ def signed_manifest(kind: str, version: int, content: Mapping[str, Any]) -> dict
 
 
 def write_manifest(manifest: Mapping[str, Any], file: Path) -> None:
-    """Write what `signed_manifest` gave."""
+    """Write what `signed_manifest` gave to a new file, in place of any of that name."""
     text = json.dumps(manifest, ensure_ascii=True, indent=1, sort_keys=True)
-    file.write_text(text + "\n", encoding="utf-8")
+    file.unlink(missing_ok=True)  # it may be a link
+    with file.open("x", encoding="utf-8") as stream:
+        stream.write(text + "\n")
 
 
 def read_manifest(folder: Path, kind: str, version: int) -> dict[str, Any]:
@@ -53,17 +56,17 @@ def read_manifest(folder: Path, kind: str, version: int) -> dict[str, Any]:
     IndexFormatError
         If it is not a stored object of this kind, or of a version that cannot be read.
     CorruptIndexError
-        If the manifest was altered.
+        If the manifest was altered, or is a link.
     """
     file = folder / MANIFEST
     try:
-        manifest = json.loads(file.read_text(encoding="utf-8"))
+        manifest, own = _read(file)
         found, given = manifest["format"], manifest["version"]
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         if not folder.exists():
             raise FileNotFoundError(f"there is no {kind} at {folder}.") from None
         raise IndexFormatError(f"{folder} is no softcosine {kind}: it has no {MANIFEST}.") from None
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise CorruptIndexError(f"{file} is not a readable manifest: {error!r}") from error
     if found != f"softcosine-{kind}":
         raise IndexFormatError(f"{folder} holds a {found}; a softcosine-{kind} was needed.")
@@ -74,18 +77,24 @@ def read_manifest(folder: Path, kind: str, version: int) -> dict[str, Any]:
             + ("Install a newer softcosine" if newer else "Build it anew with this one")
             + ", or use the softcosine that wrote it."
         )
-    if manifest.get("checksum") != checksum(manifest):
+    if manifest.get("checksum") != own:
         raise CorruptIndexError(f"{file} has changed since it was written.")
-    return dict(manifest)
+    return manifest
 
 
 def is_stored(path: Path, kind: str) -> bool:
     """Whether there is a stored object of this kind, of whatever version, damaged or not."""
     try:
-        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-        return bool(manifest["format"] == f"softcosine-{kind}")
-    except (OSError, ValueError, TypeError, KeyError):
+        return bool(_read(path / MANIFEST)[0]["format"] == f"softcosine-{kind}")
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return False
+
+
+def _read(file: Path) -> tuple[dict[str, Any], str]:
+    """Return what a manifest says, and the checksum that it should have."""
+    with open_regular(file) as stream:
+        manifest = dict(json.load(stream))
+    return manifest, checksum(manifest)
 
 
 def checksum(manifest: Mapping[str, Any]) -> str:

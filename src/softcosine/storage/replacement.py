@@ -19,6 +19,7 @@ from softcosine.storage.manifest import is_stored
 __all__ = ["check_target", "replacing"]
 
 _OLD = "old"
+_FOLDER_ONLY = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 # What renaming onto something that appeared meanwhile says, by system and by what it is.
 _TAKEN = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
 
@@ -108,7 +109,8 @@ def _new_folder(target: Path) -> tuple[Path, int | None]:
 
 def _lock(folder: Path) -> int:
     """Lock a folder until the process ends or closes what is returned; OSError if it cannot."""
-    descriptor = os.open(folder, os.O_RDONLY)  # Windows opens no folders
+    # Windows opens no folders; elsewhere nothing but a folder is, and no link to one.
+    descriptor = os.open(folder, os.O_RDONLY | _FOLDER_ONLY)
     try:
         import fcntl
 

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 from softcosine.errors import InvalidInputError
-from softcosine.text.stop_words import ENGLISH
-from softcosine.text.words import Span, find_words, normalize, word_spans
+from softcosine.text.segmenters import SEGMENTERS, has_segmenter, segmenter_for
+from softcosine.text.stop_words import ENGLISH, stop_word_lists
+from softcosine.text.words import Segmenter, Span, find_words, normalize, word_spans
 
-__all__ = ["Analyzer", "checked_analyzer"]
+__all__ = ["Analyzer", "checked_analyzer", "languages"]
 
 # Raised when a rule of words.py or of this file changes what a text's terms are.
 _RULES = 1
-_STOP_WORDS = {"english": ENGLISH}
 _DIGIT = re.compile(r"\d")
+_NO_LANGUAGES = {"porter", "dutch_porter"}  # other algorithms for English and Dutch
+_STEMMED_AS = {"croatian": "serbian"}  # one algorithm, made for both
+_MAX_NGRAM = 64  # a text of n words has n n-grams of each size, the longer the larger
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,22 +36,37 @@ class Analyzer:
         A Snowball algorithm such as ``"english"`` or ``"german"``. Words with a digit are never
         stemmed. By default words stay as they are.
     stop_words : str or collection of str, optional
-        Words to leave out: ``"english"`` or any words. They are normalised as texts are, and
-        compared with words before stemming. By default none.
+        Words to leave out: a language such as ``"english"``, or any words. They are normalised as
+        texts are, and compared with words before stemming. By default none.
     max_ngram : int, optional
-        Terms of up to so many successive words, joined by a space. By default 1.
+        Terms of up to so many successive words, joined by a space; at most 64. By default 1.
     min_length : int, optional
         Words of fewer characters are left out. By default 1; 2 also leaves out single ideographs.
+    segmenter : {"chinese", "japanese"}, optional
+        What cuts text without spaces into words; it needs the extra of that name. By default such
+        text is cut into overlapping pairs of characters.
+    phrases : collection of str, optional
+        Several words each; where they stand one after the other, in any forms, they are a term
+        too, joined by spaces, though `max_ngram` is less. Kept as their words, sorted; phrases of
+        which fewer than two words are left are none.
 
     Raises
     ------
     InvalidInputError
         If a setting is not one of those above.
+    MissingDependencyError
+        If the segmenter is not installed.
+
+    See Also
+    --------
+    Analyzer.for_language : all that is made for a language, by its name.
 
     Examples
     --------
     >>> Analyzer("english", stop_words="english").terms("The tyres of the dogs' e-bikes, 3.11")
     ['tyre', 'dog', 'e', 'bike', '3.11']
+    >>> Analyzer("english", phrases=["disk space"]).terms("No space on disks, low disk space")
+    ['no', 'space', 'on', 'disk', 'low', 'disk', 'disk space', 'space']
     """
 
     stemmer: str | None = None
@@ -56,6 +74,10 @@ class Analyzer:
     stop_words: str | Collection[str] | None = None
     max_ngram: int = 1
     min_length: int = 1
+    segmenter: str | None = None
+    phrases: Collection[str] = ()
+    _stemmed: frozenset[tuple[str, ...]] = field(init=False, repr=False, compare=False)
+    _longest: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.stemmer is not None and self.stemmer not in _algorithms():
@@ -69,7 +91,67 @@ class Analyzer:
                 raise InvalidInputError(
                     f"{name} is {value!r}; it must be an integer of at least 1."
                 )
+        if self.max_ngram > _MAX_NGRAM:
+            raise InvalidInputError(f"max_ngram is {self.max_ngram}; {_MAX_NGRAM} is the most.")
         object.__setattr__(self, "stop_words", _stop_words(self.stop_words))
+        if self.segmenter is not None:
+            if self.segmenter not in SEGMENTERS:
+                raise InvalidInputError(
+                    f"there is no segmenter {self.segmenter!r}; choose one of "
+                    f"{', '.join(SEGMENTERS)}, or None."
+                )
+            segmenter_for(self.segmenter)
+        phrases = [self.kept(phrase) for phrase in _strings("phrases", self.phrases)]
+        several = sorted({" ".join(words) for words in phrases if len(words) > 1})
+        stemmed = frozenset(tuple(self.stem(phrase.split(" "))) for phrase in several)
+        object.__setattr__(self, "phrases", tuple(several))
+        object.__setattr__(self, "_stemmed", stemmed)
+        longest = max(self.max_ngram, max(map(len, stemmed), default=1))
+        object.__setattr__(self, "_longest", longest)
+
+    @classmethod
+    def for_language(cls, language: str, **settings: Any) -> Self:
+        """Return the analyzer for texts of a language.
+
+        Parameters
+        ----------
+        language : str
+            One of `languages`, in lower case, or ``"none"``. It chooses the stemmer, if Snowball
+            has one, and the segmenter, if there is one and it is installed.
+        **settings
+            Of the analyzer, in place of these or beside them. Stop words stay where none are
+            given.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no such language, or a setting is invalid.
+
+        Examples
+        --------
+        >>> Analyzer.for_language("german").terms("die Häuser und die Bäume")
+        ['die', 'haus', 'und', 'die', 'baum']
+        >>> Analyzer.for_language("german", stop_words="german").terms("die Häuser und die Bäume")
+        ['haus', 'baum']
+        """
+        if language == "none":
+            return cls(**settings)
+        if language not in languages():
+            raise InvalidInputError(
+                f"there is no language {language!r}; choose one of {', '.join(languages())}, or "
+                "none."
+            )
+        stemmer = _STEMMED_AS.get(language, language)
+        chosen = {
+            "stemmer": stemmer if stemmer in _algorithms() else None,
+            "segmenter": language if has_segmenter(language) else None,
+        }
+        return cls(**{**chosen, **settings})
+
+    @property
+    def cut(self) -> Segmenter | None:
+        """What cuts text without spaces; None for pairs of characters."""
+        return None if self.segmenter is None else segmenter_for(self.segmenter)
 
     def words(self, text: str) -> list[str]:
         """Return the normalised words of a text, in running order, none left out.
@@ -92,7 +174,7 @@ class Analyzer:
         >>> Analyzer().words("Don't panic: see E1042, C++ 3.11 & 東京都")
         ["don't", 'panic', 'see', 'e1042', 'c++', '3.11', '東京', '京都']
         """
-        return find_words(normalize(_checked_text(text)))
+        return find_words(normalize(_checked_text(text)), self.cut)
 
     def spans(self, text: str) -> list[Span]:
         """Return the words of a text and where they stand in it, for snippets.
@@ -117,7 +199,7 @@ class Analyzer:
         >>> [(span.start, span.end, span.word) for span in Analyzer().spans("ﬁne Straße")]
         [(0, 3, 'fine'), (4, 10, 'strasse')]
         """
-        return word_spans(_checked_text(text))
+        return word_spans(_checked_text(text), self.cut)
 
     def terms(self, document: str | Sequence[str]) -> list[str]:
         """Return the terms of one document or query, in running order.
@@ -156,13 +238,33 @@ class Analyzer:
 
     def joined(self, stems: Sequence[str]) -> list[str]:
         """Return the terms of successive stems: after each the n-grams that begin with it."""
-        if self.max_ngram == 1:
+        if self._longest == 1:
             return list(stems)
+        return [" ".join(stems[start:end]) for start, end in self.ranges(stems)]
+
+    def ranges(self, stems: Sequence[str]) -> list[tuple[int, int]]:
+        """Return where the terms that are `joined` from successive stems begin and end."""
         return [
-            " ".join(stems[start:end])
+            (start, end)
             for start in range(len(stems))
-            for end in range(start + 1, min(start + self.max_ngram, len(stems)) + 1)
+            for end in range(start + 1, min(start + self._longest, len(stems)) + 1)
+            if end - start <= self.max_ngram or tuple(stems[start:end]) in self._stemmed
         ]
+
+    @property
+    def longest(self) -> int:
+        """The most words that a term may have."""
+        return self._longest
+
+    @property
+    def stemmed_phrases(self) -> frozenset[tuple[str, ...]]:
+        """The stems of each phrase."""
+        return self._stemmed
+
+    def with_phrases(self, phrases: Iterable[str]) -> Analyzer:
+        """Return the analyzer with further phrases; single words among them are left out."""
+        found = replace(self, phrases=(*self.phrases, *phrases))
+        return self if found == self else found
 
     def keeps(self, word: str) -> bool:
         """Whether a word is long enough and no stop word."""
@@ -208,6 +310,8 @@ class Analyzer:
             "stop_words": sorted(self.stop_words or ()),
             "max_ngram": self.max_ngram,
             "min_length": self.min_length,
+            "segmenter": self.segmenter,
+            **({"phrases": list(self.phrases)} if self.phrases else {}),
         }
 
     @classmethod
@@ -232,12 +336,19 @@ class Analyzer:
                 f"version {_RULES}; analyze the texts again with this version."
             )
         expected = {"stemmer", "stop_words", "max_ngram", "min_length"}
-        if values.keys() != expected:
+        if values.keys() - {"segmenter", "phrases"} != expected:  # which are not always there
             raise InvalidInputError(
                 f"an analyzer has the settings {sorted(expected)}, but these are {sorted(values)}; "
                 "pass what Analyzer.to_dict gave."
             )
         return cls(**values)
+
+
+@cache
+def languages() -> tuple[str, ...]:
+    """Return the languages that there is a stemmer, a list of stop words or a segmenter for."""
+    stemmed = set(_algorithms()) - _NO_LANGUAGES
+    return tuple(sorted({*stemmed, *stop_word_lists(), *SEGMENTERS, "korean", "thai"}))
 
 
 @cache
@@ -251,21 +362,25 @@ def _stop_words(given: str | Iterable[str] | None) -> frozenset[str]:
     if given is None:
         return frozenset()
     if isinstance(given, str):
-        if given not in _STOP_WORDS:
+        if given == "english":
+            return ENGLISH  # without reading the others
+        if given not in stop_word_lists():
             raise InvalidInputError(
                 f"there is no list of stop words named {given!r}; choose one of "
-                f"{', '.join(sorted(_STOP_WORDS))}, or pass the words themselves in a list."
+                f"{', '.join(stop_word_lists())}, or pass the words themselves in a list."
             )
-        return _STOP_WORDS[given]
-    if not isinstance(given, Iterable):
-        raise InvalidInputError(
-            f"stop_words is {given!r}; pass the words in a list, or the name of a language."
-        )
-    words = list(given)
-    for word in words:
-        if not isinstance(word, str):
-            raise InvalidInputError(f"stop word {word!r} is no string; pass strings only.")
-    return frozenset(map(normalize, words))
+        return stop_word_lists()[given]
+    return frozenset(map(normalize, _strings("stop_words", given)))
+
+
+def _strings(name: str, given: object) -> list[str]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InvalidInputError(f"{name} is {given!r}; pass strings in a list.")
+    strings = list(given)
+    for string in strings:
+        if not isinstance(string, str):
+            raise InvalidInputError(f"{string!r} among {name} is no string; pass strings only.")
+    return strings
 
 
 def _checked_text(text: str) -> str:

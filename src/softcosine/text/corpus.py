@@ -7,7 +7,7 @@ the running text is only a stream of numbers.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress, count
@@ -25,7 +25,7 @@ from softcosine.text.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["AnalyzedTexts", "analyze"]
+__all__ = ["AnalyzedTexts", "analyze", "check_corpus"]
 
 # Characters (or tokens) and documents that are numbered at a time, between reports of progress.
 _BATCH = 1 << 20
@@ -44,11 +44,14 @@ class AnalyzedTexts:
         The terms of all documents in running order; -1 where `min_df` or `max_df` left one out.
     offsets : ndarray of shape (n_docs + 1,), int64
         Document ``d`` is ``tokens[offsets[d]:offsets[d + 1]]``.
+    segmented : bool
+        Whether text without spaces was cut into words, and not into pairs of characters.
     """
 
     vocabulary: Vocabulary
     tokens: NDArray[np.int32]
     offsets: NDArray[np.int64]
+    segmented: bool = False
 
     @property
     def n_docs(self) -> int:
@@ -142,7 +145,7 @@ def analyze(
             f"n_fields is {n_fields!r}; it must be a whole number of 1 or more."
         )
     rules = Analyzer() if analyzer is None else checked_analyzer(analyzer)
-    stream = _with_ngrams(_terms(_read(texts, progress), rules), rules.max_ngram)
+    stream = _with_ngrams(_terms(_read(texts, rules, progress), rules), rules)
     if (n_texts := len(stream.offsets) - 1) % n_fields:
         raise InvalidInputError(
             f"there are {n_texts} texts, which are no documents of {n_fields} fields each; give an "
@@ -165,7 +168,9 @@ def analyze(
         n_docs=n_docs,
         forms=None if forms is None else [_by_frequency(forms[i]) for i in order],
     )
-    return AnalyzedTexts(vocabulary, numbers[stream.tokens], stream.offsets)
+    return AnalyzedTexts(
+        vocabulary, numbers[stream.tokens], stream.offsets, segmented=rules.segmenter is not None
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,16 +192,18 @@ class _Read:
     table: PieceTable | TokenTable
 
 
-def _read(texts: Iterable[Any], progress: Callable[[int], object] | None) -> _Read:
+def _read(
+    texts: Iterable[Any], analyzer: Analyzer, progress: Callable[[int], object] | None
+) -> _Read:
     """Turn all documents into numbers of pieces, batch by batch."""
-    _check_corpus(texts)
+    check_corpus(texts)
     table: PieceTable | TokenTable | None = None
     numbers: list[NDArray[np.int32]] = []
     lengths: list[NDArray[np.int64]] = []
     n_docs = 0
     for batch in _batches(texts):
         if table is None:
-            table = PieceTable() if isinstance(batch[0], str) else TokenTable()
+            table = PieceTable(analyzer.cut) if isinstance(batch[0], str) else TokenTable()
         batch_numbers, batch_lengths = table.number(batch)
         numbers.append(batch_numbers)
         lengths.append(batch_lengths)
@@ -266,10 +273,19 @@ def _terms(read: _Read, analyzer: Analyzer) -> _Stream:
     return _Stream(tokens, offsets, list(stems), forms)
 
 
-def _with_ngrams(stream: _Stream, max_ngram: int) -> _Stream:
-    """Add after each term the n-grams that begin with it."""
-    if max_ngram == 1:
-        return stream
+def _with_ngrams(stream: _Stream, analyzer: Analyzer) -> _Stream:
+    """Add after each term the n-grams that begin with it, and the phrases."""
+    longer, starts = stream, np.arange(len(stream.tokens) + 1)
+    if analyzer.max_ngram > 1:
+        longer, starts = _joined(stream, analyzer.max_ngram)
+    if analyzer.longest > analyzer.max_ngram:
+        phrases = [p for p in analyzer.stemmed_phrases if len(p) > analyzer.max_ngram]
+        return _with_phrases(longer, stream, starts, phrases)
+    return longer
+
+
+def _joined(stream: _Stream, max_ngram: int) -> tuple[_Stream, NDArray[np.int64]]:
+    """Return the stream with n-grams, and where what begins with each term starts in it."""
     tokens, n_terms = stream.tokens, len(stream.strings)
     table = {string: number for number, string in enumerate(stream.strings)}
     forms = None if stream.forms is None else [dict(counts) for counts in stream.forms]
@@ -298,7 +314,104 @@ def _with_ngrams(stream: _Stream, max_ngram: int) -> _Stream:
                 forms[number][form] = forms[number].get(form, 0) + n_times
     present = grams >= 0
     before = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
-    return _Stream(grams[present], before[stream.offsets], list(table), forms)
+    return _Stream(grams[present], before[stream.offsets], list(table), forms), before
+
+
+def _with_phrases(
+    stream: _Stream,
+    words: _Stream,
+    starts: NDArray[np.int64],
+    phrases: Sequence[tuple[str, ...]],
+) -> _Stream:
+    """Add each phrase after the other terms that begin with its first word.
+
+    Parameters
+    ----------
+    stream : _Stream
+    words : _Stream
+        The same without n-grams.
+    starts : ndarray of shape (n_words + 1,), int64
+        Where the terms that begin with each word start in `stream`.
+    phrases : sequence of tuple of str
+        Their stems; each longer than an n-gram.
+    """
+    ends = np.repeat(words.offsets[1:], np.diff(words.offsets))
+    room = ends - np.arange(len(words.tokens))
+    places, which = _places_of(phrases, words.tokens, room, words.strings)
+    if not len(places):
+        return stream
+    counts = Counter(which.tolist())
+    needed = {stem for i in counts for stem in phrases[i]}
+    numbers = {string: i for i, string in enumerate(stream.strings)}
+    heads = {}
+    if stream.forms is not None and words.forms is not None:
+        heads = {stem: _by_frequency(words.forms[numbers[stem]])[0] for stem in needed}
+    strings, forms = list(stream.strings), stream.forms and list(stream.forms)
+    of_phrase = np.empty(len(phrases), np.int32)
+    for i, n_times in counts.items():
+        name = " ".join(phrases[i])
+        of_phrase[i] = number = numbers.setdefault(name, len(strings))
+        if number == len(strings):
+            strings.append(name)
+        if forms is not None:
+            form = " ".join(heads[stem] for stem in phrases[i])
+            own = dict(forms[number]) if number < len(forms) else {}
+            own[form] = own.get(form, 0) + n_times
+            forms[number : number + 1] = [own]
+    tokens = np.insert(stream.tokens, starts[places + 1], of_phrase[which]).astype(np.int32)
+    before = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=len(words.tokens)))])
+    offsets = stream.offsets + before[words.offsets]
+    return _Stream(tokens, offsets, strings, forms)
+
+
+def _places_of(
+    phrases: Sequence[tuple[str, ...]],
+    tokens: NDArray[np.int32],
+    room: NDArray[np.int64],
+    strings: Sequence[str],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where phrases stand in running stems: the place of the first word, and which phrase it is.
+
+    Ordered by place, and of one place the shorter first. All phrases are followed word by word
+    through the tree of their beginnings, so that only places that may go on are looked at.
+    """
+    needed = {stem for phrase in phrases for stem in phrase}
+    known = {string: number for number, string in enumerate(strings) if string in needed}
+    tree: dict[tuple[int, int], int] = {}  # from a beginning, 0 for none, and a stem to the longer
+    ends: dict[int, int] = {}
+    for number, phrase in enumerate(phrases):
+        node = 0
+        if all(stem in known for stem in phrase):
+            for stem in phrase:
+                node = tree.setdefault((node, known[stem]), len(tree) + 1)
+            ends[node] = number
+    n = len(strings)
+    keys = np.array([node * n + stem for node, stem in tree], np.int64)
+    order = np.argsort(keys)
+    keys, longer = keys[order], np.fromiter(tree.values(), np.int64, len(tree))[order]
+    phrase_of = np.full(len(tree) + 1, -1, np.int64)
+    phrase_of[list(ends)] = list(ends.values())
+
+    beginning = np.zeros(n, np.bool_)
+    beginning[[stem for node, stem in tree if node == 0]] = True
+    places = np.flatnonzero(beginning[tokens])
+    nodes = np.zeros(len(places), np.int64)
+    starts, which = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    depth = 0
+    while len(places):
+        asked = nodes * n + tokens[places + depth]
+        found = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
+        stay = keys[found] == asked
+        places, nodes = places[stay], longer[found[stay]]
+        whole = phrase_of[nodes] >= 0
+        starts.append(places[whole])
+        which.append(phrase_of[nodes[whole]])
+        depth += 1
+        stay = room[places] > depth
+        places, nodes = places[stay], nodes[stay]
+    together = np.concatenate(starts)
+    order = np.argsort(together, kind="stable")
+    return together[order], np.concatenate(which)[order]
 
 
 def _by_frequency(counts: dict[str, int]) -> list[str]:
@@ -323,7 +436,8 @@ def _document_frequencies(
     return frequencies, distinct
 
 
-def _check_corpus(texts: object) -> None:
+def check_corpus(texts: object) -> None:
+    """Raise InvalidInputError if something cannot be several texts."""
     if isinstance(texts, str):
         raise InvalidInputError("texts is a single string; wrap it in a list: [text].")
     if isinstance(texts, Mapping) or not isinstance(texts, Iterable):

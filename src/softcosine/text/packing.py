@@ -272,11 +272,12 @@ def _bounds_of(lists: Sequence[Sequence[str]]) -> NDArray[np.int64]:
 
 def _check_ends(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> None:
     if (
-        offsets.ndim != 1
+        np.ndim(blob) != 1
+        or offsets.ndim != 1
         or not np.issubdtype(offsets.dtype, np.integer)
         or len(offsets) == 0
         or offsets[0] != 0
-        or offsets[-1] != np.size(blob)
+        or offsets[-1] != len(blob)
     ):
         raise _no_cuts(blob)
 

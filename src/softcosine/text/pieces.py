@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.kernels.pieces import number_pieces, reinsert
-from softcosine.text.words import find_words, has_unspaced, normalize
+from softcosine.text.words import Segmenter, find_words, has_unspaced, normalize
 
 __all__ = ["PieceTable", "TokenTable"]
 
@@ -32,9 +32,16 @@ _CLASSES = np.array(
 
 
 class PieceTable:
-    """The distinct pieces of texts, numbered in order of first appearance."""
+    """The distinct pieces of texts, numbered in order of first appearance.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    segmenter : callable, optional
+        Cuts text without spaces into words; see `find_words`.
+    """
+
+    def __init__(self, segmenter: Segmenter | None = None) -> None:
+        self._segmenter = segmenter
         self._slots = np.full(1 << 12, -1, dtype=np.int64)
         self._starts = np.zeros((1 << 11) + 1, dtype=np.int64)
         self._arena = np.empty(1 << 14, dtype=np.uint8)
@@ -53,7 +60,9 @@ class PieceTable:
         numbers : ndarray of shape (n_running_pieces,), int32
         lengths : ndarray of shape (n_texts,), int64
         """
-        encoded = [_cuttable(text).encode("utf-8", "surrogatepass") for text in texts]
+        encoded = [
+            _cuttable(text, self._segmenter).encode("utf-8", "surrogatepass") for text in texts
+        ]
         text = np.frombuffer(bytearray().join(encoded), dtype=np.uint8)
         ends = np.cumsum([len(data) for data in encoded], dtype=np.int64)
         numbers = np.empty((len(text) + len(texts)) // 2 + 1, dtype=np.int32)
@@ -89,7 +98,9 @@ class PieceTable:
         words: list[str] = []
         n_words: list[int] = []
         for piece in data.decode("utf-8", "surrogatepass").split(" ")[:-1]:
-            found = find_words(piece)
+            # What a segmenter cut is a word; cut again, by itself, it might be several.
+            segmented = self._segmenter is not None and has_unspaced(piece)
+            found = [piece] if segmented else find_words(piece)
             words += found
             n_words.append(len(found))
         return words, np.array(n_words, dtype=np.int64)
@@ -125,13 +136,15 @@ class TokenTable:
         return words, np.ones(len(words), dtype=np.int64)
 
 
-def _cuttable(text: str) -> str:
+def _cuttable(text: str, segmenter: Segmenter | None) -> str:
     """Normalise a text as far as the table does not."""
     if text.isascii():
         return text
     normalized = normalize(text)
     # Without spaces the pieces would be whole sentences, nearly all of them distinct.
-    return " ".join(find_words(normalized)) if has_unspaced(normalized) else normalized
+    if has_unspaced(normalized):
+        return " ".join(find_words(normalized, segmenter))
+    return normalized
 
 
 def _lengthened(array: NDArray[Any], length: int) -> NDArray[Any]:

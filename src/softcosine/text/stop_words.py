@@ -1,8 +1,12 @@
-"""Function words that carry structure rather than content."""
+"""Stop words: function words, which carry structure rather than content, by language."""
 
 from __future__ import annotations
 
-__all__ = ["ENGLISH"]
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+__all__ = ["ENGLISH", "stop_word_lists"]
 
 # Articles, pronouns, prepositions, conjunctions, auxiliaries and the adverbs of degree and place
 # that accompany them; no noun, no verb of content, no number, and none of "not", "no", "against",
@@ -21,3 +25,18 @@ _ENGLISH = """
     yourself yourselves
 """
 ENGLISH: frozenset[str] = frozenset(_ENGLISH.split())
+
+
+@cache
+def stop_word_lists() -> Mapping[str, frozenset[str]]:
+    """Return the stop words of each language by its English name; read once a process.
+
+    Their origins and licences stand in ``data/stop_words.txt`` and ``data/LICENSES.md``.
+    """
+    content = (files("softcosine.text") / "data" / "stop_words.txt").read_text(encoding="utf-8")
+    lists = {"english": ENGLISH}
+    for paragraph in content.split("\n\n"):
+        if not paragraph.startswith("#"):
+            language, _, words = paragraph.partition(":")
+            lists[language] = frozenset(words.split())
+    return dict(sorted(lists.items()))

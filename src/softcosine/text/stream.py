@@ -99,6 +99,11 @@ class TextStream:
         return self._analyzer
 
     @property
+    def segmented(self) -> bool:
+        """Whether text without spaces is cut into words, and not into pairs of characters."""
+        return self._analyzer.segmenter is not None
+
+    @property
     def vocabulary(self) -> Vocabulary | None:
         """The terms that count, if given."""
         return self._vocabulary
@@ -177,7 +182,7 @@ class TextStream:
         occurrences : ndarray of shape (n_terms,), int64
         """
         stemming = self._analyzer.stemmer is not None
-        plain = replace(self._analyzer, stemmer=None, max_ngram=1)
+        plain = replace(self._analyzer, stemmer=None, max_ngram=1, phrases=())
         with TermTally(self._memory // 4) as terms, TermTally(self._memory // 4) as words:
             n_docs = 0
             for texts in self._read():
@@ -198,7 +203,7 @@ class TextStream:
 
     def _forms(self, terms: Sequence[str], words: TermTally) -> list[list[str]]:
         """Forms of each term by frequency; of an n-gram the n-gram of the most frequent forms."""
-        needed = set(terms) if self._analyzer.max_ngram == 1 else set(_parts(terms))
+        needed = set(terms) if self._analyzer.longest == 1 else set(_parts(terms))
         forms: dict[str, list[tuple[int, str]]] = {}
         for batch in words.batches():
             stems = self._analyzer.stem([word for word, _, _ in batch])

@@ -18,20 +18,33 @@ queries alike, so it still finds itself.
 
 **Scripts without spaces** (Han, Hiragana, Katakana, Bopomofo, Thai, Lao, Khmer, Myanmar). A run of
 such characters is cut into overlapping pairs, ``東京都`` into ``東京``, ``京都``; a run of a single
-character is that character. A character is counted together with its combining marks.
+character is that character. A character is counted together with its combining marks. A segmenter
+(`softcosine.text.segmenters`) cuts runs into words instead.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate, pairwise
 from operator import add
 
-__all__ = ["MAX_WORD_LENGTH", "Span", "find_words", "has_unspaced", "normalize", "word_spans"]
+__all__ = [
+    "MAX_WORD_LENGTH",
+    "Segmenter",
+    "Span",
+    "find_words",
+    "has_unspaced",
+    "normalize",
+    "pair_in_run",
+    "word_spans",
+]
+
+# Cuts a run of characters of scripts without spaces into words, which joined are the run.
+Segmenter = Callable[[str], list[str]]
 
 # Longer than any word of a language and than a SHA-256 digest in hexadecimal, short enough that
 # encoded attachments do not fill the vocabulary.
@@ -95,13 +108,15 @@ def normalize(text: str) -> str:
     return unicodedata.normalize("NFKC", folded).replace("_", " ")
 
 
-def find_words(normalized: str) -> list[str]:
+def find_words(normalized: str, segmenter: Segmenter | None = None) -> list[str]:
     """Words of a normalised text, in running order.
 
     Parameters
     ----------
     normalized : str
         What `normalize` gave.
+    segmenter : callable, optional
+        Cuts text without spaces into words; by default it is cut into pairs of characters.
 
     Returns
     -------
@@ -110,7 +125,7 @@ def find_words(normalized: str) -> list[str]:
     if normalized.isascii() and "'s" not in normalized and len(normalized) <= MAX_WORD_LENGTH:
         # The same, sooner, for short plain text: most of what is asked for is a piece of a corpus.
         return [normalized] if normalized.isalnum() else _ASCII_WORD.findall(normalized)
-    return [word for _, _, word in _located_words(normalized)]
+    return [word for _, _, word in _located_words(normalized, segmenter)]
 
 
 def has_unspaced(normalized: str) -> bool:
@@ -118,39 +133,52 @@ def has_unspaced(normalized: str) -> bool:
     return not normalized.isascii() and _unspaced_run().search(normalized) is not None
 
 
-def word_spans(text: str) -> list[Span]:
+def pair_in_run(word: str) -> str:
+    """Two characters that a run without spaces was cut into; empty for any other word.
+
+    Their combining marks are left out.
+    """
+    if len(word) < 2 or not has_unspaced(word):
+        return ""
+    characters = _some_mark().sub("", word)
+    return characters if len(characters) == 2 and _all_unspaced().fullmatch(characters) else ""
+
+
+def word_spans(text: str, segmenter: Segmenter | None = None) -> list[Span]:
     """Words of a text as it was given, and where in it they stand.
 
     Parameters
     ----------
     text : str
         The original text, not normalised.
+    segmenter : callable, optional
+        See `find_words`.
 
     Returns
     -------
     list of Span
-        Its words are those of ``find_words(normalize(text))``. Where one character of the text
-        makes several words (``½`` is ``1``, ``2``), their spans are the same.
+        Its words are those of ``find_words(normalize(text), segmenter)``. Where one character of
+        the text makes several words (``½`` is ``1``, ``2``), their spans are the same.
     """
     if text.isascii():
-        return [Span(start, end, word) for start, end, word in _located_words(normalize(text))]
+        return [Span(*located) for located in _located_words(normalize(text), None)]
     spans = []
     # White space is never part of a word and normalises on its own, so pieces stand alone.
     for piece in re.finditer(r"\S+", text):
         normalized, starts, ends = _aligned(piece.group(), piece.start())
-        for start, end, word in _located_words(normalized):
+        for start, end, word in _located_words(normalized, segmenter):
             spans.append(Span(starts[start], ends[end - 1], word))
     return spans
 
 
-def _located_words(normalized: str) -> list[tuple[int, int, str]]:
+def _located_words(normalized: str, segmenter: Segmenter | None) -> list[tuple[int, int, str]]:
     """Start, end and word of each word; the offsets are those of the normalised text."""
     found: list[tuple[int, int, str]] = []
     pattern = _ASCII_WORD if normalized.isascii() else _unicode_word()
     for match in pattern.finditer(normalized):
         word = match.group()
         if has_unspaced(word):
-            found.extend(_cut_at_unspaced(match.start(), word))
+            found.extend(_cut_at_unspaced(match.start(), word, segmenter))
         else:
             found.append(_whole(match.start(), word))
     return found
@@ -165,31 +193,57 @@ def _whole(start: int, word: str) -> tuple[int, int, str]:
     return start, end, word
 
 
-def _cut_at_unspaced(offset: int, word: str) -> list[tuple[int, int, str]]:
-    """Cut a word that has characters of scripts without spaces: pairs of those, the rest whole."""
+def _cut_at_unspaced(
+    offset: int, word: str, segmenter: Segmenter | None
+) -> list[tuple[int, int, str]]:
+    """Cut a word that has characters of scripts without spaces at runs of these."""
     found: list[tuple[int, int, str]] = []
     done = 0
     for run in _unspaced_run().finditer(word):
         found.extend(_located_rest(offset + done, word[done : run.start()]))
         done = run.end()
-        characters: Sequence[str] = run.group()
-        bounds: Sequence[int] = range(offset + run.start(), offset + run.end() + 1)
-        if _some_mark().search(run.group()):
-            characters = _marked_character().findall(run.group())
-            bounds = list(accumulate(map(len, characters), initial=offset + run.start()))
-        if len(characters) == 1:
-            found.append((bounds[0], bounds[1], characters[0]))
-        pairs = map(add, characters, characters[1:])
-        found.extend(zip(bounds, bounds[2:], pairs, strict=False))
+        if segmenter is None:
+            found.extend(_pairs(offset + run.start(), run.group()))
+        else:
+            found.extend(_segments(offset + run.start(), run.group(), segmenter))
     found.extend(_located_rest(offset + done, word[done:]))
     return found
+
+
+def _pairs(offset: int, run: str) -> list[tuple[int, int, str]]:
+    """Cut a run into overlapping pairs of characters; a single one is itself."""
+    characters: Sequence[str] = run
+    bounds: Sequence[int] = range(offset, offset + len(run) + 1)
+    if _some_mark().search(run):
+        characters = _marked_character().findall(run)
+        bounds = list(accumulate(map(len, characters), initial=offset))
+    if len(characters) == 1:
+        return [(bounds[0], bounds[1], characters[0])]
+    pairs = map(add, characters, characters[1:])
+    return list(zip(bounds, bounds[2:], pairs, strict=False))
+
+
+def _segments(offset: int, run: str, segmenter: Segmenter) -> list[tuple[int, int, str]]:
+    """Cut a run into words; overlong ones are cut as others are."""
+    words: list[str] = []
+    for word in segmenter(run):
+        if words and _some_mark().match(word):  # a mark belongs to the character before it
+            words[-1] += word
+        else:
+            words.append(word)
+    assert "".join(words) == run  # or spans would be wrong
+    ends = accumulate(map(len, words), initial=offset)
+    return [
+        (start, end, word[:MAX_WORD_LENGTH])
+        for (start, end), word in zip(pairwise(ends), words, strict=True)
+    ]
 
 
 def _located_rest(offset: int, part: str) -> list[tuple[int, int, str]]:
     """Words of what stands beside runs; a joiner at its edge joins nothing now."""
     if not part:
         return []
-    return [(offset + start, offset + end, word) for start, end, word in _located_words(part)]
+    return [(offset + start, offset + end, word) for start, end, word in _located_words(part, None)]
 
 
 def _aligned(piece: str, offset: int) -> tuple[str, list[int], list[int]]:
@@ -267,6 +321,11 @@ def _unicode_word() -> re.Pattern[str]:
 def _unspaced_run() -> re.Pattern[str]:
     marks = _marks()
     return re.compile(rf"[{_UNSPACED_BLOCKS}](?<![{marks}])[{_UNSPACED_BLOCKS}{marks}]*")
+
+
+@cache
+def _all_unspaced() -> re.Pattern[str]:
+    return re.compile(f"[{_UNSPACED_BLOCKS}]+")
 
 
 @cache

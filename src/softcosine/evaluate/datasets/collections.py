@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def read_collection(
     *,
     name: str,
     grades: str | None = None,
-    topic_fields: Sequence[str] = TOPIC_FIELDS[:1],
+    topic_fields: Sequence[str] = ("title",),
     encoding: str = "utf-8",
 ) -> RankingSet:
     """Read a collection; every file tells its format by its first line.
@@ -55,13 +56,14 @@ def read_collection(
         What the numbers mean: ``gains`` or ``cleverdon``; by default the collection's name tells,
         see `softcosine.evaluate.datasets.grades`.
     topic_fields : sequence of str
-        Of TREC's topics, what is asked: some of title, description and narrative.
+        Of TREC's topics, the fields that make the query: some of title (or query), description
+        (or question) and narrative.
     encoding : str
 
     Raises
     ------
     MalformedFileError
-        If a line is at fault; it is named.
+        If a line is at fault, or a topic has none of these fields; it is named.
     DuplicateIdError
         If an id comes twice.
     InvalidInputError
@@ -70,7 +72,7 @@ def read_collection(
     for field in topic_fields:
         if field not in TOPIC_FIELDS:
             raise InvalidInputError(
-                f"a topic has no field {field!r}; it has {', '.join(TOPIC_FIELDS)}."
+                f"a topic has no field {field!r}; choose of {', '.join(TOPIC_FIELDS)}."
             )
     if not topic_fields:
         raise InvalidInputError(f"name what of a topic is asked: {', '.join(TOPIC_FIELDS)}.")
@@ -79,7 +81,7 @@ def read_collection(
         raise InvalidInputError(f"there are no grades {chosen!r}; choose {' or '.join(GRADES)}.")
     found = _read_texts(documents, _DOCUMENTS, "documents", encoding)
     asked = _read_texts(queries, _queries_by(topic_fields), "queries", encoding)
-    judged: dict[str, dict[str, int]] = {}
+    judged: dict[str, dict[str, float]] = {}
     splits: dict[str, str] = {}
     for path in qrels:
         for query, own in read_qrels(path, grades=chosen, encoding=encoding).items():
@@ -108,15 +110,15 @@ def read_collection(
 
 def read_qrels(
     path: Path, *, grades: str = GAINS, encoding: str = "utf-8"
-) -> dict[str, dict[str, int]]:
-    """Read judgements: for every query, the gain of each judged document.
+) -> dict[str, dict[str, float]]:
+    """Read judgements: for every query, the gain of each document, or `NOT_JUDGED`.
 
     Raises
     ------
     MalformedFileError
         If a line is at fault, or judges a document once more and otherwise; it is named.
     """
-    found: dict[str, dict[str, int]] = {}
+    found: dict[str, dict[str, float]] = {}
     tabs = True
     for position, (number, line) in enumerate(numbered_lines(path, encoding=encoding)):
         if not position:
@@ -130,16 +132,15 @@ def read_qrels(
                 line=number,
             )
         query, document, code = row[0], row[-2], row[-1]
-        try:
-            gain = int(code)
-        except ValueError:
-            if not position and not _is_number(code):  # a header
-                continue
+        value = _number(code)
+        if value is None and not position:  # a header
+            continue
+        if value is None or not math.isfinite(value):
             raise MalformedFileError(
-                path, f"the gain is {code[:40]!r}; a whole number was needed.", line=number
-            ) from None
+                path, f"the gain is {code[:40]!r}; a number was needed.", line=number
+            )
         try:
-            gain = GRADES[grades](gain)
+            gain = GRADES[grades](value)
         except ValueError as error:
             raise MalformedFileError(path, f"{error}.", line=number) from None
         own = found.setdefault(query, {})
@@ -152,12 +153,13 @@ def read_qrels(
     return found
 
 
-def _is_number(text: str) -> bool:
+def _number(text: str) -> float | None:
+    """Return a number, an int where it is whole; None where the text is none."""
     try:
-        float(text)
+        value = float(text)
     except ValueError:
-        return False
-    return True
+        return None
+    return int(value) if value.is_integer() else value
 
 
 _Reader = Callable[[Path, str], _Texts]
@@ -218,10 +220,20 @@ def _trec(path: Path, encoding: str) -> _Texts:
 
 def _queries_by(fields: Iterable[str]) -> dict[str, _Reader]:
     asked = tuple(fields)
+    wanted = tuple(dict.fromkeys(TOPIC_FIELDS[field] for field in asked))
 
     def topics(path: Path, encoding: str) -> _Texts:
         for number, id, parts in read_trec_topics(path, encoding=encoding):
-            yield number, id, "", "\n".join(parts[field] for field in asked if parts[field])
+            text = "\n".join(parts[field] for field in wanted if parts[field])
+            if not text:
+                there = ", ".join(field for field, own in parts.items() if own) or "nothing"
+                raise MalformedFileError(
+                    path,
+                    f"topic {id} has no {' or '.join(asked)} to ask; of the fields of topics it "
+                    f"has {there}.",
+                    line=number,
+                )
+            yield number, id, "", text
 
     return {**_DOCUMENTS, "trec": topics}
 

@@ -13,7 +13,6 @@ from softcosine.evaluate.datasets.lines import first_line
 from softcosine.evaluate.datasets.pairs import PairSet, WordPairSet, pair_layout, read_pairs
 from softcosine.evaluate.datasets.questions import read_questions
 from softcosine.evaluate.datasets.ranking import RankingSet
-from softcosine.evaluate.datasets.trec import TOPIC_FIELDS
 from softcosine.files import parsed_json
 
 __all__ = ["KINDS", "DataSet", "load"]
@@ -50,7 +49,7 @@ def load(
     kind: str | None = None,
     split: str | None = None,
     grades: str | None = None,
-    topic_fields: Sequence[str] = TOPIC_FIELDS[:1],
+    topic_fields: Sequence[str] = ("title",),
     encoding: str = "utf-8",
 ) -> DataSet:
     """Read a data set.
@@ -69,7 +68,8 @@ def load(
         What the numbers of judgements mean, ``gains`` or ``cleverdon``; see
         `softcosine.evaluate.datasets.grades`.
     topic_fields : sequence of str
-        What of TREC's topics is asked: some of title, description and narrative.
+        What of TREC's topics is asked: some of title (or query), description (or question) and
+        narrative.
     encoding : str
         Of its text files.
 

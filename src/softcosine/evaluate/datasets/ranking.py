@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -9,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
+from softcosine.evaluate.datasets.grades import NOT_JUDGED
 from softcosine.evaluate.documents import Documents
 
 __all__ = ["Qrels", "RankingSet", "known_judgements"]
 
 # For every judged query, the gain of every judged document: 0 is not relevant.
-Qrels = Mapping[str, Mapping[str, int]]
+Qrels = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -25,9 +27,10 @@ class RankingSet:
     ----------
     name : str
     documents, queries : Documents
-    qrels : mapping of query id to mapping of document id to int
-        Gains; 0 or less is not relevant. Queries that it does not name are not scored; one that it
-        names, with no relevant document, scores 0.
+    qrels : mapping of query id to mapping of document id to float
+        Gains; 0 or less is not relevant, and -1 (`grades.NOT_JUDGED`) not judged, like a document
+        that is not named. Queries that it does not name are not scored; one that it names, with no
+        relevant document, scores 0.
     candidates : mapping of query id to tuple of document ids, optional
         The documents to put in order, where they are given, as in question ranking; all documents
         otherwise.
@@ -41,8 +44,8 @@ class RankingSet:
     Raises
     ------
     InvalidInputError
-        If there is no document or no judged query, no document is relevant to any query, or
-        judgements, candidates or splits name what is not there.
+        If there is no document or no judged query, no document is relevant to any query, a gain
+        is no finite number, or judgements, candidates or splits name what is not there.
     """
 
     name: str
@@ -60,8 +63,14 @@ class RankingSet:
                 raise InvalidInputError(f"{self.name} has no {what}; at least one was needed.")
         queries, documents = set(self.queries.ids), set(self.documents.ids)
         _check_known(self.name, "judgements", "query", self.qrels, queries)
-        for judged in self.qrels.values():
+        for query, judged in self.qrels.items():
             _check_known(self.name, "judgements", "document", judged, documents)
+            for id, gain in judged.items():
+                if not math.isfinite(gain):
+                    raise InvalidInputError(
+                        f"the gain of document {id!r} for query {query!r} of {self.name} is "
+                        f"{gain}; a finite number was needed."
+                    )
         for query, listed in (self.candidates or {}).items():
             _check_known(self.name, "candidates", "query", [query], queries)
             _check_known(self.name, "candidates", "document", listed, documents)
@@ -178,14 +187,15 @@ class RankingSet:
 
 def known_judgements(
     qrels: Qrels, documents: Documents, queries: Documents
-) -> tuple[dict[str, dict[str, int]], tuple[str, ...]]:
+) -> tuple[dict[str, dict[str, float]], tuple[str, ...]]:
     """Return the judgements of known queries on known documents, and what was left out, in words.
 
     A relevant document that is not in the collection cannot be found by any system; left in, it
-    would lower every score alike.
+    would lower every score alike. A query whose documents are all marked as not judged has no
+    judgement.
     """
     known, there = set(queries.ids), set(documents.ids)
-    kept: dict[str, dict[str, int]] = {}
+    kept: dict[str, dict[str, float]] = {}
     strange, missing, n_missing = [], [], 0
     for query, judged in qrels.items():
         if query not in known:
@@ -194,7 +204,7 @@ def known_judgements(
         own = {id: gain for id, gain in judged.items() if id in there}
         n_missing += len(judged) - len(own)
         missing += [id for id in judged if id not in there][:3]
-        if own:
+        if any(gain != NOT_JUDGED for gain in own.values()):
             kept[query] = own
     notes = []
     if strange:

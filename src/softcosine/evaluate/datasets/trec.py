@@ -9,24 +9,42 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from softcosine.errors import MalformedFileError
+from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.evaluate.datasets.lines import numbered_lines
 
-__all__ = ["TOPIC_FIELDS", "read_trec_documents", "read_trec_run", "read_trec_topics"]
+__all__ = [
+    "TOPIC_FIELDS",
+    "check_trec_ids",
+    "read_trec_documents",
+    "read_trec_run",
+    "read_trec_topics",
+    "trec_run",
+]
 
-TOPIC_FIELDS = ("title", "description", "narrative")
+# Fields of a topic by the names that the tracks give them. TREC-COVID's query and question are what
+# others call title and description.
+TOPIC_FIELDS = {
+    "title": "title",
+    "description": "description",
+    "narrative": "narrative",
+    "query": "title",
+    "question": "description",
+}
 
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 _TITLE_TAGS = "TITLE|HEADLINE|TTL|HL|TI"
 _TEXT_TAGS = "TEXT|BODY|ABSTRACT|AB"
-_LEADS = {  # tag of a topic's part, and what stands before its text
-    "title": ("title", r"\s*Topic:"),
-    "desc": ("description", r"\s*Description:?"),
-    "narr": ("narrative", r"\s*Narrative:?"),
+_LEADS = {  # of a topic's parts: their tags, and what may stand before the text
+    "title": ("title|query", r"Topic:"),
+    "description": ("desc|description|question", r"Description:?"),
+    "narrative": ("narr|narrative", r"Narrative:?"),
 }
+# A byte order mark is lost on reading, and no text file holds NUL.
+_RUN_ID = re.compile("(?!\ufeff)[^\\s\0\ud800-\udfff]+")
+_NUMBER = re.compile(r"""(?i)\snumber\s*=\s*(["'])(.*?)\1""")
 
 
 def read_trec_documents(
@@ -42,7 +60,7 @@ def read_trec_documents(
     MalformedFileError
         If a document has no id, or does not end.
     """
-    for start, body in _elements(path, "DOC", encoding):
+    for start, _, body in _elements(path, "DOC", encoding):
         id = _inner(body, "DOCNO")
         if not id:
             raise MalformedFileError(path, "this document has no <DOCNO>.", line=start)
@@ -56,20 +74,27 @@ def read_trec_documents(
 def read_trec_topics(
     path: Path, *, encoding: str = "utf-8"
 ) -> Iterator[tuple[int, str, dict[str, str]]]:
-    """Give each ``<top>``: the line it begins at, its number, and its parts (`TOPIC_FIELDS`).
+    """Give each topic: the line it begins at, its number, and its title, description and narrative.
+
+    A topic is a ``<top>`` with ``<num>``, ``<title>``, ``<desc>`` and ``<narr>``, or, as in
+    TREC-COVID's topics.xml, a ``<topic number="1">`` with ``<query>``, ``<question>`` and
+    ``<narrative>``. Parts that it lacks are empty.
 
     Raises
     ------
     MalformedFileError
         If a topic has no number, or does not end.
     """
-    for start, body in _elements(path, "top", encoding):
-        id = re.sub(r"(?i)^\s*number:\s*", "", _part(body, "num")).strip()
+    for start, tag, body in _elements(path, "top|topic", encoding):
+        named = _NUMBER.search(tag)
+        id = _plain(named[2]) if named else re.sub(r"(?i)^number:\s*", "", _part(body, "num"))
         if not id:
-            raise MalformedFileError(path, "this topic has no <num>.", line=start)
+            raise MalformedFileError(
+                path, 'this topic has no <num>, and no number as in <topic number="1">.', line=start
+            )
         parts = {
-            field: re.sub(rf"(?i)^{lead}\s*", "", _part(body, tag)).strip()
-            for tag, (field, lead) in _LEADS.items()
+            field: re.sub(rf"(?i)^{lead}\s*", "", _part(body, tags))
+            for field, (tags, lead) in _LEADS.items()
         }
         yield start, id, parts
 
@@ -113,19 +138,42 @@ def read_trec_run(path: Path, *, encoding: str = "utf-8") -> dict[str, list[str]
     return {query: [id for _, _, id in sorted(listed)] for query, listed in found.items()}
 
 
-def _elements(path: Path, name: str, encoding: str) -> Iterator[tuple[int, str]]:
-    """Give what stands between <name> and </name>, and where it begins."""
-    opening, closing = re.compile(rf"(?i)<{name}\b[^>]*>"), re.compile(rf"(?i)</{name}\s*>")
+def trec_run(rankings: Mapping[str, Sequence[str]], name: str) -> str:
+    """Return a run's lines; in each query, scores count down to 1."""
+    tag = "_".join(name.split()) or "run"
+    return "".join(
+        f"{query} Q0 {id} {rank} {len(ids) - rank + 1} {tag}\n"
+        for query, ids in rankings.items()
+        for rank, id in enumerate(ids, 1)
+    )
+
+
+def check_trec_ids(what: str, ids: Iterable[str]) -> None:
+    """Raise InvalidInputError unless a run can hold these ids."""
+    for id in ids:
+        if not _RUN_ID.fullmatch(id):
+            raise InvalidInputError(
+                f"a TREC run cannot hold {id!r}, the id of a {what}: its columns are separated by "
+                "white space. Give ids of UTF-8 text, not empty, without white space or NUL."
+            )
+
+
+def _elements(path: Path, names: str, encoding: str) -> Iterator[tuple[int, str, str]]:
+    """Give every element of some names: where it begins, its opening tag, and what is in it."""
+    first = opening = closing = re.compile(rf"(?i)<({names})\b[^>]*>")
     kept: list[str] | None = None
-    start = 0
+    start, tag, name = 0, "", ""
     for number, line in numbered_lines(path, encoding=encoding):
         rest = line
         while rest:
             if kept is None:
-                found = opening.search(rest)
+                found = first.search(rest)
                 if found is None:
                     break
                 kept, start, rest = [], number, rest[found.end() :]
+                tag, name = found[0], found[1]
+                opening = re.compile(rf"(?i)<{name}\b[^>]*>")
+                closing = re.compile(rf"(?i)</{name}\s*>")
                 continue
             found = closing.search(rest)
             again = opening.search(rest)
@@ -138,7 +186,7 @@ def _elements(path: Path, name: str, encoding: str) -> Iterator[tuple[int, str]]
                 kept.append(rest)
                 break
             kept.append(rest[: found.start()])
-            yield start, "\n".join(kept)
+            yield start, tag, "\n".join(kept)
             kept, rest = None, rest[found.end() :]
     if kept is not None:
         raise MalformedFileError(path, f"<{name}> is not ended by </{name}>.", line=start)
@@ -150,9 +198,9 @@ def _inner(body: str, tags: str) -> str:
     return "\n".join(text for _, inner in found if (text := _plain(inner)))
 
 
-def _part(body: str, tag: str) -> str:
-    """Return the text from a tag, which may stay open, to the next one."""
-    found = re.search(rf"(?is)<{tag}\b[^>]*>(.*?)(?=</?[a-z]+\b[^<>]*>|\Z)", body)
+def _part(body: str, tags: str) -> str:
+    """Return the text from one of some tags, which may stay open, to the next tag."""
+    found = re.search(rf"(?is)<(?:{tags})\b[^>]*>(.*?)(?=</?[a-z]+\b[^<>]*>|\Z)", body)
     return _plain(found[1]) if found else ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,6 @@ from scipy.sparse import csr_array
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.settings import (
     Settings,
-    choice,
     document_limit,
     optional,
     setting,
@@ -20,14 +20,13 @@ from softcosine.evaluate.systems.settings import (
     whole,
 )
 from softcosine.index.build import in_vocabulary
-from softcosine.index.defaults import MIN_ENGLISH
-from softcosine.sources.vectors.english import english_share
+from softcosine.index.language import AnalyzedInLanguage, analyze_in_language, check_language
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
-__all__ = ["Corpus", "TextSettings", "WordSettings", "analyzed_by", "words_shown"]
+__all__ = ["Corpus", "TextSettings", "WordSettings", "words_shown"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +35,8 @@ class WordSettings(Settings):
 
     Parameters
     ----------
-    stop_words : {"english"} or None
+    stop_words : str or None
+        A language.
     max_ngram, min_length : int
         See `softcosine.Analyzer`.
     min_df, max_df : int or float
@@ -44,16 +44,17 @@ class WordSettings(Settings):
     label : str, optional
     """
 
-    stop_words: str | None = setting(None, optional(choice("english")), "words that are left out")
+    stop_words: str | None = setting(
+        None, optional(text("a language, such as english")), "words that are left out"
+    )
     max_ngram: int = setting(1, whole(1), "terms of up to so many successive words")
     min_length: int = setting(1, whole(1), "words of fewer characters are left out")
     min_df: int | float = setting(1, document_limit, "terms of fewer documents are left out")
     max_df: int | float = setting(1.0, document_limit, "terms of more documents are left out")
 
-    @property
-    def depends_on_language(self) -> bool:
-        """Whether the language of the texts decides on the analysis."""
-        return False
+    def __post_init__(self) -> None:
+        Settings.__post_init__(self)
+        Analyzer(**self._rules())  # which knows what lists of stop words there are
 
     @property
     def leaves_terms_out(self) -> bool:
@@ -62,17 +63,23 @@ class WordSettings(Settings):
         none_for_few = isinstance(fewest, int) and fewest <= 1
         return not (none_for_few and isinstance(most, float) and most == 1.0)
 
-    def analyzer(self, *, english: bool) -> Analyzer:
-        """Return the rules for texts that are English, or not."""
-        return self._analyzer(None)
+    def analyzed(self, texts: Sequence[str], *, n_fields: int = 1) -> AnalyzedInLanguage:
+        """Analyse texts; with several fields, those of a document follow one another."""
+        return self._analyzed(texts, "none", n_fields)
 
-    def _analyzer(self, stemmer: str | None) -> Analyzer:
-        return Analyzer(
-            stemmer,
-            stop_words=self.stop_words,
-            max_ngram=self.max_ngram,
-            min_length=self.min_length,
-        )
+    def _rules(self) -> dict[str, Any]:
+        """Return settings of the analyzer in place of those for the language, or beside them."""
+        return {
+            "stop_words": self.stop_words,
+            "max_ngram": self.max_ngram,
+            "min_length": self.min_length,
+        }
+
+    def _analyzed(self, texts: Sequence[str], language: str, n_fields: int) -> AnalyzedInLanguage:
+        return analyze_in_language(
+            texts, language, rules=self._rules(), min_df=self.min_df, max_df=self.max_df,
+            n_fields=n_fields,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,52 +88,36 @@ class TextSettings(WordSettings):
 
     Parameters
     ----------
+    language : str
+        ``"auto"`` for that of the texts, ``"none"``, or a language; see `SoftIndex.from_texts`.
     stemmer : str or None
-        ``"auto"`` stems English where the texts are English; a Snowball algorithm; None.
+        ``"auto"`` for that of the language; a Snowball algorithm; None.
     **settings
         See `WordSettings`.
     """
 
+    language: str = setting(
+        "auto",
+        text("auto, none, or a language, such as english"),
+        "what texts are in; auto recognises it",
+    )
     stemmer: str | None = setting(
         "auto",
         optional(text("auto or a language, such as english")),
-        "stems words; auto does where the texts are English",
+        "stems words; auto as the language asks for",
     )
 
     def __post_init__(self) -> None:
         WordSettings.__post_init__(self)
-        self.analyzer(english=True)  # which knows what stemmers there are
+        check_language(self.language)
 
-    @property
-    def depends_on_language(self) -> bool:
-        """Whether the language of the texts decides on the analysis."""
-        return self.stemmer == "auto"
+    def analyzed(self, texts: Sequence[str], *, n_fields: int = 1) -> AnalyzedInLanguage:
+        """Analyse texts as their language asks for."""
+        return self._analyzed(texts, self.language, n_fields)
 
-    def analyzer(self, *, english: bool) -> Analyzer:
-        """Return the rules for texts that are English, or not."""
-        chosen = "english" if english else None
-        return self._analyzer(chosen if self.depends_on_language else self.stemmer)
-
-
-def analyzed_by(
-    settings: WordSettings, texts: Sequence[str], *, n_fields: int = 1
-) -> tuple[Analyzer, AnalyzedTexts]:
-    """Analyse texts; where nobody says, they are stemmed if they turn out to be English.
-
-    With several fields, the texts of a document follow one another.
-    """
-
-    def by(analyzer: Analyzer) -> AnalyzedTexts:
-        return analyze(
-            texts, analyzer, min_df=settings.min_df, max_df=settings.max_df, n_fields=n_fields
-        )
-
-    analyzer = settings.analyzer(english=True)
-    analyzed = by(analyzer)
-    if settings.depends_on_language and english_share(analyzed.vocabulary) < MIN_ENGLISH:
-        analyzer = settings.analyzer(english=False)
-        analyzed = by(analyzer)
-    return analyzer, analyzed
+    def _rules(self) -> dict[str, Any]:
+        own = {} if self.stemmer == "auto" else {"stemmer": self.stemmer}
+        return {**WordSettings._rules(self), **own}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,18 +132,22 @@ class Corpus:
         How many of the texts are documents; the others are background.
     closed : bool
         Whether only terms of the vocabulary ever count: the others may have been left out.
+    language : str
     """
 
     analyzer: Analyzer
     analyzed: AnalyzedTexts
     n_docs: int
     closed: bool
+    language: str
 
     @classmethod
     def of(cls, documents: Documents, background: Sequence[str], settings: WordSettings) -> Corpus:
         """Analyse documents and background."""
-        analyzer, analyzed = analyzed_by(settings, [*documents.texts, *background])
-        return cls(analyzer, analyzed, len(documents), settings.leaves_terms_out)
+        found = settings.analyzed([*documents.texts, *background])
+        return cls(
+            found.analyzer, found.texts, len(documents), settings.leaves_terms_out, found.language
+        )
 
     @property
     def vocabulary(self) -> Vocabulary:

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.evaluate.documents import Documents
-from softcosine.evaluate.systems.analysis import TextSettings, analyzed_by
+from softcosine.evaluate.systems.analysis import TextSettings
 from softcosine.evaluate.systems.encoder import EncoderSettings
 from softcosine.evaluate.systems.fitted import products
 from softcosine.evaluate.systems.fitted_soft import FittedSoft
 from softcosine.evaluate.systems.rows import best, ranked_lists
 from softcosine.evaluate.systems.sentence_model import SentenceModel
-from softcosine.evaluate.systems.settings import choice, number, optional, setting, several
+from softcosine.evaluate.systems.settings import number, optional, setting, several, text
 from softcosine.evaluate.systems.similarities import Similarities
 from softcosine.evaluate.systems.system import Ranked
 from softcosine.index.build import in_vocabulary
@@ -47,7 +47,8 @@ class Distilled(EncoderSettings, TextSettings):
         Whose similarities make the words soft; None leaves them hard.
     k1, b : float
         Of BM25.
-    stop_words : {"english"} or None
+    stop_words : str or None
+        A language.
     **settings
         See `EncoderSettings` and `TextSettings`.
 
@@ -67,7 +68,7 @@ class Distilled(EncoderSettings, TextSettings):
     k1: float = setting(1.2, number(0.0), "how slowly frequency saturates")
     b: float = setting(0.75, number(0.0, 1.0), "how far documents are judged by their length")
     stop_words: str | None = setting(
-        "english", optional(choice("english")), "words that are left out"
+        "english", optional(text("a language, such as english")), "words that are left out"
     )
 
     def __post_init__(self) -> None:
@@ -78,18 +79,18 @@ class Distilled(EncoderSettings, TextSettings):
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedDistilled:
         """Encode documents and background, learn from them, and index them."""
         texts = [*documents.texts, *background]
-        analyzer, analyzed = analyzed_by(self, texts)
+        found = self.analyzed(texts)
         index = SoftIndex.from_texts(
-            texts, plain=True, analyzer=analyzer, weighting=Weighting(k1=self.k1, b=self.b),
+            texts, plain=True, analyzer=found.analyzer, weighting=Weighting(k1=self.k1, b=self.b),
             ranking="soft_bm25", min_df=self.min_df, max_df=self.max_df,
         )  # fmt: skip
         model = self.sentence_model()
         space = DistilledSpace.fit(
-            analyzed, model.vectors(texts), penalty=self.penalty, power=self.power
+            found.texts, model.vectors(texts), penalty=self.penalty, power=self.power
         )
         told = "Words are similar to themselves alone."
         if self.sources is not None:
-            index, told = self._soft(index, analyzed)
+            index, told = self._soft(index, found.texts)
         whole = DistilledIndex(index, space, share=self.share)
         similarities = Similarities(index.S, index.source, True, told)
         words = FittedSoft(

@@ -64,7 +64,9 @@ class Expansion(SimilaritySettings):
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedVectors:
         """Index the documents, and find which terms are similar."""
         corpus = Corpus.of(documents, background, self)
-        found = self.similarities(corpus.analyzed, corpus.analyzer, corpus.vocabulary)
+        found = self.similarities(
+            corpus.analyzed, corpus.analyzer, corpus.vocabulary, language=corpus.language
+        )
         expander = Expander.of(corpus.analyzer, found, weight=self.weight, counted=self._counted)
         if self.by == "bm25":
             matrix = impacts(corpus, k1=self.k1, b=self.b, method="lucene")

@@ -18,9 +18,10 @@ from softcosine.evaluate.systems.settings import (
     whole,
 )
 from softcosine.index.defaults import default_source
+from softcosine.index.language import antonyms_of
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.constraints.decisions import DecidedSimilarity
 from softcosine.sources.constraints.guard import guarded
+from softcosine.sources.in_terms import TermKeys, in_terms
 from softcosine.sources.named import JOINS, SourceSettings, check_sources, joined_source
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
@@ -144,17 +145,21 @@ class SimilaritySettings(TextSettings):
             )
 
     def similarities(
-        self, analyzed: AnalyzedTexts, analyzer: Analyzer, vocabulary: Vocabulary
+        self,
+        analyzed: AnalyzedTexts,
+        analyzer: Analyzer,
+        vocabulary: Vocabulary,
+        *,
+        language: str,
     ) -> Similarities:
-        """Learn or read what is needed, and build S over a vocabulary."""
+        """Learn or read what is needed, and build S over a vocabulary of a language."""
         if self.plain:
             S = TermSimilarityMatrix.identity(vocabulary)
             return Similarities(S, None, self.guard, "Ordinary similarity: S = I.")
-        source, note = self._source(analyzed)
+        source, note = self._source(analyzed, language)
         if self.guard:
-            source = guarded(source)
-        if isinstance(source, DecidedSimilarity):
-            source = source.for_vocabulary(vocabulary, analyzer=analyzer)
+            source = guarded(source, antonyms=antonyms_of(language))
+        source = in_terms(source, TermKeys(analyzer))
         default = self.sources is None and self.source is None
         symmetric = self.strategy == "symmetric"
         definite, balanced = self.definite, self.balanced
@@ -170,13 +175,13 @@ class SimilaritySettings(TextSettings):
         )  # fmt: skip
         return Similarities(S, source, self.guard, note)
 
-    def _source(self, analyzed: AnalyzedTexts) -> tuple[TermSimilaritySource, str]:
+    def _source(self, analyzed: AnalyzedTexts, language: str) -> tuple[TermSimilaritySource, str]:
         if self.source is not None:
             given: Any = self.source
             source = given if hasattr(given, "neighbors") else given(analyzed)
             return source, f"Similarities come from {type(source).__name__}."
         if self.sources is None:
-            chosen = default_source(analyzed, **self._of_cosines())
+            chosen = default_source(analyzed, language=language, **self._of_cosines())
             return chosen.source, chosen.note
         settings = SourceSettings(self.threshold, self.exponent, texts=analyzed, words=None)
         source, note = joined_source(self.sources, self.join, settings, on_one_scale=self.calibrate)

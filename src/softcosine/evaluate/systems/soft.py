@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.documents import Documents
-from softcosine.evaluate.systems.analysis import analyzed_by
 from softcosine.evaluate.systems.fitted_soft import FittedSoft
 from softcosine.evaluate.systems.settings import (
     choice,
@@ -103,7 +102,7 @@ class Soft(SimilaritySettings):
         # Background texts have no fields, so that every field learns its statistics from them.
         flat += [text for text in background for _ in columns]
         n_fields = len(columns)
-        analyzer, analyzed = analyzed_by(self, flat, n_fields=n_fields)
+        words = self.analyzed(flat, n_fields=n_fields)
         texts = (
             flat
             if not names
@@ -113,11 +112,14 @@ class Soft(SimilaritySettings):
             ]
         )
         index = SoftIndex.from_texts(
-            texts, fields=self.fields, plain=True, analyzer=analyzer,
+            texts, fields=self.fields, plain=True, analyzer=words.analyzer,
             weighting=Weighting(self.tf, self.idf, self.k1, self.b), ranking=self.ranking,
             min_df=self.min_df, max_df=self.max_df,
         )  # fmt: skip
-        found = self.similarities(analyzed, analyzer, analyzed.vocabulary)
+        found = self.similarities(
+            words.texts, words.analyzer, words.texts.vocabulary, language=words.language
+        )
+        found = replace(found, note=" ".join(filter(None, (found.note, words.note))))
         if found.source is not None:
             index = index.with_similarity(found.S, source=found.source)
         return FittedSoft(

@@ -47,6 +47,9 @@ class Remembered(SourceOfOne):
         self._singles: Neighbors | None = None
         self._pairs: dict[tuple[tuple[str, ...], tuple[str, ...]], NDArray[np.float32]] = {}
 
+    def _over(self, source: TermSimilaritySource) -> Remembered:
+        return Remembered(source, limit=self._limit, words=self._words)
+
     def neighbors(
         self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
     ) -> Neighbors:

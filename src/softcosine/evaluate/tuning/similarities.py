@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from softcosine.evaluate.tuning.remembered import Remembered
 from softcosine.evaluate.tuning.settings import Settings
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.constraints.guard import guarded
+from softcosine.sources.constraints.guard import Guarded, guarded
 from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
+from softcosine.sources.in_terms import TermKeys, in_terms
 from softcosine.sources.kinds import KINDS, LEARNED, OF_COSINES, SourceSettings, told
 from softcosine.sources.named import join_by
 from softcosine.sources.progress import silent
@@ -89,6 +90,8 @@ def resettled(
     """
     if isinstance(source, EmbeddingSimilarity | EncoderSimilarity):
         return EmbeddingSimilarity.of_table(source.table, exponent=exponent, threshold=threshold)
+    if isinstance(source, Guarded):  # what the texts teach, with pieces of words kept apart
+        return source.over(resettled(source.source, exponent=exponent, threshold=threshold))
     if isinstance(source, CooccurrenceSimilarity):
         state = state_of(source)
         settings = {**state.settings, "exponent": exponent, "threshold": threshold}
@@ -183,12 +186,13 @@ class Similarities:
         return Similarity(name, S, remembered)
 
     def source(self, settings: Settings) -> TermSimilaritySource:
-        """Return the sources of some settings, joined and guarded."""
+        """Return the sources of some settings, joined, guarded, and in the terms of the texts."""
         leaves = [
             resettled(self.leaf(name), exponent=settings.exponent, threshold=settings.threshold)
             for name in settings.sources
         ]
-        return guarded(leaves[0] if len(leaves) == 1 else join_by(settings.join)(*leaves))
+        joined = leaves[0] if len(leaves) == 1 else join_by(settings.join)(*leaves)
+        return in_terms(guarded(joined), TermKeys(settings.analyzer))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.tuning.settings import SCALINGS, Settings
 from softcosine.sources.named import JOINS
+from softcosine.text.stop_words import stop_word_lists
 
 __all__ = ["DIMENSIONS", "Space", "space_around"]
 
@@ -159,7 +160,7 @@ def space_around(
         **_VALUES,
         "sources": tuple(_joins_of(sources)),
         "fields": tuple(_weights_of(fields)),
-        "stop_words": (None, "english") if default.stemmer == "english" else (None,),
+        "stop_words": (None, default.stemmer) if default.stemmer in stop_word_lists() else (None,),
         "stemmer": tuple(dict.fromkeys((default.stemmer, None))),
     }
     fixed: dict[str, Any] = {}

@@ -10,8 +10,7 @@ from softcosine.evaluate.tuning.settings import Settings
 from softcosine.evaluate.tuning.similarities import Sources, few_neighbors, of_cosines
 from softcosine.evaluate.tuning.space import Space, space_around
 from softcosine.evaluate.tuning.workbench import Workbench
-from softcosine.index.defaults import MIN_ENGLISH
-from softcosine.sources.vectors.english import english_share
+from softcosine.index.language import analyze_in_language
 
 __all__ = ["space_for"]
 
@@ -26,9 +25,9 @@ def space_for(
 ) -> Space:
     """Return the space around what `softcosine index` does where nothing is said.
 
-    English text is stemmed, and its similarities come from the bundled vectors before what the
-    texts teach; others come from the texts alone. The English vectors are left out of the space
-    where the text is not English.
+    Text is stemmed as its language asks for. Similarities of English come from the bundled vectors
+    before what the texts teach; others come from the texts alone, and the English vectors are left
+    out of their space.
 
     Parameters
     ----------
@@ -43,11 +42,11 @@ def space_for(
     given : mapping of str to sequence, optional
         See `space_around`.
     """
-    language = None if stemmer == "none" else stemmer or "english"
-    default = Settings(stemmer=language)
-    is_english = english_share(bench.vocabulary(default)) >= MIN_ENGLISH
-    if stemmer is None and not is_english:
-        default = default.changed(stemmer=None)
+    default = Settings(stemmer=None if stemmer == "none" else stemmer)
+    found = analyze_in_language(bench.texts, "auto", None if stemmer is None else default.analyzer)
+    if stemmer is None:
+        default = default.changed(stemmer=found.analyzer.stemmer)
+    is_english = found.language == "english"
     if not is_english:
         default = default.changed(sources=("texts",), max_neighbors=10)
     names = [name for name in sources if is_english or name != "english"]

@@ -27,7 +27,6 @@ from softcosine.text.corpus import AnalyzedTexts, analyze
 if TYPE_CHECKING:
     from softcosine.index.build import Progress
     from softcosine.index.snapshot import Snapshot
-    from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["Workbench"]
 
@@ -80,9 +79,10 @@ class Workbench:
         self._benches: dict[tuple[Analyzer, bool], _Bench] = {}
         self._ready: dict[str, TermSimilaritySource] = {}
 
-    def vocabulary(self, settings: Settings) -> Vocabulary:
-        """Return the terms of the documents and the background by the settings' stems."""
-        return self._bench(settings).analyzed.vocabulary
+    @property
+    def texts(self) -> list[str]:
+        """The documents, and the background behind them."""
+        return [*self._documents.texts, *self._background]
 
     def index(self, settings: Settings) -> SoftIndex:
         """Return an index of the documents, and the background behind them, by settings."""

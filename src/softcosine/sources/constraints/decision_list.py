@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 from softcosine.errors import InvalidInputError
 from softcosine.inputs import is_number, is_pair
+from softcosine.sources.in_terms import TermKeys
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 
@@ -257,33 +258,39 @@ class Decisions:
             if line.other is not None and line.verdict[0] == "pinned" and line.verdict[1] > 0.0
         }
 
-    def for_vocabulary(
-        self, vocabulary: Vocabulary, *, analyzer: Analyzer | None = None
-    ) -> Decisions:
-        """Return the decisions carried over to all forms of the words, under stemming.
+    def pinned_words(self) -> tuple[str, ...]:
+        """Return the words of the pairs that are pinned to a similarity above 0."""
+        return tuple(word for pair in self.pins() for word in pair)
 
-        A source is asked about a term by its most frequent form. So that what is decided about
-        *tyre* holds for the term that *tyres* shows, a decision about a form is one about every
-        form of its term. What is decided about a form itself comes first, then what was decided
-        earlier.
+    def in_terms(self, keys: TermKeys) -> Decisions:
+        """Return the decisions carried over to the terms of their words, under stemming.
+
+        So that what is decided about *tyre* holds for the term that *tyres* shows, a decision about
+        a word is also one about its term, by the name that `keys` gives it, and about the other
+        words of that term that something is decided about. What is decided about a form itself
+        comes first, then what was decided earlier.
 
         Parameters
         ----------
-        vocabulary : Vocabulary
-        analyzer : Analyzer, optional
-            What the terms were made by. With it, words also reach the terms that it makes of them,
-            though they are no form that the texts have.
+        keys : TermKeys
         """
-        if vocabulary.forms is None and analyzer is None:
-            return self
-        forms = _Forms(vocabulary, analyzer)
+        words = [word.casefold() for line in self.lines for word in (line.word, line.other) if word]
+        terms = {word: keys.names(word) for word in dict.fromkeys(words)}
+        of_term: dict[str, set[str]] = {}
+        for word, names in terms.items():
+            for name in names:
+                of_term.setdefault(name, {name}).add(word)
+
+        def forms(word: str) -> list[str]:
+            return sorted(set().union(*(of_term[name] for name in terms[word.casefold()])))
+
         lines = list(self.lines)
         taken = {line.key for line in lines}
         pinned = {word for line in lines if line.verdict[0] == "pinned" for word in line.key}
         isolated = {line.word.casefold() for line in lines if line.verdict[0] == "isolated"}
         for line in self.lines:
-            others = [None] if line.other is None else sorted(forms.of(line.other))
-            for word in sorted(forms.of(line.word)):
+            others = [None] if line.other is None else forms(line.other)
+            for word in forms(line.word):
                 for other in others:
                     if word == other:
                         continue
@@ -305,39 +312,16 @@ class Decisions:
     def words_outside(
         self, vocabulary: Vocabulary, *, analyzer: Analyzer | None = None
     ) -> tuple[str, ...]:
-        """Return the words that `for_vocabulary` carries over to no term, in order, each once."""
-        forms = _Forms(vocabulary, analyzer)
+        """Return the words that come to no term of a vocabulary, in order, each once."""
+        keys = TermKeys(analyzer, vocabulary=vocabulary)
+        known = {form.casefold() for forms in vocabulary.forms or () for form in forms}
+        known.update(term.casefold() for term in vocabulary.terms)
         words = (word for line in self.lines for word in (line.word, line.other) if word)
-        return tuple(word for word in dict.fromkeys(words) if not forms.in_vocabulary(word))
-
-
-class _Forms:
-    """Which words show the same term; all casefolded."""
-
-    def __init__(self, vocabulary: Vocabulary, analyzer: Analyzer | None) -> None:
-        self._analyzer = analyzer
-        self._words: dict[str, set[str]] = {}
-        stemmed = vocabulary.forms or ((),) * len(vocabulary)
-        for term, forms in zip(vocabulary.terms, stemmed, strict=True):
-            words = {word.casefold() for word in (*forms, term)}
-            for word in words:
-                self._words.setdefault(word, set()).update(words)
-
-    def _found(self, word: str) -> set[str]:
-        found = self._words.get(word.casefold())
-        if found is None and self._analyzer is not None:
-            kept = [one for one in self._analyzer.words(word) if self._analyzer.keeps(one)]
-            term = " ".join(self._analyzer.stem(kept))
-            found = self._words.get(term.casefold()) if term else None
-        return found or set()
-
-    def in_vocabulary(self, word: str) -> bool:
-        """Whether a word shows some term."""
-        return bool(self._found(word))
-
-    def of(self, word: str) -> set[str]:
-        """Return the words that show the term that a word shows, itself included."""
-        return self._found(word) | {word.casefold()}
+        return tuple(
+            word
+            for word in dict.fromkeys(words)
+            if known.isdisjoint((word.casefold(), *(name.casefold() for name in keys.names(word))))
+        )
 
 
 def _pair(given: tuple[str, str]) -> tuple[str, str]:

@@ -144,9 +144,8 @@ class Searched:
     starts: NDArray[np.int64]
 
     @classmethod
-    def of(cls, table: DecisionTable, strings: Sequence[str]) -> Searched:
-        """Prepare strings."""
-        words = table.find(strings)
+    def of(cls, table: DecisionTable, strings: Sequence[str], words: NDArray[np.int64]) -> Searched:
+        """Prepare strings whose numbers are `words`."""
         positions = np.flatnonzero(table.weights[words] > 0.0)
         free = strings
         if len(positions) < len(strings):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,18 @@ from softcosine.sources.asking import neighbors_by, similarities_by
 from softcosine.sources.constraints.decision_files import read_decisions
 from softcosine.sources.constraints.decision_list import Decision, Decisions, Sign
 from softcosine.sources.constraints.decision_table import DecisionTable, Searched
+from softcosine.sources.in_terms import (
+    PersonsList,
+    TermKeys,
+    are_pinned,
+    have_pins,
+    in_terms,
+    known_as_written,
+    lists_in,
+)
 from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors, StringOrder
+from softcosine.sources.pairs import PairSimilarity
 from softcosine.sources.parts import SourceOfOne
 from softcosine.sources.source import (
     SourceState,
@@ -26,10 +36,6 @@ from softcosine.sources.source import (
     state_of,
 )
 from softcosine.text.packing import pack_strings, unpack_strings
-
-if TYPE_CHECKING:
-    from softcosine.text.analyzer import Analyzer
-    from softcosine.text.vocabulary import Vocabulary
 
 __all__ = [
     "DecidedSimilarity",
@@ -87,7 +93,7 @@ class DecidedSimilarity(SourceOfOne):
     [0.75, 0.0, 1.0]
     """
 
-    __slots__ = ("_decisions", "_order", "_searched", "_table")
+    __slots__ = ("_decisions", "_keys", "_order", "_searched", "_table", "_written")
 
     def __init__(self, source: TermSimilaritySource, decisions: Decisions) -> None:
         super().__init__(source)
@@ -96,8 +102,9 @@ class DecidedSimilarity(SourceOfOne):
                 f"the decisions are {decisions!r}; needed is Decisions.of(...) or what "
                 "read_decisions(path) gives."
             )
-        self._decisions = decisions
+        self._decisions = self._written = decisions
         self._table = DecisionTable.of(decisions)
+        self._keys: TermKeys | None = None
         self._order = StringOrder()
         self._searched = LastTuple[Searched]()
 
@@ -109,34 +116,92 @@ class DecidedSimilarity(SourceOfOne):
     @property
     def decisions(self) -> Decisions:
         """What was decided."""
-        return self._decisions
+        return self._written
 
-    def for_vocabulary(
-        self, vocabulary: Vocabulary, *, analyzer: Analyzer | None = None
-    ) -> DecidedSimilarity:
-        """Return the source with its decisions carried over; see `Decisions.for_vocabulary`.
+    def in_terms(self, keys: TermKeys) -> DecidedSimilarity:
+        """Return the source with its decisions, and lists below them, carried over to terms.
 
-        Those of a source that was decided about before are, too.
+        What is decided about a word then holds for every form of its term.
         """
-        source = self._source
-        if isinstance(source, DecidedSimilarity):
-            source = source.for_vocabulary(vocabulary, analyzer=analyzer)
-        decisions = self._decisions.for_vocabulary(vocabulary, analyzer=analyzer)
-        if source is self._source and decisions == self._decisions:
-            return self
-        return DecidedSimilarity(source, decisions)
+        source = in_terms(self._source, keys)
+        if self._keys is not None and not keys.replaces(self._keys):
+            if source is self._source:
+                return self
+            keys = self._keys
+        return self._carried(source, keys)
+
+    def over(self, source: TermSimilaritySource) -> DecidedSimilarity:
+        """Return the same decisions about another source."""
+        if self._keys is None:
+            return DecidedSimilarity(source, self._written)
+        return self._carried(source, self._keys)
+
+    def _carried(self, source: TermSimilaritySource, keys: TermKeys) -> DecidedSimilarity:
+        made = DecidedSimilarity(source, self._written.in_terms(keys))
+        made._keys, made._written = keys, self._written
+        return made
+
+    def known_as_written(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether the source, or a decision that is not of terms, knows just this form."""
+        known = known_as_written(self._source, terms)
+        return known if self._keys is not None else known | self._pinned_words(terms)
+
+    def have_pins(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether balancing leaves some pair of each word as it is."""
+        return have_pins(self._source, terms) | self._pinned_words(terms)
+
+    def are_pinned(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether balancing leaves the pairs as they are: pinned here, or listed below."""
+        rows, columns = self._find(left), self._find(right)
+        pins = self._table.pins(rows, columns)
+        below = are_pinned(self._source, left, right)
+        below &= self._table.pair_weight(rows, columns) > 0.0
+        return np.where(pins >= 0.0, pins > 0.0, below)
+
+    def lists(self) -> Iterator[PersonsList]:
+        """Give the pinned pairs as a list, and the source's lists."""
+        pins = self._written.pins()
+        if pins:
+            yield PairSimilarity(pins)
+        yield from lists_in(self._source)
+
+    def forbidden(self, word: str) -> set[str]:
+        """Return the words that are forbidden beside a word, as they were written, casefolded."""
+        own, found = self._names(word), set()
+        for line in self._written:
+            if line.other is not None and line.verdict == ("pinned", 0.0):
+                for one, other in ((line.word, line.other), (line.other, line.word)):
+                    if not own.isdisjoint(self._names(one)):
+                        found.add(other.casefold())
+        return found
+
+    def _names(self, word: str) -> set[str]:
+        return {word.casefold(), *(() if self._keys is None else self._keys.names(word))}
+
+    def _pinned_words(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        return self._table.has_pins[self._find(terms)]
+
+    def _find(self, terms: Sequence[str]) -> NDArray[np.int64]:
+        """Return the number of each word in the table, or that of its term; -1 if none has any."""
+        numbers = self._table.find(terms)
+        if self._keys is None or not self._table.n_words:
+            return numbers
+        missing = np.flatnonzero(numbers < 0)
+        if len(missing):
+            numbers[missing] = self._table.find(self._keys.of([terms[i] for i in missing.tolist()]))
+        return numbers
 
     def __repr__(self) -> str:
-        return f"decided({self._source!r}, {len(self._decisions)} decisions)"
+        return f"decided({self._source!r}, {len(self._written)} decisions)"
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether the source knows each term or it is pinned to another, shape (n_terms,)."""
-        return super().knows(terms) | self._table.has_pins[self._table.find(terms)]
+        return super().knows(terms) | self._pinned_words(terms)
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of the pairs ``(left[i], right[i])``, as decided."""
         check_pairs(left, right)
-        rows, columns = self._table.find(left), self._table.find(right)
+        rows, columns = self._find(left), self._find(right)
         raw = similarities_by(self._source, left, right)
         pins = self._table.pins(rows, columns)
         answer = np.where(pins >= 0.0, pins, self._table.weigh(raw, rows, columns))
@@ -153,7 +218,7 @@ class DecidedSimilarity(SourceOfOne):
             pinned neighbours only), or "weighed" and by what: 1 if nothing was decided.
         """
         check_pairs(left, right)
-        rows, columns = self._table.find(left), self._table.find(right)
+        rows, columns = self._find(left), self._find(right)
         pins = self._table.pins(rows, columns).tolist()
         weights = self._table.pair_weight(rows, columns).tolist()
         answer = []
@@ -171,8 +236,10 @@ class DecidedSimilarity(SourceOfOne):
         check_limit(max_neighbors)
         if max_neighbors == 0 or len(among) == 0:
             return Neighbors.none(len(terms))
-        words = self._table.find(terms)
-        searched = self._searched.get(among, lambda: Searched.of(self._table, among))
+        words = self._find(terms)
+        searched = self._searched.get(
+            among, lambda: Searched.of(self._table, among, self._find(among))
+        )
         free = self._table.weights[words] > 0.0
         # A term that something was decided about may lose as many neighbours as were decided on.
         plain = (self._table.n_pairs[words] == 0) & (self._table.weights[words] == 1.0)
@@ -255,7 +322,7 @@ class DecidedSimilarity(SourceOfOne):
 
     def state(self) -> SourceState:
         """Everything that is needed to build an equal source."""
-        lines = self._decisions.lines
+        lines = self._written.lines
         strings = sorted({word for line in lines for word in (line.word, line.other) if word})
         number = {string: i for i, string in enumerate(strings)}
         blob, offsets = pack_strings(strings)

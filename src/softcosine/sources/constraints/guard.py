@@ -1,9 +1,10 @@
-"""Keep apart what no source of similarity should bring together: opposites, and codes."""
+"""Keep apart what no source of similarity should bring together: opposites, codes, pieces."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.sources.asking import neighbors_by, similarities_by
 from softcosine.sources.constraints.antonyms import Antonyms
 from softcosine.sources.constraints.decisions import DecidedSimilarity
+from softcosine.sources.in_terms import are_pinned
 from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors
 from softcosine.sources.parts import SourceOfOne
@@ -26,21 +28,53 @@ from softcosine.sources.source import (
     state_of,
 )
 from softcosine.text.packing import PackedStrings, pack_strings
+from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.words import pair_in_run
 
-__all__ = ["Guarded", "guarded"]
+__all__ = ["Guarded", "guarded", "pieces_apart"]
 
 _DIGIT = re.compile(r"\d")
+_IDEOGRAPHS = re.compile(
+    "[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
+_MORE_ASKED = 4  # neighbours that a pair of characters is asked for beyond the limit, at first
 
 
-def guarded(source: TermSimilaritySource) -> Guarded | DecidedSimilarity:
-    """Return a source with a guard of the default settings, unless it has one.
+def guarded(
+    source: TermSimilaritySource, *, antonyms: Antonyms | Literal["english"] | None = "english"
+) -> Guarded | DecidedSimilarity:
+    """Return a source with a guard, unless it has one.
 
     The guard goes below a person's decisions, which have the last word: a pinned pair stays,
     though its words be antonyms or hold digits.
+
+    Parameters
+    ----------
+    source : TermSimilaritySource
+    antonyms : Antonyms, "english" or None, default "english"
+        See `Guarded`, whose other settings are the default ones.
     """
     if isinstance(source, DecidedSimilarity):
-        return DecidedSimilarity(guarded(source.source), source.decisions)
-    return source if isinstance(source, Guarded) else Guarded(source)
+        return source.over(guarded(source.source, antonyms=antonyms))
+    return source if isinstance(source, Guarded) else Guarded(source, antonyms=antonyms)
+
+
+def pieces_apart(
+    source: TermSimilaritySource, vocabulary: Vocabulary, *, segmented: bool
+) -> TermSimilaritySource:
+    """Return a source that learned from texts, which keeps pieces of words apart if there are any.
+
+    Parameters
+    ----------
+    source : TermSimilaritySource
+    vocabulary : Vocabulary
+        Of the texts.
+    segmented : bool
+        Whether text without spaces was cut into words, so that there are no pieces.
+    """
+    if segmented or not any(map(pair_in_run, vocabulary.terms)):
+        return source
+    return Guarded(source, antonyms=None, isolate_digits=False, separate_pieces=True)
 
 
 class Guarded(SourceOfOne):
@@ -57,6 +91,12 @@ class Guarded(SourceOfOne):
         Pairs to keep apart; None keeps none apart.
     isolate_digits : bool, default True
         Whether terms with a digit of any script are similar to themselves only.
+    separate_pieces : bool, default False
+        Whether to keep apart what an analyzer cut out of text without spaces, pairs of characters:
+        those that share one, as the pieces of one word do (*東京都* is *東京*, *京都*), and those
+        that are not two ideographs, which are similar to themselves only, since a kana or a Thai
+        letter means nothing. For sources that learned from such texts; the words of a person, or
+        of a file of vectors, may share a character rightly.
 
     Examples
     --------
@@ -67,7 +107,7 @@ class Guarded(SourceOfOne):
     [False, True]
     """
 
-    __slots__ = ("_antonyms", "_free", "_isolate_digits")
+    __slots__ = ("_antonyms", "_free", "_isolate_digits", "_separate_pieces")
 
     def __init__(
         self,
@@ -75,6 +115,7 @@ class Guarded(SourceOfOne):
         *,
         antonyms: Antonyms | Literal["english"] | None = "english",
         isolate_digits: bool = True,
+        separate_pieces: bool = False,
     ) -> None:
         if isinstance(antonyms, str):
             if antonyms != "english":
@@ -85,6 +126,7 @@ class Guarded(SourceOfOne):
         super().__init__(source)
         self._antonyms: Antonyms | PackedStrings = Antonyms(()) if antonyms is None else antonyms
         self._isolate_digits = isolate_digits
+        self._separate_pieces = separate_pieces
         self._free = LastTuple[tuple[Sequence[str], NDArray[np.int32]]]()
 
     @property
@@ -96,8 +138,7 @@ class Guarded(SourceOfOne):
     def antonyms(self) -> Antonyms:
         """Pairs that are kept apart; of a stored guard, read when they are first asked for."""
         if isinstance(self._antonyms, PackedStrings):
-            words = self._antonyms.strings()
-            self._antonyms = Antonyms(zip(words[::2], words[1::2], strict=True))
+            self._antonyms = _of_stored(tuple(self._antonyms.strings()))
         return self._antonyms
 
     @property
@@ -105,10 +146,16 @@ class Guarded(SourceOfOne):
         """Whether terms with digits are similar to themselves only."""
         return self._isolate_digits
 
+    @property
+    def separate_pieces(self) -> bool:
+        """Whether pairs of characters that share one, or mean nothing, are kept apart."""
+        return self._separate_pieces
+
     def __repr__(self) -> str:
+        pieces = ", separate_pieces=True" if self._separate_pieces else ""
         return (
             f"Guarded({self._source!r}, antonyms={self.antonyms!r}, "
-            f"isolate_digits={self._isolate_digits})"
+            f"isolate_digits={self._isolate_digits}{pieces})"
         )
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
@@ -118,25 +165,38 @@ class Guarded(SourceOfOne):
         answer[self.apart(left, right)] = 0.0
         return answer
 
+    def over(self, source: TermSimilaritySource) -> Guarded:
+        """Return the same guard above another source."""
+        made = Guarded(
+            source,
+            antonyms=None,
+            isolate_digits=self._isolate_digits,
+            separate_pieces=self._separate_pieces,
+        )
+        made._antonyms = self._antonyms
+        return made
+
+    _over = over
+
+    def are_pinned(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether balancing leaves the pairs as they are; not what is kept apart."""
+        return are_pinned(self._source, left, right) & ~self.apart(left, right)
+
     def apart(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
         """Whether the guard keeps ``left[i]`` and ``right[i]`` apart, shape (n_pairs,)."""
-        apart = self.antonyms.opposed(left, right)
-        if self._isolate_digits:
-            apart |= (_have_digits(left) | _have_digits(right)) & ~equal_strings(left, right)
-        return apart
+        alone = self._alone(left) | self._alone(right)
+        return self._opposed(left, right) | (alone & ~equal_strings(left, right))
 
     def neighbors(
         self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
     ) -> Neighbors:
         """Return the most similar strings of `among` of every term, without those kept apart."""
         check_limit(max_neighbors)
-        free, positions = self._free.get(among, lambda: self._digit_free(among))
-        asked = np.arange(len(terms))
-        if self._isolate_digits:
-            asked = np.flatnonzero(~_have_digits(terms))
+        free, positions = self._free.get(among, lambda: self._not_alone(among))
+        asked = np.flatnonzero(~self._alone(terms))
         if len(asked) == 0 or len(free) == 0 or max_neighbors == 0:
             return Neighbors.none(len(terms))
-        n_opposites = np.array([len(self.antonyms.of(terms[i])) for i in asked.tolist()])
+        n_opposites = np.array([self._n_opposites(terms[i]) for i in asked.tolist()])
         rows: list[NDArray[Any]] = []
         columns: list[NDArray[Any]] = []
         similarities: list[NDArray[np.float32]] = []
@@ -175,20 +235,39 @@ class Guarded(SourceOfOne):
         found: Neighbors,
         n_opposites: NDArray[np.int64],
     ) -> NDArray[np.bool_]:
-        """Which pairs are not of opposites, shape (n_pairs,)."""
+        """Which pairs are not to be kept apart, shape (n_pairs,)."""
         stay = np.ones(len(found.indices), np.bool_)
         rows = found.rows()
         doubtful = np.flatnonzero(n_opposites[rows])
         left = [terms[i] for i in rows[doubtful].tolist()]
         right = [among[j] for j in found.indices[doubtful].tolist()]
-        stay[doubtful] = ~self.antonyms.opposed(left, right)
+        stay[doubtful] = ~self._opposed(left, right)
         return stay
 
-    def _digit_free(self, among: Sequence[str]) -> tuple[Sequence[str], NDArray[np.int32]]:
+    def _n_opposites(self, term: str) -> int:
+        """How many strings a term is kept apart from, about."""
+        of_pieces = _MORE_ASKED if self._separate_pieces and pair_in_run(term) else 0
+        return len(self.antonyms.of(term)) + of_pieces
+
+    def _opposed(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether the strings of each pair are antonyms, or pieces that share a character."""
+        opposed = self.antonyms.opposed(left, right)
+        if self._separate_pieces:
+            for i, (a, b) in enumerate(zip(left, right, strict=True)):
+                if a != b and not set(pair_in_run(a)).isdisjoint(pair_in_run(b)):
+                    opposed[i] = True
+        return opposed
+
+    def _alone(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether each term is similar to itself only."""
+        alone = _have_digits(terms) if self._isolate_digits else np.zeros(len(terms), np.bool_)
+        if self._separate_pieces:
+            alone |= np.fromiter(map(_means_nothing, terms), np.bool_, len(terms))
+        return alone
+
+    def _not_alone(self, among: Sequence[str]) -> tuple[Sequence[str], NDArray[np.int32]]:
         """Strings of `among` that may be neighbours, and their positions."""
-        positions = np.arange(len(among), dtype=np.int32)
-        if self._isolate_digits:
-            positions = positions[~_have_digits(among)]
+        positions = np.flatnonzero(~self._alone(among)).astype(np.int32)
         if len(positions) == len(among):
             return among, positions
         return tuple(among[i] for i in positions.tolist()), positions
@@ -198,6 +277,8 @@ class Guarded(SourceOfOne):
         pairs = sorted(self.antonyms.pairs)
         blob, offsets = pack_strings([word for pair in pairs for word in pair])
         settings: dict[str, Any] = {"isolate_digits": self._isolate_digits}
+        if self._separate_pieces:
+            settings["separate_pieces"] = True
         arrays: dict[str, NDArray[Any]] = {"antonyms": blob, "antonym_offsets": offsets}
         return SourceState("guarded", settings, arrays, (state_of(self._source),))
 
@@ -210,6 +291,18 @@ class Guarded(SourceOfOne):
         made = cls(source_from_state(state.parts[0]), antonyms=None, **state.settings)
         made._antonyms = words
         return made
+
+
+def _means_nothing(term: str) -> bool:
+    """Whether a term is a pair of characters out of text without spaces, and not of ideographs."""
+    pair = pair_in_run(term)
+    return bool(pair) and not _IDEOGRAPHS.fullmatch(pair)
+
+
+@lru_cache(maxsize=4)  # each commit of an index stores the same ones, and opens them again
+def _of_stored(words: tuple[str, ...]) -> Antonyms:
+    """Return the antonyms whose pairs stand one after the other."""
+    return Antonyms(zip(words[::2], words[1::2], strict=True))
 
 
 def _have_digits(terms: Sequence[str]) -> NDArray[np.bool_]:

@@ -78,6 +78,9 @@ class CalibratedSimilarity(MappedSource):
         told = f", fitted on {fitted.n_pairs:,} {fitted.fitted_on}" if fitted.n_pairs else ""
         return f"calibrated({self._source!r}{told})"
 
+    def _over(self, source: TermSimilaritySource) -> CalibratedSimilarity:
+        return CalibratedSimilarity(source, self._calibration)
+
     def _mapped(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         return self._calibration(values)
 

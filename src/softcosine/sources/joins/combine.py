@@ -169,6 +169,9 @@ class MeanSimilarity(SourceOfSources):
         answer[equal_strings(left, right)] = 1.0
         return answer
 
+    def _of(self, sources: Sequence[TermSimilaritySource]) -> MeanSimilarity:
+        return MeanSimilarity(sources, weights=self._weights)
+
     def _mean(self, values: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
         total = np.zeros(len(values[0]))
         for weight, value in zip(self._weights, values, strict=True):
@@ -230,6 +233,9 @@ class ScaledSimilarity(MappedSource):
 
     def __repr__(self) -> str:
         return f"scaled({self._source!r}, {self._factor:g})"
+
+    def _over(self, source: TermSimilaritySource) -> ScaledSimilarity:
+        return ScaledSimilarity(source, self._factor)
 
     def _mapped(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         return (values.astype(np.float64) * self._factor).astype(np.float32)

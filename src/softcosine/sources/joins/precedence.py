@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.sources.asking import known_by, neighbors_by, similarities_by
+from softcosine.sources.in_terms import are_pinned
 from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.parts import SourceOfSources
@@ -74,17 +75,29 @@ class FirstSimilarity(SourceOfSources):
         """Similarity of the pairs ``(left[i], right[i])`` by the first part that knows both."""
         check_pairs(left, right)
         answer = np.zeros(len(left), np.float32)
-        open_pairs = np.ones(len(left), np.bool_)
-        for source in self.sources:
-            told = np.flatnonzero(open_pairs & known_by(source, left) & known_by(source, right))
-            if len(told):
-                pairs = told.tolist()
-                answer[told] = similarities_by(
-                    source, [left[i] for i in pairs], [right[i] for i in pairs]
-                )
-                open_pairs[told] = False
+        for source, told, rows, columns in self._deciding(left, right):
+            answer[told] = similarities_by(source, rows, columns)
         answer[equal_strings(left, right)] = 1.0
         return answer
+
+    def are_pinned(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether balancing leaves the pairs as they are: the part that decides has them listed."""
+        pinned = np.zeros(len(left), np.bool_)
+        for source, told, rows, columns in self._deciding(left, right):
+            pinned[told] = are_pinned(source, rows, columns)
+        return pinned
+
+    def _deciding(
+        self, left: Sequence[str], right: Sequence[str]
+    ) -> Iterator[tuple[TermSimilaritySource, NDArray[np.int64], list[str], list[str]]]:
+        """Give each part with the places of the pairs that it decides, and these."""
+        undecided = np.ones(len(left), np.bool_)
+        for source in self.sources:
+            told = np.flatnonzero(undecided & known_by(source, left) & known_by(source, right))
+            undecided[told] = False
+            pairs = told.tolist()
+            if pairs:
+                yield source, told, [left[i] for i in pairs], [right[i] for i in pairs]
 
     def neighbors(
         self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int

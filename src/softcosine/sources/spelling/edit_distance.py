@@ -144,8 +144,8 @@ class EditDistanceSimilarity:
             f"cap={self._cap:g})"
         )
 
-    def _value(self, distance: int, longer: int) -> float:
-        """Similarity of two strings at that distance, the longer of that length."""
+    def value(self, distance: int, longer: int) -> float:
+        """Return the similarity of strings at that distance, the longer one of that length."""
         if distance == 0:
             return 1.0
         if distance >= longer:
@@ -162,16 +162,14 @@ class EditDistanceSimilarity:
         """
         least = [0]
         for distance in range(1, self._max_distance + 1):
-            if self._value(distance, _NEVER) == 0.0:
+            if self.value(distance, _NEVER) == 0.0:
                 break
             low, high = 0, 1
-            while self._value(distance, high) == 0.0:
+            while self.value(distance, high) == 0.0:
                 low, high = high, 2 * high
             while high - low > 1:
                 middle = (low + high) // 2
-                low, high = (
-                    (middle, high) if self._value(distance, middle) == 0.0 else (low, middle)
-                )
+                low, high = (middle, high) if self.value(distance, middle) == 0.0 else (low, middle)
             least.append(high)
         return np.array(least, np.int64)
 
@@ -194,7 +192,7 @@ class EditDistanceSimilarity:
         return similarities_of_pairs(a, b, self._scores(a))
 
     def _scores(self, strings: CodePoints) -> Scores:
-        return Scores.of(strings, len(self._least) - 1, self._value)
+        return Scores.of(strings, len(self._least) - 1, self.value)
 
     def neighbors(
         self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int

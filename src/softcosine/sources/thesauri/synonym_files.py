@@ -14,7 +14,7 @@ from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.sources.text_lines import Cells, comma_cells, tab_cells, text_lines
 from softcosine.storage import checked_path
 
-__all__ = ["FORMATS", "Group", "read_groups"]
+__all__ = ["FORMATS", "Group", "format_of", "read_groups"]
 
 # Terms that are all similar to one another, and how much.
 Group = tuple[list[str], float]
@@ -83,7 +83,7 @@ def read_groups(
     if not 0.0 < weight <= 1.0:
         raise InvalidInputError(f"weight is {weight}; needed is a number in (0, 1].")
     if format is None:
-        format = _format_of(path)
+        format = format_of(path)
     if format not in FORMATS:
         raise InvalidInputError(
             f"there is no synonym format {format!r}; choose one of {', '.join(FORMATS)}."
@@ -91,7 +91,9 @@ def read_groups(
     return FORMATS[format](path, text_lines(path, progress), weight)
 
 
-def _format_of(path: Path) -> str:
+def format_of(path: str | PathLike[str]) -> str:
+    """Return the format of a file, told from its name's ending or its first line."""
+    path = checked_path(path)
     name = path.name.lower().removesuffix(".gz")
     for ending, format in ((".csv", "csv"), (".tsv", "tsv"), (".jsonl", "jsonl")):
         if name.endswith(ending):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,10 @@ from softcosine.errors import InvalidInputError
 from softcosine.inputs import is_number, is_whole
 from softcosine.kernels.thesaurus import members_by_concepts, similarities_by_concepts
 from softcosine.sources.deferred import Deferred
+from softcosine.sources.in_terms import PersonsList
 from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors, StringOrder
+from softcosine.sources.ragged import slices
 from softcosine.sources.source import SourceState, check_limit, check_pairs, equal_strings, rows_of
 from softcosine.sources.thesauri.concepts import Concepts
 from softcosine.sources.thesauri.members import Asked, Searched
@@ -29,7 +32,7 @@ __all__ = ["ThesaurusSimilarity"]
 _CHUNK_TERMS = 256
 
 
-class ThesaurusSimilarity:
+class ThesaurusSimilarity(PersonsList):
     r"""Similarity of terms by a thesaurus that people wrote.
 
     Build it by `load`, from a file of synonyms, or by `from_wordnet`. Both come down to concepts
@@ -48,6 +51,11 @@ class ThesaurusSimilarity:
         Least similarity that counts, before the exponent, in [0, 1].
     exponent : float, default 1.0
         Above 0; the larger, the less near terms count beside equal ones.
+    listed : bool, default False
+        Whether it is a list of synonyms, which an index asks about the terms of its words; see
+        `softcosine.sources.in_terms`. Else it is asked about one form of a stem, as it stands.
+    pinned : bool, default False
+        Whether a balanced S has the similarities of a list as they are.
 
     Raises
     ------
@@ -55,7 +63,17 @@ class ThesaurusSimilarity:
         If a setting is out of range.
     """
 
-    __slots__ = ("_exponent", "_kept", "_name", "_numbers", "_order", "_searched", "_threshold")
+    __slots__ = (
+        "_exponent",
+        "_kept",
+        "_listed",
+        "_name",
+        "_numbers",
+        "_order",
+        "_pinned",
+        "_searched",
+        "_threshold",
+    )
 
     def __init__(
         self,
@@ -64,12 +82,16 @@ class ThesaurusSimilarity:
         name: str,
         threshold: float = 0.0,
         exponent: float = 1.0,
+        listed: bool = False,
+        pinned: bool = False,
     ) -> None:
         _check_settings(threshold, exponent)
         self._kept: Concepts | Deferred[Concepts] = concepts
         self._name = name
         self._threshold = float(threshold)
         self._exponent = float(exponent)
+        self._listed = bool(listed)
+        self._pinned = bool(pinned)
         self._numbers: dict[str, int] | None = None
         self._order = StringOrder()
         self._searched = LastTuple[Searched]()
@@ -91,6 +113,7 @@ class ThesaurusSimilarity:
         *,
         weight: float = 0.8,
         format: str | None = None,
+        pinned: bool | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> ThesaurusSimilarity:
         r"""Read a file of synonyms; see `softcosine.sources.thesauri.synonym_files.read_groups`.
@@ -107,6 +130,9 @@ class ThesaurusSimilarity:
         format : str, optional
             ``"solr"``, ``"csv"``, ``"tsv"``, ``"jsonl"``, ``"ppdb"`` or ``"lists"``. By default
             told from the name's ending and the first line.
+        pinned : bool, optional
+            Whether a balanced S has the similarities as the file says them. By default so, but for
+            ``"ppdb"`` and ``"lists"``, which machines make and which say too much of most words.
         progress : callable, optional
             Called as ``progress(done, total)``, in bytes of the file.
 
@@ -126,11 +152,14 @@ class ThesaurusSimilarity:
         >>> source.similarities(["tyre", "car"], ["Tire", "motor vehicle"]).tolist()
         [0.75, 0.75]
         """
-        from softcosine.sources.thesauri.synonym_files import read_groups
+        from softcosine.sources.thesauri.synonym_files import format_of, read_groups
         from softcosine.sources.thesauri.synonyms import concepts_of_groups
 
+        format = format_of(path) if format is None else format
         groups = read_groups(path, weight=weight, format=format, progress=progress)
-        return cls(concepts_of_groups(groups), name=Path(path).name)
+        if pinned is None:
+            pinned = format not in ("ppdb", "lists")
+        return cls(concepts_of_groups(groups), name=Path(path).name, listed=True, pinned=pinned)
 
     @classmethod
     def from_wordnet(
@@ -241,6 +270,16 @@ class ThesaurusSimilarity:
         return self._concepts.words
 
     @property
+    def listed(self) -> bool:
+        """Whether it is a list of synonyms."""
+        return self._listed
+
+    @property
+    def pinned(self) -> bool:
+        """Whether balancing leaves the list's similarities as they are."""
+        return self._pinned
+
+    @property
     def threshold(self) -> float:
         """Least similarity that counts."""
         return self._threshold
@@ -258,6 +297,53 @@ class ThesaurusSimilarity:
         return (
             f"ThesaurusSimilarity({self._name!r}, {len(self)} words, "
             f"threshold={self._threshold:g}, exponent={self._exponent:g})"
+        )
+
+    def renamed(self, names: Callable[[str], Sequence[str]]) -> ThesaurusSimilarity:
+        """Return the same concepts above other names of the words, several for a word if need be.
+
+        A name stands under a concept as near as the nearest of its words.
+        """
+        table = self._concepts
+        numbers: dict[str, int] = {}
+        of_word = [
+            [numbers.setdefault(name, len(numbers)) for name in names(word)] for word in table.words
+        ]
+        lengths = np.fromiter(map(len, of_word), np.int64, len(of_word))
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        own = np.array([number for row in of_word for number in row], np.int64)
+        words = np.repeat(np.arange(len(of_word)), np.diff(table.starts))
+        entry, places = slices(starts, words)
+        concepts = Concepts.of_entries(
+            tuple(numbers),
+            own[places],
+            table.concepts[entry],
+            table.costs[entry],
+            table.weights,
+            threshold=self._threshold,
+        )
+        return ThesaurusSimilarity(
+            concepts,
+            name=self._name,
+            threshold=self._threshold,
+            exponent=self._exponent,
+            listed=self._listed,
+            pinned=self._pinned,
+        )
+
+    def written_pairs(self, limit: int) -> Iterator[tuple[str, str]] | None:
+        """Give the pairs of words of each group; None if there are more than `limit`."""
+        table = self._concepts
+        sizes = np.bincount(table.concepts, minlength=len(table.weights)).astype(np.int64)
+        if int((sizes * (sizes - 1) // 2).sum()) > limit:
+            return None
+        words = np.repeat(np.arange(len(table.words)), np.diff(table.starts))
+        order = np.argsort(table.concepts, kind="stable")
+        groups = np.split(words[order], np.cumsum(sizes)[:-1])
+        return (
+            (table.words[i], table.words[j])
+            for group in groups
+            for i, j in combinations(group.tolist(), 2)
         )
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
@@ -385,11 +471,13 @@ class ThesaurusSimilarity:
 
     def state(self) -> SourceState:
         """Everything that is needed to build an equal source."""
-        settings = {
+        settings: dict[str, Any] = {
             "name": self._name,
             "threshold": self._threshold,
             "exponent": self._exponent,
         }
+        if self._listed:
+            settings |= {"listed": True, "pinned": self._pinned}
         kept = self._kept
         arrays = kept.arrays if isinstance(kept, Deferred) else kept.arrays()
         return SourceState("thesaurus", settings, arrays)

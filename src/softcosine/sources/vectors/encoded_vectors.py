@@ -181,6 +181,11 @@ class EncodedVectors:
         table = cls(None)
         given = WordVectors.from_arrays(arrays)
         table._vectors = np.asarray(arrays["vectors"], np.float32)
+        if len(given.words) != len(table._vectors):
+            raise InvalidInputError(
+                f"there are {len(given.words)} terms but {len(table._vectors)} vectors; the table "
+                "is damaged."
+            )
         table._number(given.words, 0)
         return table
 

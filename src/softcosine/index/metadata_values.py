@@ -1,0 +1,114 @@
+"""Metadata as JSON: what may be given beside JSON's own types, and how it is stored.
+
+==========================  ======================================================================
+a NumPy scalar              the number, string or boolean that it holds
+``date``                    ``"2024-05-01"``
+``datetime``                in UTC, of fixed width: ``"2024-05-01T10:00:00.000000Z"``
+``uuid.UUID``               ``"123e4567-e89b-12d3-a456-426614174000"``
+==========================  ======================================================================
+
+So the order of the strings is that of time, and a filter that compares with a date or datetime
+finds what was stored of one: both are written here. A datetime without a time zone is taken as
+UTC, since a local time would be another one on the next machine. A day comes before all of its
+times. What is read back are these strings.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+from softcosine.errors import InvalidInputError
+
+__all__ = ["Default", "json_of", "metadata_json"]
+
+Default = Callable[[Any], Any]
+
+
+def json_of(value: Any, default: Default | None = None) -> str:
+    """Return a value as JSON.
+
+    Parameters
+    ----------
+    value : object
+    default : callable, optional
+        Called with what has no JSON of its own, and none by the table above; returns what to take
+        in its place, as for `json.dumps`.
+
+    Raises
+    ------
+    TypeError, ValueError, RecursionError
+        If something cannot be written, such as NaN.
+    """
+
+    def converted(part: Any) -> Any:
+        if isinstance(part, np.datetime64):
+            part = _moment(part)
+        if isinstance(part, datetime):
+            return _in_utc(part)
+        if isinstance(part, date):
+            return part.isoformat()
+        if isinstance(part, UUID):
+            return str(part)
+        if isinstance(part, np.bool_ | np.integer):
+            return part.item()
+        if isinstance(part, np.floating):
+            return float(part)
+        if default is not None:
+            return default(part)
+        raise TypeError(f"an object of type {type(part).__name__} is not JSON serializable")
+
+    return json.dumps(value, allow_nan=False, default=converted)
+
+
+def metadata_json(document: object, metadata: object, default: Default | None) -> str | None:
+    """Return a document's metadata as JSON; None if there are none.
+
+    Raises
+    ------
+    InvalidInputError
+        If they are no mapping, or cannot be written; the message calls the document so.
+    """
+    if metadata is None:
+        return None
+    if not isinstance(metadata, Mapping):
+        raise InvalidInputError(
+            f"the metadata of document {document} is of type {type(metadata).__name__}; pass a "
+            "mapping or None."
+        )
+    try:
+        return json_of(dict(metadata), default) if metadata else None
+    except (TypeError, ValueError, RecursionError) as error:
+        advice = "; pass default=, a function of what to write" if type(error) is TypeError else ""
+        raise InvalidInputError(
+            f"the metadata of document {document} cannot be written as JSON: {error}{advice}."
+        ) from error
+
+
+def _moment(value: np.datetime64) -> date:
+    """Return what NumPy holds as a date, or as a datetime if it has a time of day."""
+    unit = np.datetime_data(value.dtype)[0]
+    moment = value.astype("M8[D]" if unit in ("Y", "M", "W", "D") else "M8[us]").item()
+    if not isinstance(moment, date):
+        raise ValueError(f"the time {value} is none that a datetime can hold")
+    return moment
+
+
+def _in_utc(moment: datetime) -> str:
+    if moment != moment:  # pandas' NaT
+        raise ValueError(f"the time {moment} is none that a datetime can hold")
+    if moment.tzinfo is not None:
+        try:
+            moment = moment.astimezone(UTC)
+        except OverflowError as error:
+            raise ValueError(f"the time {moment} has no year in UTC: {error}") from error
+    # Field by field, since subclasses such as pandas' write nanoseconds.
+    return (
+        f"{moment.year:04}-{moment.month:02}-{moment.day:02}T{moment.hour:02}:{moment.minute:02}:"
+        f"{moment.second:02}.{moment.microsecond:06}Z"
+    )

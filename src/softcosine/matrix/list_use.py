@@ -1,0 +1,244 @@
+"""What of the lists that a person wrote has an effect in S, and why the rest has none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.asking import similarities_by
+from softcosine.sources.in_terms import TermKeys, lists_in
+from softcosine.sources.source import TermSimilaritySource
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.words import find_words, normalize
+
+__all__ = ["ListUse", "UnusedEntry", "list_use"]
+
+MAX_ENTRIES = 100_000  # lists with more pairs are not gone through
+_MAX_UNUSED = 100
+_NAMED = 5  # of them in a sentence
+
+_ABSENT = "in no document"
+_STOP_WORDS = "nothing but words that are left out"
+_SEVERAL = "several words, of which the analyzer makes no term"
+_ANTONYMS = "kept apart as antonyms"
+_DIGITS = "words with digits are like no other"
+_DECIDED = "a decision is against it"
+_JOINED = "another source comes before it"
+_LEAST = "below the least similarity"
+_FULL = "too many neighbours"
+_OVERRULED = {
+    "antonyms": _ANTONYMS,
+    "digits": _DIGITS,
+    "forbidden": _DECIDED,
+    "isolated": _DECIDED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class UnusedEntry:
+    """A pair of words that a list calls similar, and why it changes nothing."""
+
+    left: str
+    right: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.left} ~ {self.right} ({self.reason})"
+
+
+@dataclass(frozen=True, slots=True)
+class ListUse:
+    """How much of a person's lists an index uses.
+
+    Attributes
+    ----------
+    n_entries : int
+        Different pairs of words that lists and pins call similar; of a group every two.
+    n_used : int
+        Those that have an effect.
+    n_in_queries : int
+        Of these, those with one word in no document: a query for it finds the other.
+    reasons : mapping of str to int
+        How many of the others are unused for what reason.
+    unused : tuple of UnusedEntry
+        The first hundred of them.
+    """
+
+    n_entries: int
+    n_used: int
+    n_in_queries: int
+    reasons: Mapping[str, int]
+    unused: tuple[UnusedEntry, ...]
+
+    def __str__(self) -> str:
+        """Return it in a sentence or two, the first unused entries named."""
+        told = f"{self.n_used:,} of {self.n_entries:,} entries of your lists are used"
+        if self.n_in_queries:
+            told += f" ({self.n_in_queries:,} by queries alone, as one word is in no document)"
+        if not self.unused:
+            return f"{told}."
+        more = self.n_entries - self.n_used - len(self.unused[:_NAMED])
+        rest = f" and {more:,} more" if more else ""
+        return f"{told}. Not used: {', '.join(map(str, self.unused[:_NAMED]))}{rest}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in JSON's types."""
+        return {
+            "entries": self.n_entries,
+            "used": self.n_used,
+            "in_queries": self.n_in_queries,
+            "reasons": dict(self.reasons),
+            "unused": [
+                {"left": one.left, "right": one.right, "reason": one.reason} for one in self.unused
+            ],
+        }
+
+
+def list_use(
+    S: TermSimilarityMatrix,
+    source: TermSimilaritySource | None,
+    *,
+    analyzer: Analyzer | None = None,
+    queries: bool = True,
+) -> ListUse | None:
+    """Say which entries of the lists inside a source have an effect; None if there are no lists.
+
+    Parameters
+    ----------
+    S : TermSimilarityMatrix
+        Made from the source.
+    source : TermSimilaritySource or None
+        As it was asked: with its guard, and lists in terms.
+    analyzer : Analyzer, optional
+        What the terms were made by.
+    queries : bool
+        Whether the source is asked about query words that are no terms.
+
+    Notes
+    -----
+    Lists of more than 100,000 pairs are left out: nobody wrote them word by word.
+    """
+    if source is None:
+        return None
+    keys = TermKeys(analyzer, vocabulary=S.vocabulary)
+    entries = _entries(source, keys)
+    if not entries:
+        return None
+    judge = _Judge(S, source, keys, queries=queries)
+    reasons: Counter[str] = Counter()
+    unused: list[UnusedEntry] = []
+    n_in_queries = 0
+    for left, right in entries:
+        reason, outside = judge.of(left, right)
+        if reason:
+            reasons[reason] += 1
+            if len(unused) < _MAX_UNUSED:
+                unused.append(UnusedEntry(left, right, reason))
+        else:
+            n_in_queries += outside
+    n_used = len(entries) - reasons.total()
+    return ListUse(len(entries), n_used, n_in_queries, dict(reasons.most_common()), tuple(unused))
+
+
+def _entries(source: TermSimilaritySource, keys: TermKeys) -> list[tuple[str, str]]:
+    """Return the pairs of words of the lists, of those that come to one the first."""
+    cut: dict[str, tuple[str, str]] = {}
+
+    def known(word: str) -> tuple[str, str]:
+        if word not in cut:
+            cut[word] = " ".join(find_words(normalize(word))), keys.of_entry(word)
+        return cut[word]
+
+    entries: dict[tuple[str, str], tuple[str, str]] = {}
+    for written in lists_in(source):
+        for left, right in _pairs(written):
+            (a, term), (b, other) = known(left), known(right)
+            if a != b:  # two ways to write one word, such as e-mail and e mail, are no entry
+                # Those of one term stand by their words.
+                pair = (term, other) if term != other else (a, b)
+                entries.setdefault((min(pair), max(pair)), (left, right))
+    return list(entries.values())
+
+
+def _pairs(written: Any) -> Iterator[tuple[str, str]]:
+    pairs: Iterator[tuple[str, str]] | None = written.written_pairs(MAX_ENTRIES)
+    return iter(()) if pairs is None else pairs
+
+
+class _Judge:
+    """Finds out whether a pair of words has an effect, and if not, why."""
+
+    def __init__(
+        self,
+        S: TermSimilarityMatrix,
+        source: TermSimilaritySource,
+        keys: TermKeys,
+        *,
+        queries: bool,
+    ) -> None:
+        self._S = S
+        self._source = source
+        self._keys = keys
+        self._queries = queries
+        self._arrays = S.arrays
+
+    def of(self, left: str, right: str) -> tuple[str, bool]:
+        """Return why two words have no effect, empty if they do, and whether one is no term."""
+        terms = [self._keys.of_entry(word) for word in (left, right)]
+        if not all(terms):
+            return _STOP_WORDS, False
+        if terms[0] == terms[1]:
+            return "", False  # one term: they find each other anyway
+        numbers = self._S.vocabulary.indices(terms).tolist()
+        inside = [number for number in numbers if number >= 0]
+        outside = [w for w, number in zip((left, right), numbers, strict=True) if number < 0]
+        if len(inside) == 2:
+            if self._stands(*inside) or self._stands(*inside[::-1]):
+                return "", False
+            a, b = (self._S.representative(number) for number in inside)
+            return self._refused(a, b, _FULL), False
+        if not self._queries or not inside:
+            several = any(map(self._several, outside))
+            return (_SEVERAL if several else _ABSENT), False
+        if self._several(outside[0]):
+            return _SEVERAL, False
+        asked, shows = self._words(outside[0]), self._S.representative(inside[0])
+        if similarities_by(self._source, [asked], [shows])[0] > 0.0:
+            return "", True
+        return self._refused(asked, shows, _FULL), False
+
+    def _stands(self, i: int, j: int) -> bool:
+        indptr, indices, data = self._arrays
+        own = indices[indptr[i] : indptr[i + 1]]
+        place = int(np.searchsorted(own, j))
+        return place < len(own) and own[place] == j and data[indptr[i] + place] != 0.0
+
+    def _words(self, word: str) -> str:
+        """Return a list's word as a query has it."""
+        analyzer = self._keys.analyzer
+        kept = find_words(normalize(word)) if analyzer is None else analyzer.kept(word)
+        return " ".join(kept)
+
+    def _several(self, word: str) -> bool:
+        """Whether a word is several to the analyzer, and they are no term together."""
+        words = self._words(word).split(" ")
+        analyzer = self._keys.analyzer
+        if analyzer is None or len(words) == 1:
+            return len(words) > 1
+        return (0, len(words)) not in analyzer.ranges(analyzer.stem(words))
+
+    def _refused(self, left: str, right: str, otherwise: str) -> str:
+        from softcosine.sources.provenance import origins
+
+        value = float(similarities_by(self._source, [left], [right])[0])
+        if value > 0.0:
+            least = float(self._S.settings.get("min_similarity", 0.0))
+            return _LEAST if value < np.float32(least) else otherwise
+        (origin,) = origins(self._source, [left], [right])
+        told = (_OVERRULED.get(leaf.name) for leaf in origin.leaves())
+        return next(filter(None, told), _JOINED)

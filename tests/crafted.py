@@ -1,0 +1,132 @@
+"""Stored folders that somebody altered, with every checksum computed again.
+
+Checksums are plain SHA-256: whoever can change a file can sign it anew. Each function here changes
+something of an index folder, or of another stored folder, and then signs all of it, so that what
+opens the folder meets the change and not a wrong checksum.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+__all__ = [
+    "part_folder",
+    "read_array",
+    "rewrite_array",
+    "rewrite_file",
+    "rewrite_index_manifest",
+    "rewrite_manifest",
+    "rewrite_settings",
+    "rewrite_sql",
+    "sign",
+]
+
+MANIFEST = "manifest.json"
+
+Manifest = dict[str, Any]
+
+
+def part_folder(folder: Path, part: str) -> Path:
+    """Return the folder of a part of an index, given its name or its kind if it is the only one.
+
+    An empty `part` is the folder itself, as of a saved matrix.
+    """
+    if not part:
+        return Path(folder)
+    found = sorted((Path(folder) / "parts").glob(part if "-" in part else f"{part}-*"))
+    if len(found) != 1:
+        raise LookupError(f"{folder} has {len(found)} parts {part!r}")
+    return found[0]
+
+
+def read_array(folder: Path, part: str, name: str) -> np.ndarray:
+    """Return an array of a part, such as ``"0/entries"``, for changing."""
+    return np.load(part_folder(folder, part) / f"{name}.npy")
+
+
+def rewrite_array(folder: Path, part: str, name: str, array: ArrayLike) -> None:
+    """Write another array, of any type and shape, and sign everything."""
+    np.save(part_folder(folder, part) / f"{name}.npy", np.asarray(array), allow_pickle=True)
+    sign(folder)
+
+
+def rewrite_file(folder: Path, part: str, name: str, content: bytes) -> None:
+    """Write other bytes to a file of a part, such as ``"0/entries.npy"``, and sign everything."""
+    (part_folder(folder, part) / name).write_bytes(content)
+    sign(folder)
+
+
+def rewrite_sql(folder: Path, part: str, *statements: str) -> None:
+    """Run SQL on a part's ``documents.sqlite`` and sign everything."""
+    with closing(sqlite3.connect(part_folder(folder, part) / "documents.sqlite")) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+    sign(folder)
+
+
+def rewrite_manifest(folder: Path, part: str, change: Callable[[Manifest], None]) -> None:
+    """Change the manifest of a part in place, as it is read from JSON, and sign everything.
+
+    What the change says of files stays as it says.
+    """
+    _rewrite(part_folder(folder, part) / MANIFEST, change)
+    _sign_index(Path(folder))
+
+
+def rewrite_settings(folder: Path, part: str, **settings: Any) -> None:
+    """Give some settings of a part other values and sign everything."""
+    rewrite_manifest(folder, part, lambda manifest: manifest["settings"].update(settings))
+
+
+def rewrite_index_manifest(folder: Path, change: Callable[[Manifest], None]) -> None:
+    """Change the manifest of an index in place and sign it."""
+    _rewrite(Path(folder) / MANIFEST, change)
+
+
+def sign(folder: Path) -> None:
+    """Compute sizes and checksums of all files that manifests name, and of the manifests."""
+    folder = Path(folder)
+    for part in _part_folders(folder):
+        _rewrite(part / MANIFEST, lambda manifest, part=part: _measure(part, manifest))
+    _sign_index(folder)
+
+
+def _part_folders(folder: Path) -> list[Path]:
+    """Return the folders of the parts of an index; of another stored object the folder itself."""
+    names = json.loads((folder / MANIFEST).read_text()).get("parts")
+    return [folder] if names is None else [folder / "parts" / name for name in names]
+
+
+def _sign_index(folder: Path) -> None:
+    def take_checksums(manifest: Manifest) -> None:
+        for name, facts in manifest.get("parts", {}).items():
+            part = folder / "parts" / name / MANIFEST
+            facts["checksum"] = json.loads(part.read_text())["checksum"]
+
+    _rewrite(folder / MANIFEST, take_checksums)
+
+
+def _measure(part: Path, manifest: Manifest) -> None:
+    for name, facts in manifest["files"].items():
+        if (part / name).is_file():
+            content = (part / name).read_bytes()
+            facts.update(bytes=len(content), sha256=hashlib.sha256(content).hexdigest())
+
+
+def _rewrite(file: Path, change: Callable[[Manifest], None]) -> None:
+    manifest = json.loads(file.read_text())
+    change(manifest)
+    manifest.pop("checksum", None)
+    text = json.dumps(manifest, sort_keys=True)
+    manifest["checksum"] = hashlib.sha256(text.encode()).hexdigest()
+    file.write_text(json.dumps(manifest, sort_keys=True))

@@ -1,0 +1,527 @@
+"""The language of texts: recognised, chosen, and what follows from it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import softcosine as sc
+from conftest import find_data
+from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine.sources.constraints.antonyms import Antonyms
+from softcosine.sources.constraints.guard import Guarded, guarded
+from softcosine.text import segmenters
+from softcosine.text.analyzer import Analyzer, languages
+from softcosine.text.corpus import analyze
+from softcosine.text.language import detect_language
+from softcosine.text.segmenters import segmenter_for
+from softcosine.text.stop_words import stop_word_lists
+from softcosine.text.words import find_words, normalize, pair_in_run
+from strategies import corpora
+
+GERMAN = [
+    "Der Hund schläft im Garten und die Katze jagt eine Maus",
+    "Die Häuser stehen auf dem Berg, und das Haus am See ist alt",
+    "Wie kann ich mein Passwort ändern, wenn ich es vergessen habe?",
+]
+# Sentences of a manual, whose only long words are names of commands.
+JAPANESE = [
+    "設定を開いて passwd を実行してください",
+    "apt-get で更新をインストールします",
+    "settings の項目を選択して保存します",
+]
+CHINESE = ["打开 settings 更改密码", "使用 apt-get 安装更新", "运行 passwd 修改用户密码"]
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Der Hund und die Katze sind nicht im Haus", "german"),
+        ("Jak mohu změnit heslo, když jsem ho zapomněl", "czech"),
+        ("Come posso cambiare la password se non la ricordo", "italian"),
+        ("Comment est-ce que je peux changer le mot de passe de mon compte", "french"),
+        (
+            "Puedo cambiar la contraseña del sistema, y qué hago cuando no la recuerdo",
+            "spanish",
+        ),
+        (
+            "Hvad gør jeg, når jeg har glemt den adgangskode, jeg bruger efter den",
+            "danish",
+        ),
+        ("Как я могу изменить пароль, если я его не помню", "russian"),
+        ("Як я можу змінити пароль, якщо я його не пам'ятаю", "ukrainian"),
+        ("كيف يمكن تغيير كلمة المرور إذا كانت في هذا الحساب", "arabic"),
+        ("چگونه می‌توانید رمز خود را تغییر دهید اگر آن را از یاد برده‌اید", "persian"),
+        ("Πώς αλλάζω τον κωδικό", "greek"),
+        ("איך אני יכול לשנות את הסיסמה של החשבון אם לא זה", "hebrew"),
+        ("अपना पासवर्ड कैसे बदलें यदि आप इसे भूल गए हैं", "hindi"),
+        ("비밀번호를 변경하려면 어떻게 해야 합니까", "korean"),
+        ("パスワードを変更する", "japanese"),
+        ("如何更改密码", "chinese"),
+        ("จะเปลี่ยนรหัสผ่านได้อย่างไร", "thai"),
+        ("how do I change the password of an account", "english"),
+    ],
+)
+def test_a_sentence_tells_its_language(text, language):
+    assert detect_language([text]).name == language
+    assert detect_language([text.split()]).name == language
+
+
+@pytest.mark.parametrize(
+    ("texts", "maybe_english"),
+    [
+        ([], False),
+        (["", "123 4.5", "!"], False),
+        ([None, 3, b"x"], False),
+        (["green tea", "black tea"], True),
+        (["die die die", "die cast car"], True),  # one word is not enough
+        (["de la en", "en de la"], False),  # several languages, and none of them English
+        (["passwd settings apt get 設 定"], False),
+    ],
+)
+def test_texts_that_do_not_tell_are_left_undecided(texts, maybe_english):
+    found = detect_language(texts)
+    assert (found.name, found.maybe_english) == (None, maybe_english)
+
+
+@given(corpora())
+def test_any_text_is_read(texts):
+    found = detect_language(texts)
+    assert found.name is None or (found.name in languages() and not found.maybe_english)
+
+
+@pytest.mark.parametrize("texts", [JAPANESE, CHINESE], ids=["japanese", "chinese"])
+def test_names_of_commands_do_not_make_a_text_english(texts):
+    index = sc.SoftIndex.from_texts(texts)
+    assert index.language in ("japanese", "chinese")
+    assert index.analyzer.stemmer is None
+    assert "English vectors" not in index.note
+    assert not index.S.neighbors("settings")
+
+
+@pytest.mark.data
+def test_the_language_of_every_collection_is_recognised():
+    others = {"gnomedesc-de": "german", "gnomedesc-cs": "czech", "lohelp-cs": "czech"}
+    folder = find_data()
+    for path in sorted(folder.glob("*/*/corpus.jsonl.gz")):
+        texts = [text for text in _texts(path) if text]
+        expected = "italian" if path.parent.name == "itafaq" else others.get(path.parent.name)
+        assert detect_language(texts).name == (expected or "english"), path
+        # So are thirty documents of it.
+        some = np.random.default_rng(0).choice(len(texts), 30, replace=False)
+        assert detect_language([texts[i] for i in some]).name == (expected or "english"), path
+
+
+def _texts(path) -> Iterator[str]:
+    import gzip
+
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            yield json.loads(line)["text"]
+
+
+def test_what_was_decided_is_told_and_what_to_type_instead():
+    note = sc.SoftIndex.from_texts(GERMAN).note
+    assert "This looks like German: stemmed, stop words kept; --language english" in note
+    assert "--language none" in sc.SoftIndex.from_texts(["the tea is hot", "a cup of tea"]).note
+    undecided = sc.SoftIndex.from_texts(["zażółć gęślą", "jaźń"])
+    assert "was not recognised: words are not stemmed; --language NAME" in undecided.note
+    assert undecided.language == "none"
+    assert "looks like" not in sc.SoftIndex.from_texts(GERMAN, language="german").note
+    assert "looks like" not in sc.SoftIndex.from_texts(GERMAN, analyzer=Analyzer()).note
+
+
+def test_a_language_chooses_stems_vectors_and_antonyms():
+    texts = ["hot tea for the children", "cold tea for a child", "warm tea and coffee"]
+    english = sc.SoftIndex.from_texts(texts)
+    assert english.language == "english"
+    assert english.S.neighbors("tea")
+    assert english.source.antonyms == Antonyms.english()
+    german = sc.SoftIndex.from_texts(texts, language="german")
+    assert german.analyzer == Analyzer("german")
+    assert not german.S.neighbors("tea")
+    assert german.source.antonyms == Antonyms(())
+    forced = sc.SoftIndex.from_texts(GERMAN, language="english")
+    assert (forced.analyzer, forced.language) == (Analyzer("english"), "english")
+    assert "bundled English vectors" in forced.note
+    none = sc.SoftIndex.from_texts(texts, language="none")
+    assert (none.analyzer, none.language) == (Analyzer(), "none")
+    assert not none.S.neighbors("tea")
+
+
+def test_antonyms_guard_a_given_source_in_english_alone():
+    pairs = sc.PairSimilarity([("hot", "cold", 0.5)])
+    english = sc.SoftIndex.from_texts(["the hot tea", "the cold tea"], source=pairs)
+    other = sc.SoftIndex.from_texts(["hot cold"], source=pairs, language="none")
+    assert english.S.neighbors("hot") == []
+    assert [term for term, _ in other.S.neighbors("hot")] == ["cold"]
+
+
+def test_one_language_or_one_analyzer():
+    with pytest.raises(InvalidInputError, match=r"give one of them, or Analyzer\.for_language"):
+        sc.SoftIndex.from_texts(["x"], analyzer=Analyzer(), language="german")
+    for wrong in ("klingon", "porter", None, 3):
+        with pytest.raises(InvalidInputError, match="there is no language"):
+            sc.SoftIndex.from_texts(["x"], language=wrong)
+    with pytest.raises(InvalidInputError, match="there is no language 'klingon'"):
+        Analyzer.for_language("klingon")
+
+
+def test_all_of_snowballs_languages_can_be_chosen():
+    from Stemmer import algorithms
+
+    for name in set(algorithms()) - {"porter", "dutch_porter"}:
+        assert Analyzer.for_language(name) == Analyzer(name)
+    assert Analyzer.for_language("croatian").stemmer == "serbian"
+    assert Analyzer.for_language("none") == Analyzer()
+    assert Analyzer.for_language("korean") == Analyzer()
+    assert Analyzer.for_language("german", stemmer=None, max_ngram=2) == Analyzer(max_ngram=2)
+
+
+def test_stop_words_are_words_as_texts_have_them():
+    assert set(stop_word_lists()) <= set(languages())
+    for language, words in stop_word_lists().items():
+        assert len(words) >= 20, language
+        for word in words:
+            assert find_words(normalize(word)) == [word], (language, word)
+    analyzer = Analyzer.for_language("german", stop_words="german")
+    assert analyzer.terms(GERMAN[0]) == ["hund", "schlaft", "gart", "katz", "jagt", "maus"]
+
+
+def test_a_language_is_kept_until_the_first_commit(tmp_path):
+    sc.SoftIndex.create(tmp_path / "x", language="german")
+    index = sc.SoftIndex.open(tmp_path / "x")
+    assert index.language == "german"
+    with index.writer() as writer:
+        writer.add("a", "hot tea for the child")
+        writer.add("b", "cold tea for the children")
+    assert index.analyzer == Analyzer("german")
+    assert not index.S.neighbors("tea")
+    with pytest.raises(InvalidInputError, match="give one of them"):
+        sc.SoftIndex.create(tmp_path / "y", language="german", analyzer=Analyzer())
+
+
+@pytest.mark.parametrize("texts", [GERMAN, JAPANESE, ["green tea", "black tea"]])
+def test_on_disk_the_same_is_decided_as_in_memory(tmp_path, texts):
+    memory = sc.SoftIndex.from_texts(texts)
+    memory.save(tmp_path / "saved")
+    disk = sc.SoftIndex.create(tmp_path / "x")
+    with disk.writer() as writer:
+        for number, text in enumerate(texts):
+            writer.add(str(number), text)
+    for other in (disk, sc.SoftIndex.open(tmp_path / "saved")):
+        assert (other.language, other.analyzer) == (memory.language, memory.analyzer)
+        assert other.note == memory.note
+
+
+def test_a_distilled_index_leaves_out_the_stop_words_of_its_language():
+    encodings = np.eye(3)
+    told = {"german": GERMAN, "english": ["the tea is hot", "a cup of tea", "the cup is hot"]}
+    for language, texts in told.items():
+        index = sc.DistilledIndex.from_texts(texts, encodings=encodings)
+        assert index.index.analyzer == Analyzer(language, stop_words=language)
+    with pytest.raises(InvalidInputError, match="give one of them"):
+        sc.DistilledIndex.from_texts(
+            GERMAN, encodings=encodings, analyzer=Analyzer(), language="german"
+        )
+
+
+# --- on the command line -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = [json.dumps({"id": str(n), "text": text}) for n, text in enumerate(GERMAN)]
+    (tmp_path / "de.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_commands_tell_the_language_on_stderr(folder, run, console, capsys):
+    from softcosine.cli.app import main
+
+    def stderr(*arguments: str) -> str:
+        with pytest.raises(SystemExit):
+            main(list(arguments))
+        captured = capsys.readouterr()
+        assert "looks like" not in captured.out
+        return " ".join(captured.err.split())
+
+    told = "This looks like German: stemmed, stop words kept; --language english"
+    assert told in stderr("index", "de.jsonl", "-o", "x")
+    assert told in json.loads(run("info", "x", "--json"))["note"]
+    assert "stemmed (german)" in run("info", "x")
+    assert told in stderr("similarity", "build", "texts", "--vocabulary", "de.jsonl", "-o", "m")
+    assert told in stderr("index", "de.jsonl", "-o", "y", "--positions")  # made one by one
+    assert told in stderr("index", "de.jsonl", "-o", "w", "--source", "texts")
+    assert "looks like" not in stderr("index", "de.jsonl", "-o", "z", "--language", "german")
+
+
+@pytest.mark.parametrize(
+    ("options", "analyzer"),
+    [
+        (["--language", "english"], Analyzer("english")),
+        (["--language", "none"], Analyzer()),
+        (["--language", "german", "--stemmer", "none"], Analyzer()),
+        (
+            ["--language", "german", "--stop-words", "german"],
+            Analyzer("german", stop_words="german"),
+        ),
+        (["--stop-words", "german"], Analyzer("german", stop_words="german")),
+        (["--language", "german", "--positions"], Analyzer("german")),
+        (["--language", "english", "--source", "texts"], Analyzer("english")),
+    ],
+)
+def test_options_choose_all_or_single_parts(folder, run, options, analyzer):
+    run("index", "de.jsonl", "-o", "x", *options)
+    assert sc.SoftIndex.open("x").analyzer == analyzer
+    if "--stop-words" not in options and "--positions" not in options:
+        kept = [one for one in options if one not in ("--source", "texts")]
+        run("similarity", "build", "texts", "--vocabulary", "de.jsonl", "-o", "m", *kept)
+        S = sc.TermSimilarityMatrix.load("m")
+        assert Analyzer.from_dict(S.settings["analyzer"]) == analyzer
+
+
+def test_languages_that_there_are_not_are_refused(folder, run):
+    for command in (
+        ("index", "de.jsonl", "-o", "x"),
+        ("similarity", "build", "texts", "--vocabulary", "de.jsonl", "-o", "m"),
+    ):
+        message = run(*command, "--language", "klingon", code=2)
+        assert "there is no language 'klingon'; choose auto, none, or one of" in " ".join(
+            message.split()
+        )
+
+
+def test_systems_are_of_a_language():
+    from softcosine.evaluate.systems.table import from_spec
+
+    assert from_spec("bm25:language=german,stop_words=german").analyzed(GERMAN).analyzer == (
+        Analyzer("german", stop_words="german")
+    )
+    assert from_spec("bm25").analyzed(GERMAN).analyzer == Analyzer("german")
+    assert from_spec("bm25:stemmer=none").analyzed(GERMAN).analyzer == Analyzer()
+    for spec in ("bm25:language=klingon", "soft:stop_words=klingon", "bm25:stemmer=klingon"):
+        with pytest.raises(InvalidInputError, match="klingon"):
+            from_spec(spec)
+
+
+# --- pieces of words -----------------------------------------------------------------------------
+
+TOKYO = [
+    f"{name}{what}{verb}"
+    for name, kinds in {
+        "東京都": ("は大都市", "の首都圏", "で行政区", "に自治体"),
+        "石狩川": ("は一級", "の流域", "で水運", "に橋梁"),
+    }.items()
+    for what in kinds
+    for verb in ("である", "を見る", "へ行く", "と思う")
+] * 20
+
+
+def test_pieces_of_a_word_are_not_taught_as_synonyms():
+    index = sc.SoftIndex.from_texts(TOKYO, analyzer=Analyzer())
+    assert {"東京", "京都"} <= set(index.vocabulary)
+    unguarded = sc.CooccurrenceSimilarity.fit(analyze(TOKYO))
+    assert unguarded.similarities(["東京"], ["京都"]).item() > 0.01  # or there is nothing to forbid
+    for term in index.vocabulary:
+        for other, _ in index.S.neighbors(term):
+            assert not set(term) & set(other), (term, other)
+    for name in ("texts", "association", "second-order", "regression", "snos"):
+        from softcosine.sources.named import SourceSettings, joined_source
+
+        settings = SourceSettings(None, None, texts=analyze(TOKYO), words=None)
+        source, _ = joined_source([name], "strongest", settings)
+        assert source.similarities(["東京"], ["京都"]).item() == 0.0, name
+
+
+def test_letters_without_a_meaning_have_no_neighbours():
+    texts = ["サーバーを再起動する", "サーバーの設定を保存する", "กินข้าวกับปลา"] * 20
+    index = sc.SoftIndex.from_texts(texts, analyzer=Analyzer())
+    assert "サー" in index.vocabulary
+    for term in index.vocabulary:
+        if pair_in_run(term) and not all("\u4e00" <= c <= "\u9fff" for c in term):
+            assert index.S.neighbors(term) == [], term
+
+
+def test_a_persons_words_may_share_a_character():
+    index = sc.SoftIndex.from_texts(
+        ["方法を選ぶ", "方式を選ぶ"], source=sc.PairSimilarity([("方法", "方式", 0.5)])
+    )
+    assert [term for term, _ in index.S.neighbors("方法")] == ["方式"]
+
+
+PIECES = [
+    "東京",
+    "京都",
+    "都市",
+    "サー",
+    "ーバ",
+    "食べ",
+    "กิน",
+    "tea",
+    "東",
+    "a1",
+    "cup",
+    "東京 京都",
+]
+
+
+@given(
+    st.lists(st.sampled_from(PIECES), max_size=6),
+    st.integers(0, 5),
+    st.permutations(PIECES),
+)
+@example(["東京"], 1, PIECES)
+def test_neighbours_are_the_best_of_what_is_not_kept_apart(terms, k, among):
+    inner = sc.EmbeddingSimilarity(PIECES, [[1.0, 0.01 * i] for i in range(len(PIECES))])
+    source = Guarded(inner, antonyms=Antonyms([("tea", "cup")]), separate_pieces=True)
+    found = source.neighbors(terms, among, max_neighbors=k)
+    for row, term in enumerate(terms):
+        indices, _ = found.of(row)
+        others = [word for word in among if word != term]
+        told = dict(zip(others, source.similarities([term] * len(others), others), strict=True))
+        expected = sorted((s for s in told.values() if s > 0), reverse=True)[:k]
+        assert [told[among[i]] for i in indices] == pytest.approx(expected)
+
+
+def test_what_keeps_pieces_apart_is_stored():
+    inner = sc.EmbeddingSimilarity(["東京", "京都"], [[1, 0], [1, 0.1]])
+    source = Guarded(inner, separate_pieces=True)
+    again = Guarded.from_state(source.state())
+    assert again.separate_pieces
+    assert again.similarities(["東京", "東京"], ["京都", "東京"]).tolist() == [0.0, 1.0]
+    assert "separate_pieces=True" in repr(again)
+    assert not guarded(inner).separate_pieces
+
+
+# --- segmenters ----------------------------------------------------------------------------------
+
+
+def cut_in_threes(run: str) -> list[str]:
+    """Cut a run so that each piece, cut by itself, might be cut otherwise."""
+    first = len(run) % 3 or 3
+    return [run[:first], *(run[i : i + 3] for i in range(first, len(run), 3))]
+
+
+def cut_by_length(run: str) -> list[str]:
+    """Cut even runs in halves."""
+    half = len(run) // 2
+    return [run] if len(run) % 2 or not half else [run[:half], run[half:]]
+
+
+@pytest.fixture(scope="class")
+def toy_segmenters() -> Iterator[None]:
+    """Segmenters that need no package, in place of the real ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(segmenters, "SEGMENTERS", {"chinese": ("json",), "japanese": ("json",)})
+        makers = {"chinese": lambda: cut_in_threes, "japanese": lambda: cut_by_length}
+        patch.setattr(segmenters, "_LOADERS", makers)
+        yield
+
+
+TROUBLE = (
+    "ab\u00e9 A'.+#_-\u2019\u00df\u0130\ufb01\u00bd\u0301\u00ad\u200b\u3042\u3099\u6771\u4eac\u0e01"
+    "\u0e31\ud55c\x00\n\x1f\u00a0\u3000\ud800\U00020000 \u0939\u093f09s\u30fc\u30a2"
+)
+awkward = st.lists(st.text(st.sampled_from(TROUBLE), max_size=30), max_size=6)
+segmented = st.builds(
+    Analyzer,
+    st.sampled_from([None, "english"]),
+    segmenter=st.sampled_from(["chinese", "japanese"]),
+    max_ngram=st.integers(1, 2),
+    min_length=st.integers(1, 2),
+)
+
+
+class TestWithToySegmenters:
+    @given(awkward, segmented)
+    @example(["東京都庁 x_y", "あ\u3099い\u3099東京ab"], Analyzer())
+    @example(["東" * 100], Analyzer())
+    def test_whole_corpora_are_segmented_as_single_texts(self, toy_segmenters, texts, analyzer):
+        analyzed = analyze(texts, analyzer)
+        terms = analyzed.vocabulary.terms
+        streams = [
+            [terms[t] for t in analyzed.tokens[a:b]]
+            for a, b in zip(analyzed.offsets, analyzed.offsets[1:], strict=False)
+        ]
+        assert streams == [analyzer.terms(text) for text in texts]
+        assert analyzed.segmented is (analyzer.segmenter is not None)
+
+    @given(awkward, segmented)
+    def test_spans_are_of_segmented_words(self, toy_segmenters, texts, analyzer):
+        for text in texts:
+            spans = analyzer.spans(text)
+            assert [span.word for span in spans] == analyzer.words(text)
+            assert all(0 <= span.start < span.end <= len(text) for span in spans)
+
+    def test_a_segmented_index_is_searched_and_stored(self, toy_segmenters, tmp_path):
+        texts = ["東京都庁へ行く", "京都の東を見る"]
+        index = sc.SoftIndex.from_texts(texts, language="japanese", plain=True)
+        assert index.analyzer.segmenter == "japanese"
+        index.save(tmp_path / "x")
+        opened = sc.SoftIndex.open(tmp_path / "x")
+        assert opened.analyzer == index.analyzer
+        word = index.analyzer.words(texts[0])[0]
+        assert [hit.id for hit in opened.search(word)] == ["0"]
+        learned = sc.SoftIndex.from_texts(TOKYO, language="chinese")
+        assert not getattr(learned.source.source, "separate_pieces", False)
+
+
+def test_settings_of_before_there_were_segmenters_are_read():
+    settings = Analyzer("german").to_dict()
+    del settings["segmenter"]
+    assert Analyzer.from_dict(settings) == Analyzer("german")
+
+
+def test_a_segmenter_that_is_missing_says_what_to_install(monkeypatch):
+    with pytest.raises(InvalidInputError, match="there is no segmenter 'klingon'"):
+        Analyzer(segmenter="klingon")
+    monkeypatch.setattr(segmenters, "SEGMENTERS", {"japanese": ("no_such_package",)})
+    with pytest.raises(MissingDependencyError, match=r"pip install 'softcosine\[japanese\]'"):
+        Analyzer(segmenter="japanese")
+    index = sc.SoftIndex.from_texts(JAPANESE)
+    assert index.analyzer == Analyzer()
+    assert "with pip install 'softcosine[japanese]' it is cut into words" in index.note
+
+
+def test_nothing_is_loaded_for_other_languages():
+    import subprocess
+
+    program = (
+        "import sys, softcosine as sc; sc.Analyzer('german').words('東京');"
+        "print([name for name in ('jieba', 'fugashi') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "words"),
+    [
+        ("japanese", "東京都の設定を変更する", ["東京", "都", "の", "設定", "を", "変更", "する"]),
+        ("chinese", "我们来到北京清华大学", ["我们", "来到", "北京", "清华大学"]),
+    ],
+)
+def test_installed_segmenters_know_words(language, text, words, tmp_path, monkeypatch):
+    missing = [name for name in segmenters.SEGMENTERS[language] if find_spec(name) is None]
+    if missing:
+        pytest.skip(f"needs {missing[0]}, which is not installed: softcosine[{language}]")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert segmenter_for(language)(text) == words
+    assert list(tmp_path.iterdir()) == []
+    analyzer = Analyzer.for_language(language)
+    assert analyzer.segmenter == language
+    texts = [text, f"x {text} 3.11", "ゝ々〆ヽ〇", "あ\u3099ー" * 40, "กินข้าว", "\U00020000𠮷"]
+    analyzed = analyze(texts, analyzer)
+    terms = analyzed.vocabulary.terms
+    assert [terms[t] for t in analyzed.tokens] == [
+        term for one in texts for term in analyzer.terms(one)
+    ]

@@ -1,0 +1,452 @@
+"""Lists of similar words that a person wrote: asked in terms, kept when balanced, and reported."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import softcosine as sc
+from softcosine.errors import InvalidInputError
+from softcosine.matrix.list_use import list_use
+from softcosine.sources.constraints.antonyms import Antonyms
+from softcosine.sources.constraints.guard import Guarded
+from softcosine.sources.in_terms import TermKeys, in_terms
+from softcosine.sources.joins.calibration import CalibratedSimilarity, Calibration
+from softcosine.sources.joins.combine import first, mean, scaled, strongest
+from softcosine.sources.joins.noisy_or import noisy_or
+from softcosine.sources.source import TermSimilaritySource
+from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from toys import ToySource
+
+ENGLISH = sc.Analyzer("english")
+TEXTS = ["Report bugs here", "Nothing to see", "The weather is fine today"]
+
+
+def from_file(text: str, folder: Path, **settings: object) -> sc.ThesaurusSimilarity:
+    path = folder / "list.txt"
+    path.write_text(text, encoding="utf-8")
+    return sc.ThesaurusSimilarity.load(path, **settings)  # type: ignore[arg-type]
+
+
+def found(index: sc.SoftIndex, query: str) -> list[str]:
+    return index.search(query).ids
+
+
+def pairs(*given: tuple[str, str]) -> sc.PairSimilarity:
+    return sc.PairSimilarity([(a, b, 0.8) for a, b in given])
+
+
+# Where a list may stand. The vectors know its words too, and say nothing of the pair.
+TOY = EmbeddingSimilarity(["bug", "bugs", "defect"], np.eye(3))
+JOINS: dict[str, Callable[[TermSimilaritySource], TermSimilaritySource]] = {
+    "alone": lambda source: source,
+    "strongest": lambda source: strongest(TOY, source),
+    "first": lambda source: first(source, TOY),
+    "mean": lambda source: mean(source, TOY),
+    "noisy or": lambda source: noisy_or(TOY, source),
+    "scaled": lambda source: scaled(source, 0.5),
+    "calibrated": lambda source: CalibratedSimilarity(source, Calibration((0, 1), (0, 0.9))),
+    "guarded": lambda source: Guarded(source, antonyms=None),
+    "decided": lambda source: sc.decided(source, sc.Decisions.of(isolated=["weather"])),
+    "deep": lambda source: scaled(Guarded(strongest(TOY, first(source, TOY))), 0.9),
+}
+
+
+@pytest.mark.parametrize("join", JOINS)
+@pytest.mark.parametrize("listed", [("defect", "bug"), ("Defects", "bugging")])
+def test_a_list_reaches_every_form_of_both_terms_wherever_it_stands(join, listed, tmp_path):
+    source = JOINS[join](pairs(listed))
+    index = sc.SoftIndex.from_texts(TEXTS, source=source, analyzer=ENGLISH)
+    both = sc.SoftIndex.from_texts([*TEXTS, "Defective: no defect"], source=source)
+    created = sc.SoftIndex.create(tmp_path / "index", source=source, analyzer=ENGLISH)
+    with created.writer() as writer:
+        writer.add("later", "Nothing at all")
+    with created.writer() as writer:
+        writer.add("0", TEXTS[0])
+        writer.add("1", "defects")
+    opened = sc.SoftIndex.open(tmp_path / "index")
+    for query in ("defect", "DEFECTS"):
+        assert found(index, query) == ["0"]
+        assert set(found(both, query)) == {"0", "3"}
+        assert set(found(opened, query)) == {"0", "1"}
+    assert set(found(both, "bugged")) == {"0", "3"}
+    assert set(found(opened, "bugged")) == {"0", "1"}
+
+
+def test_pins_reach_query_words_that_no_document_has(tmp_path):
+    source = sc.pinned(TOY, {("Defects", "bugging"): 0.8})
+    index = sc.SoftIndex.from_texts(TEXTS, source=source, analyzer=ENGLISH)
+    index.save(tmp_path / "index")
+    for one in (index, sc.SoftIndex.open(tmp_path / "index")):
+        assert found(one, "defect") == ["0"]
+        assert one.neighbors("defect") == [("bugs", pytest.approx(0.8))]
+
+
+def test_an_index_takes_a_list_later(tmp_path):
+    index = sc.SoftIndex.from_texts(TEXTS, plain=True, analyzer=ENGLISH)
+    assert found(index, "defect") == []
+    source = pairs(("defect", "bugging"), ("see", "reporting"))
+    S = sc.TermSimilarityMatrix.from_source(
+        source, index.vocabulary, analyzer=index.analyzer, balanced=True
+    )
+    assert S.similarity("see", "report") == np.float32(0.8)
+    index.save(tmp_path / "index")
+    opened = sc.SoftIndex.open(tmp_path / "index")
+    for one in (index, opened, sc.SoftIndex.open(tmp_path / "index", source=source)):
+        if one.source is None:
+            one.set_similarity(S, source=source)
+        assert found(one, "defect") == ["0"]
+    assert found(sc.SoftIndex.open(tmp_path / "index"), "sees") == ["1", "0"]
+
+
+def test_without_an_analyzer_a_list_reaches_the_forms_that_the_texts_have():
+    vocabulary = sc.analyze(["bugs bug", "defect"], ENGLISH).vocabulary
+    listed = sc.TermSimilarityMatrix.from_source(pairs(("bug", "defect")), vocabulary)
+    assert listed.similarity("bug", "defect") == np.float32(0.8)
+    lacking = pairs(("bug", "defects"))
+    S = sc.TermSimilarityMatrix.from_source(lacking, vocabulary)
+    assert S.similarity("bug", "defect") == 0.0
+    S = sc.TermSimilarityMatrix.from_source(lacking, vocabulary, analyzer=ENGLISH)
+    assert S.similarity("bug", "defect") == np.float32(0.8)
+
+
+FORMS = ["tie", "ties", "tied", "run", "runs", "running", "Ran", "hopping", "hop", "e-ties"]
+
+
+@given(
+    st.lists(st.tuples(*[st.sampled_from(FORMS)] * 2, st.sampled_from([0.25, 0.5, 1.0]))),
+    st.lists(st.sampled_from(FORMS), min_size=1),
+    st.sampled_from([None, "english"]),
+    st.booleans(),
+)
+def test_s_is_the_greatest_similarity_over_all_forms_of_both_terms(listed, words, stemmer, groups):
+    analyzer = sc.Analyzer(stemmer, phrases=FORMS)
+    vocabulary = sc.analyze([" ".join(words)], analyzer).vocabulary
+    source: TermSimilaritySource = sc.PairSimilarity(listed)
+    if groups:
+        from softcosine.sources.thesauri.synonyms import concepts_of_groups
+
+        concepts = concepts_of_groups(([a, b], s) for a, b, s in listed)
+        source = sc.ThesaurusSimilarity(concepts, name="groups", listed=True)
+    S = sc.TermSimilarityMatrix.from_source(
+        source, vocabulary, analyzer=analyzer, guard=False, warn=False
+    )
+
+    def term(word: str) -> str:
+        return " ".join(analyzer.stem(analyzer.words(word)))
+
+    for a, b in combinations(vocabulary.terms, 2):
+        said = [s for x, y, s in listed if {term(x), term(y)} == {a, b}]
+        assert S.similarity(a, b) == max(said, default=0.0)
+
+
+def test_a_person_s_pair_keeps_its_value_when_s_is_balanced(tmp_path):
+    texts = ["bug defect", "bug crash", "bug hang", "bug fault", "bug flaw"]
+    toy = ToySource({("bug", other): 0.9 for other in ("crash", "hang", "fault", "flaw")})
+    kept = pairs(("bugs", "defects"))
+    index = sc.SoftIndex.from_texts(texts, source=strongest(toy, kept), analyzer=ENGLISH)
+    assert index.S.similarity("bug", "defect") == np.float32(0.8)
+    assert index.S.similarity("bug", "crash") < 0.5
+    # Half of the pair is what the join says, and this is kept.
+    index = sc.SoftIndex.from_texts(texts, source=mean(toy, kept), analyzer=ENGLISH)
+    assert index.S.similarity("bug", "defect") == np.float32(0.4)
+    free = sc.PairSimilarity([("bugs", "defects", 0.8)], pinned=False)
+    index = sc.SoftIndex.from_texts(texts, source=strongest(toy, free), analyzer=ENGLISH)
+    assert 0.0 < index.S.similarity("bug", "defect") < 0.5
+    assert found(index, "defects")[0] == "0"  # in terms all the same
+    for format, pinned in (("solr", True), ("csv", True), ("ppdb", False), ("lists", False)):
+        text = {"ppdb": "bugs ||| defects\n", "lists": "bugs defects\n"}.get(format, "bugs,defects")
+        assert from_file(text, tmp_path, format=format).pinned == pinned
+        assert from_file(text, tmp_path, format=format, pinned=True).pinned
+
+
+def test_a_query_word_outside_has_a_list_s_value_too():
+    texts = ["bug", "crash", "hang", "fault"]
+    toy = ToySource({("defect", other): 0.9 for other in ("crash", "hang", "fault")})
+    source = strongest(toy, pairs(("bugs", "defects")))
+    index = sc.SoftIndex.from_texts(texts, source=source, analyzer=ENGLISH)
+    assert dict(index.neighbors("defect"))["bug"] == pytest.approx(0.8)
+    assert dict(index.neighbors("defect"))["hang"] < 0.6
+
+
+def test_of_a_part_that_is_not_asked_nothing_is_pinned():
+    texts = ["bug defect", "bug crash", "bug hang", "bug fault"]
+    toy = ToySource({("bug", other): 0.9 for other in ("crash", "hang", "fault", "defect")})
+    index = sc.SoftIndex.from_texts(texts, source=first(toy, pairs(("bug", "defect"))))
+    assert index.S.similarity("bug", "defect") < 0.6
+
+
+def test_other_sources_choose_the_form_that_stands_for_a_term():
+    # The toy knows the rarer form; the list, all of them.
+    toy = ToySource({("bug", "weather"): 0.5})
+    texts = ["bugs bugs bug", "weather defects"]
+    source = strongest(sc.PairSimilarity([("bugging", "defect", 0.4)]), toy)
+    index = sc.SoftIndex.from_texts(texts, source=source, analyzer=ENGLISH)
+    assert index.S.representative(index.vocabulary.index("bug")) == "bug"
+    assert index.S.similarity("bug", "weather") == np.float32(0.5)
+    assert index.S.similarity("bug", "defect") == np.float32(0.4)
+
+
+def test_a_list_s_pairs_come_before_a_source_s_many_neighbours():
+    others = [f"word{chr(97 + i)}" for i in range(6)]
+    toy = ToySource({(a, b): 0.9 for a, b in combinations(["bug", "defect", *others], 2)
+                     if {a, b} != {"bug", "defect"}})  # fmt: skip
+    texts = [" ".join(["bug", "defect", *others])]
+    source = strongest(toy, pairs(("bugs", "defects")))
+    index = sc.SoftIndex.from_texts(texts, source=source, analyzer=ENGLISH, max_neighbors=7)
+    assert index.S.similarity("bug", "defect") == np.float32(0.8)
+    tight = strongest(toy, sc.PairSimilarity([("bugs", "defects", 0.8)], pinned=False))
+    index = sc.SoftIndex.from_texts(texts, source=tight, analyzer=ENGLISH, max_neighbors=2)
+    assert index.S.similarity("bug", "defect") == 0.0
+
+
+PHRASES = pairs(("disk space", "storage"), ("e-mail", "mail"), ("disk space", "space station"))
+POSTS = [
+    "The disks' space is running out", "Storage is full today", "Please send me an e-mail",
+    "The mail is late", "A disk in outer space", "Visit the space stations",
+]  # fmt: skip
+
+
+def phrase_indexes(folder: Path) -> dict[str, sc.SoftIndex]:
+    created = sc.SoftIndex.create(folder / "created", source=PHRASES, positions=True)
+    given = sc.SoftIndex.create(folder / "given", source=PHRASES, analyzer=ENGLISH)
+    for index in (created, given):
+        with index.writer() as writer:
+            for number in (5, 4, 3):
+                writer.add(str(number), "something else")
+        with index.writer() as writer:
+            writer.add_many(map(str, range(6)), POSTS)
+    return {
+        "texts": sc.SoftIndex.from_texts(POSTS, source=PHRASES),
+        "analyzer": sc.SoftIndex.from_texts(POSTS, source=PHRASES, analyzer=ENGLISH),
+        "fields": sc.SoftIndex.from_texts(
+            [{"title": text, "body": ""} for text in POSTS],
+            fields={"title": 1, "body": 1}, source=PHRASES,
+        ),
+        "created": created,
+        "opened": sc.SoftIndex.open(folder / "given"),
+    }  # fmt: skip
+
+
+def test_entries_of_several_words_work_by_themselves(tmp_path):
+    for name, index in phrase_indexes(tmp_path).items():
+        assert index.analyzer.phrases == ("disk space", "e mail", "space station"), name
+        assert found(index, "storage") == ["1", "0"], name
+        assert set(found(index, "disk spaces")) == {"0", "1", "4", "5"}, name
+        assert found(index, "disk spaces")[0] == "0", name
+        assert set(found(index, "disk")) == {"0", "4"}, name
+        assert set(found(index, "mail")) == {"2", "3"}, name
+        assert set(found(index, "space station")) == {"0", "4", "5"}, name
+        assert found(index, '"disk space"') == ["0"], name
+        assert found(index, "+disk -outer") == ["0"], name
+        near = {"storage": pytest.approx(0.8), "space stations": pytest.approx(0.8)}
+        assert dict(index.neighbors("Disk spaces")) == near, name
+        ((near_storage, similarity),) = index.neighbors("storage")
+        assert near_storage in ("disk space", "disks space"), name
+        assert similarity == pytest.approx(0.8), name
+    copy = sc.SoftIndex.open(tmp_path / "created")
+    assert copy.analyzer == sc.Analyzer.from_dict(copy.analyzer.to_dict())
+
+
+def test_a_phrase_that_no_document_has_finds_what_a_list_says_of_it():
+    index = sc.SoftIndex.from_texts(["all the storage", "nothing"], source=PHRASES)
+    hits = index.search("disks space")
+    assert hits.ids == ["0"]
+    assert hits.outside == ("disks space",)
+    assert hits.unknown == ("disks", "space")
+    assert index.neighbors("disks space") == [("storage", pytest.approx(0.8))]
+    with pytest.raises(InvalidInputError, match="holds 3 terms"):
+        index.neighbors("disks and space")
+
+
+def test_a_term_of_two_words_is_shown_as_its_words(tmp_path):
+    for index in phrase_indexes(tmp_path).values():
+        (part,) = index.explain("storage", "0").parts
+        assert (part.query_word, part.document_word) == ("storage", "disks space")
+        (part,) = index.explain("Disk spaces", "1").parts
+        assert (part.query_word, part.document_word) == ("disk spaces", "storage")
+        near = index.search("storage")[1].snippet.to_html()
+        assert near == "The <i>disks</i>&#x27; <i>space</i> is running out"
+        exact = index.search("disk space")[0].snippet.to_html()
+        assert exact == "The <b>disks</b>&#x27; <b>space</b> is running out"
+        total = sum(part.contribution for part in index.explain("disk space", "0").parts)
+        assert total == pytest.approx(index.search("disk space")[0].score)
+
+
+def test_phrases_of_pins_and_of_lists_inside_joins_are_learned_and_others_are_not():
+    source = sc.pinned(strongest(TOY, scaled(PHRASES, 0.5)), {("log in", "sign-on"): 0.9})
+    index = sc.SoftIndex.from_texts(POSTS, source=source)
+    assert index.analyzer.phrases == (
+        "disk space", "e mail", "log in", "sign on", "space station"
+    )  # fmt: skip
+    free = sc.PairSimilarity([("disk space", "storage", 0.8)], pinned=False)
+    assert sc.SoftIndex.from_texts(POSTS, source=free).analyzer.phrases == ()
+
+
+def test_the_entries_that_have_no_effect_are_told_with_the_reason():
+    listed = pairs(
+        ("defect", "bug"), ("defects", "BUGS"), ("weather", "climates"), ("hot", "cold"),
+        ("E1042", "bug"), ("kubernetes", "k-eight"), ("the", "bug"), ("report", "reporting"),
+        ("see", "fine"), ("bug", "today"), ("nothing", "weather"),
+    )  # fmt: skip
+    decisions = sc.Decisions.of(forbidden=[("see", "fine")], pinned={("fine", "sunny"): 0.9})
+    toy = ToySource({("weather", other): 0.9 for other in ("climate", "nothing")})
+    analyzer = sc.Analyzer("english", stop_words=["the"])
+    texts = [*TEXTS, "hot", "cold E1042", "sunny"]
+    source = sc.decided(
+        Guarded(strongest(toy, listed), antonyms=Antonyms([("hot", "cold")])), decisions
+    )
+    index = sc.SoftIndex.from_texts(texts, source=source, analyzer=analyzer)
+    use = index.list_use
+    assert use is not None
+    reasons = {(one.left, one.right): one.reason for one in use.unused}
+    assert reasons == {
+        ("hot", "cold"): "kept apart as antonyms",
+        ("bug", "E1042"): "words with digits are like no other",
+        ("kubernetes", "k-eight"): "in no document",
+        ("bug", "the"): "nothing but words that are left out",
+        ("see", "fine"): "a decision is against it",
+    }  # fmt: skip
+    assert (use.n_entries, use.n_used, use.n_in_queries) == (11, 6, 2)
+    assert use.reasons["kept apart as antonyms"] == 1
+    assert str(use).startswith(
+        "6 of 11 entries of your lists are used (2 by queries alone, as one word is in no document)"
+    )
+    assert "hot ~ cold (kept apart as antonyms)" in str(use)
+    assert json.loads(json.dumps(use.to_dict()))["used"] == 6
+    assert sc.SoftIndex.from_texts(TEXTS, plain=True).list_use is None
+    assert sc.SoftIndex.from_texts(TEXTS, source=toy).list_use is None
+
+
+def test_phrases_that_an_index_did_not_learn_and_full_columns_are_told():
+    index = sc.SoftIndex.from_texts(POSTS, plain=True, analyzer=ENGLISH)
+    S = sc.TermSimilarityMatrix.from_source(PHRASES, index.vocabulary, analyzer=ENGLISH)
+    later = index.with_similarity(S, source=PHRASES)
+    use = later.list_use
+    assert use is not None
+    assert use.n_used == 0
+    assert dict(use.reasons) == {"several words, of which the analyzer makes no term": 3}
+    vocabulary = sc.Vocabulary(["bug", "defect", "fault", "flaw"])
+    full = sc.PairSimilarity(dict.fromkeys(combinations(vocabulary.terms, 2), 0.8))
+    S = sc.TermSimilarityMatrix.from_source(full, vocabulary, max_neighbors=1, warn=False)
+    use = list_use(S, in_terms(full, TermKeys(vocabulary=vocabulary)))
+    assert use is not None
+    assert dict(use.reasons) == {"too many neighbours": 4}
+
+
+def test_what_is_told_of_a_list_is_bounded_and_grows_with_the_index(tmp_path):
+    words = [f"w{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(300)]
+    source = pairs(*zip(words[::2], words[1::2], strict=True))
+    index = sc.SoftIndex.create(tmp_path / "index", source=source, analyzer=sc.Analyzer())
+    with index.writer() as writer:
+        writer.add("0", "something")
+    use = index.list_use
+    assert use is not None
+    assert (use.n_entries, use.n_used, len(use.unused)) == (150, 0, 100)
+    assert str(use).endswith("and 145 more.")
+    with index.writer() as writer:
+        writer.add("1", " ".join(words[:100]))
+    use = sc.SoftIndex.open(tmp_path / "index").list_use
+    assert use is not None
+    assert (use.n_used, use.n_in_queries, use.reasons) == (50, 0, {"in no document": 100})
+
+
+def test_two_ways_to_write_a_word_are_no_entry(tmp_path):
+    source = from_file("e-mail, e mail, mail\nattorney-at-law, lawyer\n", tmp_path)
+    index = sc.SoftIndex.from_texts(["an e-mail", "mail the lawyer"], source=source)
+    use = index.list_use
+    assert use is not None
+    assert (use.n_entries, use.n_used, use.n_in_queries) == (2, 2, 1)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    records = [{"id": f"d{i}", "text": text} for i, text in enumerate([*TEXTS, *POSTS, "hot cold"])]
+    Path("docs.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    Path("list.txt").write_text(
+        "defect, bugging\ndisk space, storage\ne-mail, mail\nhot, cold\nhelm, k8s\n"
+    )
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--source", "english"),
+        ("--positions",),
+        ("--source", "texts"),
+        ("--source", "english", "--join", "first"),
+    ],
+)
+def test_the_command_line_uses_a_list_and_tells_how_much_of_it(run, folder, options):
+    arguments = ("index", "docs.jsonl", "-o", "x", "--source", "list.txt", *options)
+    shown = " ".join(run(*arguments).split())
+    assert "3 of 5 entries of your lists are used" in shown
+    assert "hot ~ cold (kept apart as antonyms), helm ~ k8s (in no document)" in shown
+    record = json.loads(run(*arguments, "--overwrite", "--json"))
+    assert record["list_use"]["entries"] == 5
+    assert "3 of 5 entries" in " ".join(run("info", "x").split())
+    facts = json.loads(run("info", "x", "--json"))
+    assert facts["list_use"] == record["list_use"]
+    assert facts["list_use"]["unused"][0] == {
+        "left": "hot", "right": "cold", "reason": "kept apart as antonyms"
+    }  # fmt: skip
+    assert facts["analyzer"]["phrases"] == ["disk space", "e mail"]
+    index = sc.SoftIndex.open("x")
+    assert "d0" in found(index, "defects")
+    assert "d3" in found(index, "storage")
+    assert "d4" in found(index, "disks space")
+
+
+def test_a_matrix_on_disk_has_a_list_s_phrases_and_forms(run, folder):
+    (folder / "pins.txt").write_text('"outer space" = visiting 0.9\n')
+    arguments = ("list.txt", "--vocabulary", "docs.jsonl", "-o", "s", "--decisions", "pins.txt")
+    shown = " ".join(run("similarity", "build", *arguments).split())
+    assert "4 of 6 entries of your lists are used" in shown
+    record = json.loads(run("similarity", "build", *arguments, "--overwrite", "--json"))
+    assert record["list_use"]["used"] == 4
+    S = sc.TermSimilarityMatrix.load("s")
+    assert S.similarity("disk space", "storag") == np.float32(0.8)
+    assert S.similarity("outer space", "visit") == np.float32(0.9)
+    neighbors = json.loads(run("similarity", "neighbors", "s", "defects", "--json"))["neighbors"]
+    assert [one["word"] for one in neighbors] == ["bugs"]
+    run("index", "docs.jsonl", "-o", "x", "--similarity", "s")
+    index = sc.SoftIndex.open("x")
+    assert found(index, "defects") == ["d0"]
+    assert found(index, "storage") == ["d4", "d3"]
+    alone = json.loads(
+        run("similarity", "build", *arguments, "--overwrite", "--no-source", "--json")
+    )
+    assert alone["list_use"]["used"] == 3  # nobody is asked about "defect" any more
+
+
+def test_a_thesaurus_file_is_balanced_as_other_sources_are(run, folder):
+    words = ["report", "nothing", "see", "weather", "fine"]
+    (folder / "large.txt").write_text(f"{', '.join(words)}\n")
+    for kind, least in (("synonyms", 0.8), ("thesaurus", 0.2)):
+        run("index", "docs.jsonl", "-o", kind, "--source", f"{kind}:large.txt")
+        S = sc.SoftIndex.open(kind).S
+        assert S.similarity("see", "fine") == pytest.approx(least, abs=0.06)
+
+
+def test_vectors_beside_a_list_give_what_they_gave():
+    vectors = EmbeddingSimilarity(["report", "here", "bugs"], [[3, 4], [4, 3], [1, 0.1]])
+    alone = sc.TermSimilarityMatrix.from_source(
+        vectors, sc.analyze(TEXTS, ENGLISH).vocabulary, warn=False
+    )
+    joined = sc.TermSimilarityMatrix.from_source(
+        strongest(vectors, pairs(("see", "fine"))),
+        sc.analyze(TEXTS, ENGLISH).vocabulary,
+        warn=False,
+    )
+    difference = alone.difference(joined)
+    assert [(one.left, one.right) for one in difference] in ([("fine", "see")], [("see", "fine")])
