@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -39,8 +40,9 @@ def _cache() -> Path:
     cache.mkdir(parents=True, exist_ok=True)
     os.utime(cache)
     for other in _CACHES.iterdir():
-        if other.stat().st_mtime < time.time() - _OLD:
-            shutil.rmtree(other, ignore_errors=True)
+        with suppress(FileNotFoundError):  # another run removes it, too
+            if other.stat().st_mtime < time.time() - _OLD:
+                shutil.rmtree(other, ignore_errors=True)
     return cache
 
 
