@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 
+import crafted
 from softcosine import MergePolicy, SoftIndex
 from softcosine.errors import (
     AlreadyExistsError,
@@ -140,6 +141,19 @@ def test_what_cannot_be_rescued_says_why_and_writes_nothing(copied, tmp_path):
     with pytest.raises(OSError, match="manifest"):
         SoftIndex.rescue(copied, tmp_path / "z")
     assert not (tmp_path / "z").exists()
+
+
+def test_parts_that_the_manifest_does_not_list_are_lost_and_named(copied, tmp_path):
+    settings = Store.open(copied).read().settings
+    first = settings["segments"][0]["part"]
+    crafted.rewrite_index_manifest(copied, lambda manifest: manifest["parts"].pop(first))
+    rescued = SoftIndex.rescue(copied, tmp_path / "y")
+    assert (rescued.n_docs, rescued.n_lost) == (3, 2)
+    assert f"does not list the part {first}" in rescued.damage[0]
+    space = settings["space"]
+    crafted.rewrite_index_manifest(copied, lambda manifest: manifest["parts"].pop(space))
+    with pytest.raises(CorruptIndexError, match=f"without its vocabulary: .* the part {space}"):
+        SoftIndex.rescue(copied, tmp_path / "z")
 
 
 def test_the_command_tells_what_is_left(run, copied, tmp_path):

@@ -25,7 +25,7 @@ from softcosine.index.stored import (
     read_snapshot,
     read_updates,
 )
-from softcosine.storage import Folder, check_target, checked_path
+from softcosine.storage import MANIFEST, Folder, check_target, checked_path
 
 __all__ = ["Rescued", "rescue"]
 
@@ -69,6 +69,9 @@ def _read(path: Path) -> tuple[Snapshot, Rescued]:
     manifest = current_manifest(path)
     parts, damage = _whole_parts(path, manifest)
     settings = IndexSettings.from_dict(manifest["settings"])
+    for name in settings.parts:
+        if name not in parts:
+            damage.setdefault(name, f"{path / MANIFEST} does not list the part {name}.")
     if settings.space is not None and settings.space not in parts:
         raise CorruptIndexError(
             f"nothing can be rescued of {path} without its vocabulary: {damage[settings.space]}"
