@@ -123,8 +123,8 @@ class Subject:
         ]
 
     def generation(self) -> str:
-        """Return the checksum of the commit that this is, on disk; empty in memory."""
-        return self.owner.commit if isinstance(self.owner, SoftIndex) and self.current else ""
+        """Return the checksum of what scores depend on in the commit; empty in memory."""
+        return "" if self.snapshot is None else self.snapshot.scores_checksum
 
     def content(self, digests: NDArray[np.uint64], numbers: NDArray[np.int64]) -> str:
         """Return a checksum of ids and all that scores depend on, given that of each document."""

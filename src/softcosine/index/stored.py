@@ -425,6 +425,7 @@ def read_snapshot(
         plain=settings.plain,
         language=settings.language,
         generation=generation.number,
+        scores_checksum=generation.scores_checksum,
     )
 
 
