@@ -136,7 +136,8 @@ def index(
     Files are read as they are indexed, so there may be more than memory holds. The index is there
     once it is whole; 'add' and 'delete' change it later.
 
-    Of your own lists of synonyms it tells which entries are used, and why others are not.
+    The summary says which entries of your own lists of synonyms are used, and why others
+    are not.
 
     JSON: index, documents, terms, bytes, seconds, note (where similarities come from), list_use
     (null without lists): entries, used, in_queries, reasons, unused.
