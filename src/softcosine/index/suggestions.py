@@ -51,7 +51,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A word of a query that nobody knows, and the indexed words that may be meant.
+    """An unknown word of a query, and the indexed words of nearest spelling.
 
     Attributes
     ----------

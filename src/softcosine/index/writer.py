@@ -510,7 +510,7 @@ def _unknown(id: str) -> UnknownDocumentError:
 def _letting_go() -> Iterator[None]:
     """Clear the local variables of the frames that an error has left behind.
 
-    The error's traceback would keep them as long as somebody handles it, with the maps of files
+    The error's traceback would keep them while it is handled, with the maps of files
     that a rollback deletes: they would go on taking room on a full disk. To cut such files short
     would free it too, but whoever printed a variable of theirs later would end the process.
     """
