@@ -15,7 +15,7 @@ import pytest
 
 import crafted
 from conftest import need_engine
-from softcosine import SoftIndex, SoftNeighbors
+from softcosine import SoftIndex, SoftNeighbors, Weighting
 from softcosine.cli.inspecting import bytes_of
 from softcosine.engines import registry
 from softcosine.engines.engine_index import EngineIndex
@@ -113,6 +113,25 @@ class TestBesideAnIndex:
             EngineIndex.open(path, other)
         assert fast.stale
         assert "7" in fast.hits(["dog eel fox gnu hen ant bee cat ibis jay"], k=40)[0].ids
+
+    def test_no_answer_cannot_be_asked_for(self, index, name):
+        with pytest.raises(InvalidInputError, match="k is 0"):
+            built(index, name).hits(["ant"], k=0)
+
+    def test_new_metadata_leave_it_fresh(self, index, name, tmp_path):
+        path = built(index, name).save()
+        with index.writer() as writer:
+            writer.update_metadata("7", {"lang": "en"})
+        again = EngineIndex.open(path, SoftIndex.open(tmp_path / "a.index"))
+        (hits,) = again.hits(["dog eel fox gnu hen ant bee cat ibis jay"], k=40)
+        assert {hit.id for hit in hits if hit.metadata} == {"7"}
+        assert index.backup(tmp_path / "b.index").engines == (name,)
+        for change in (lambda w: w.set_weighting(Weighting(tf="log")), lambda w: w.add("7", "ant")):
+            with index.writer() as writer:
+                change(writer)
+            with pytest.raises(IndexFormatError, match="is stale"):
+                EngineIndex.open_in(index, name)
+            built(index, name).save(overwrite=True)
 
 
 @pytest.mark.parametrize("name", ["faiss", "hnswlib", "usearch", "toy"])

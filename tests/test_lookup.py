@@ -240,6 +240,33 @@ def test_facets_come_by_frequency_and_then_by_value(index):
     assert index.search("nothing of it", facets=["year"]).facets == {"year": ()}
 
 
+def test_facets_keep_apart_what_is_not_equal():
+    values = [1, 1.0, True, "1", [True, 1, 1.0], None]
+    index = SoftIndex.from_texts(["tea"] * 6, metadata=[{"v": one} for one in values], plain=True)
+    counted = [
+        (type(one.value), one.value, one.n_docs) for one in index.filter(facets=["v"]).facets["v"]
+    ]
+    assert counted == [
+        (int, 1, 3), (bool, True, 2), (str, "1", 1), (type(None), None, 1)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"sort": "year"}, {"mmr": 0.5}, {"fill": True}, {"exact_first": True}, {"offset": 1}],
+)
+def test_facets_may_be_counted_without_documents(index, settings):
+    for query in ("tea coffee", "+tea", "nothing of it"):
+        full = index.search(query, facets=["year"], **settings)
+        none = index.search(query, k=0, facets=["year"], **settings)
+        assert none.ids == []
+        assert none.facets == full.facets
+        assert index.search(query, k=0, **settings).ids == []
+    listed = index.filter({"year": {">": 1995}}, k=0, facets=["year"])
+    assert (listed.ids, listed.n_matching) == ([], 2)
+    assert listed.facets == index.filter({"year": {">": 1995}}, facets=["year"]).facets
+
+
 def test_an_empty_index_gives_nothing(tmp_path):
     index = SoftIndex.create(tmp_path / "x", plain=True)
     assert list(index) == [] == list(index.filter(sort="n", facets=["n"]))
@@ -258,7 +285,7 @@ def test_an_empty_index_gives_nothing(tmp_path):
         ({"facets": 3}, "facets is 3"),
         ({"facets": ["a", None]}, "facets holds None, of type NoneType"),
         ({"facets": ["a\\"]}, "ends in a lone backslash"),
-        ({"k": 0}, "k is 0"),
+        ({"k": -1}, "k is -1; it must be a whole number of 0 or more"),
         ({"offset": -1}, "offset is -1"),
         ({"offset": True}, "offset is True"),
         ({"where": {"a": {"??": 1}}}, "the operator"),

@@ -52,7 +52,7 @@ def test_no_text_is_analysed_and_no_score_or_place_changes(index, monkeypatch):
     def refuse(*arguments, **options):
         raise AssertionError("nothing is to be analysed, inverted or measured")
 
-    for name in ("analyze", "analyzed_first", "invert", "soft_norms", "write_segment"):
+    for name in ("analyze", "analyze_in_language", "invert", "soft_norms", "write_segment"):
         monkeypatch.setattr(drafts, name, refuse)
     with index.writer(merge=None) as writer:
         writer.update_metadata("2", {"n": 20, "new": [1]})
@@ -266,6 +266,21 @@ def test_many_updates_take_bounded_memory(tmp_path, monkeypatch):
         -7 if number == 7 else number for number in range(300)
     ]
     assert index.filter({"n": {"<": 2}}).ids == ["0", "1", "7"]
+    verify_index(Store.open(index.path))
+
+
+def test_an_update_that_fails_is_not_committed_later(index, monkeypatch):
+    def fails(*arguments):
+        raise OSError("no room")
+
+    with index.writer(merge=None, memory=1 << 16) as writer:
+        writer.update_metadata("0", {"n": 10})
+        with monkeypatch.context() as patch:
+            patch.setattr(drafts, "write_updates", fails)
+            with pytest.raises(OSError, match="no room"):
+                writer.update_metadata("1", {"n": 11, "long": "x" * (1 << 16)})
+        writer.update_metadata("2", {"n": 12})
+    assert [one.metadata["n"] for one in index.filter()] == [10, 1, 12, 3, 4]
     verify_index(Store.open(index.path))
 
 

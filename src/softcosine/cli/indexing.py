@@ -257,7 +257,15 @@ def _show(
 ) -> None:
     from softcosine.cli.calling import program
     from softcosine.cli.inspecting import bytes_of
-    from softcosine.cli.showing import console, duration, print_json, print_note, size
+    from softcosine.cli.showing import (
+        console,
+        counted,
+        duration,
+        print_json,
+        print_note,
+        printable,
+        size,
+    )
     from softcosine.cli.sources import words_outside
     from softcosine.index.soft_index import SoftIndex
 
@@ -278,12 +286,12 @@ def _show(
             }
         )
         return
-    out = console()
+    out, shown = console(), printable(str(output))
     out.print(
-        f"Indexed {len(made):,} documents of {len(made.vocabulary):,} terms in "
-        f"{duration(seconds)}: {output} ({size(n_bytes)})."
+        f"Indexed {counted(len(made), 'document')} of {counted(len(made.vocabulary), 'term')} in "
+        f"{duration(seconds)}: {shown} ({size(n_bytes)})."
     )
     print_note(note, made.language, made.analyzer)
     if use is not None:
         out.print(str(use), style="dim", markup=False)
-    out.print(f'Ask it: {program()} search {output} "your words" --explain', style="dim")
+    out.print(f'Ask it: {program()} search {shown} "your words" --explain', style="dim")

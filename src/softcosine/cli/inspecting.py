@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softcosine.cli.asking import Index, Json
-from softcosine.cli.showing import counted
+from softcosine.cli.showing import counted, printable
 
 if TYPE_CHECKING:
     from softcosine.index.generation import Generation
@@ -97,7 +97,8 @@ def verify(index: Index, as_json: Json = False) -> None:
         )
     else:
         console().print(
-            f"{index} is whole: {n_files} files, {size(n_bytes)}, read in {duration(seconds)}."
+            f"{printable(str(index))} is whole: {n_files} files, {size(n_bytes)}, read in "
+            f"{duration(seconds)}."
         )
 
 
@@ -157,10 +158,10 @@ def backup(
         )
         return
     for message in made.left_out:
-        console().print(message, soft_wrap=True)
+        console().print(printable(message), soft_wrap=True)
     console().print(
         f"Copied {counted(n_docs, 'document')} of commit {made.generation} in "
-        f"{duration(seconds)}: {to} ({size(made.n_bytes)})."
+        f"{duration(seconds)}: {printable(str(to))} ({size(made.n_bytes)})."
     )
 
 
@@ -199,12 +200,12 @@ def rescue(
         )
         return
     for message in report.damage:
-        console().print(message, soft_wrap=True)  # a path is copied in one piece
-    told = counted(report.n_docs, "document")
+        console().print(printable(message), soft_wrap=True)  # a path is copied in one piece
+    told, shown = counted(report.n_docs, "document"), printable(str(output))
     if report.n_lost:
-        console().print(f"{output} has {told}; up to {report.n_lost:,} are lost.")
+        console().print(f"{shown} has {told}; up to {report.n_lost:,} are lost.")
     else:
-        console().print(f"{output} has all {told}.")
+        console().print(f"{shown} has all {told}.")
 
 
 def files_of(generation: Generation) -> int:
@@ -273,7 +274,7 @@ def _quality(opened: SoftIndex) -> dict[str, Any]:
 def _show(facts: dict[str, Any]) -> None:
     from rich.table import Table
 
-    from softcosine.cli.showing import console, print_table, printable, size
+    from softcosine.cli.showing import console, print_table, size
 
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
@@ -295,7 +296,7 @@ def _show(facts: dict[str, Any]) -> None:
     for name, value in lines.items():
         if value:
             table.add_row(name, printable(value))
-    console().print(facts["index"], style="bold")
+    console().print(printable(facts["index"]), style="bold")
     print_table(table)
 
 

@@ -305,8 +305,8 @@ class EngineIndex:
         """
         state = self._state
         asked = answers.Asked(
-            k=k, offset=offset, min_score=min_score, ranking=state.subject.ranking, syntax=syntax,
-            max_terms=max_terms,
+            k=check_k(k), offset=offset, min_score=min_score, ranking=state.subject.ranking,
+            syntax=syntax, max_terms=max_terms,
         )  # fmt: skip
 
         def find(vectors: list[QueryVector]) -> list[Top]:

@@ -158,7 +158,7 @@ class Answering:
         where : mapping, optional
             See `softcosine.index.filters`; every document by default.
         k : int, optional
-            Most documents; None for all.
+            Most documents; None for all, 0 for none where only `facets` or `n_matching` are wanted.
         offset : int
             How many are passed over.
         sort : str or list of str, optional
@@ -218,6 +218,7 @@ class Answering:
             ``"some words"`` must stand there one after the other (in one field), ``word^2`` counts
             twice; see `softcosine.index.syntax`. Words that are not indexed stand in no document.
         k : int
+            Most documents; 0 for none where only `facets` are wanted.
         offset : int
             How many of the best are passed over: ``offset=10, k=10`` is the second page.
         min_score : float

@@ -81,7 +81,7 @@ class Asked:
     facets: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        check_k(self.k)
+        check_k(self.k, least=0)
         check_min_score(self.min_score)
         check_offset(self.offset)
         checked_facets(self.facets)
@@ -111,8 +111,8 @@ class Asked:
 
     @property
     def n_ranked(self) -> int:
-        """How many of the best by score have to be found."""
-        return self.n_wanted if self.mmr is None else max(self.n_wanted, self.n_candidates)
+        """How many of the best by score have to be found: at least one, which has a plan."""
+        return max(1, self.n_wanted, self.n_candidates if self.mmr is not None else 0)
 
     @property
     def all_matching(self) -> bool:

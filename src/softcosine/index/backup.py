@@ -48,7 +48,7 @@ class Backup:
     generation : int
         Number of the commit that was copied.
     n_bytes : int
-        Size of its files.
+        Size of its files, manifests included.
     engines : tuple of str
         Engines that were copied too: those made of this commit.
     left_out : tuple of str
@@ -83,17 +83,17 @@ def back_up(
     copier = _Copier(links, verify, progress or silent)
     with replacing_index(target, overwrite=overwrite) as work:
         manifest = copier.parts(store, work)
-        engines, left_out = copier.engines(store, work, str(manifest["checksum"]))
         write_manifest(manifest, work / MANIFEST)
         sync(work / MANIFEST)
         copy = open_generation(work, manifest, {})
+        engines, left_out = copier.engines(store, work, copy.scores_checksum)
         for folder in (*(path for path in work.rglob("*") if path.is_dir()), work):
             sync(folder)
-    folders = [*copy.parts.values(), *engines]
+        n_bytes = sum(path.stat().st_size for path in work.rglob("*") if path.is_file())
     return Backup(
         target,
         copy.number,
-        sum(_n_bytes(folder) for folder in folders),
+        n_bytes,
         tuple(engine.path.name for engine in engines),
         tuple(left_out),
     )
@@ -149,7 +149,7 @@ class _Copier:
                 shutil.rmtree(work / PARTS / name)
             return manifest
 
-    def engines(self, store: Store, work: Path, commit: str) -> tuple[list[Folder], list[str]]:
+    def engines(self, store: Store, work: Path, scores: str) -> tuple[list[Folder], list[str]]:
         """Copy the engines made of a commit; return them, and why others are left out."""
         place = store.path / ENGINES
         copied: list[Folder] = []
@@ -160,7 +160,7 @@ class _Copier:
             names = sorted(path.name for path in place.iterdir() if not path.name.startswith("."))
         for name in names:
             try:
-                engine = self._engine(place / name, work / ENGINES / name, commit)
+                engine = self._engine(place / name, work / ENGINES / name, scores)
             except (IndexFormatError, FileNotFoundError) as error:
                 left_out.append(f"the engine {name} was not copied: {error}")
             else:
@@ -172,12 +172,12 @@ class _Copier:
             shutil.rmtree(work / ENGINES, ignore_errors=True)
         return copied, left_out
 
-    def _engine(self, place: Path, target: Path, commit: str) -> Folder | None:
+    def _engine(self, place: Path, target: Path, scores: str) -> Folder | None:
         """Copy an engine; None if it is of another commit. Again, where another replaces it."""
         while True:
             check_folder(place)
             engine = open_folder(place, ENGINE_KIND, version=ENGINE_VERSION)
-            if engine.settings.get("generation") != commit:
+            if engine.settings.get("generation") != scores:
                 return None
             try:
                 self.folder(engine, target)

@@ -201,15 +201,16 @@ class Draft:
 
     def update_metadata(self, place: tuple[int, int], metadata: str | None) -> None:
         """Give a document other metadata, as JSON; nothing else of it changes."""
-        self._pieces[place[0]].documents.updates.put(place[1], metadata)
-        self._updated = True
-        self._unwritten += len(metadata or "") + _UPDATE
-        if self._unwritten > self._memory // _UPDATES_SHARE:
+        size = len(metadata or "") + _UPDATE
+        if self._unwritten + size > self._memory // _UPDATES_SHARE:
             older = {piece.updated for piece in self._pieces}
             self._pieces = [self._with_updates(piece) for piece in self._pieces]
             self._unwritten = 0
             newer = {piece.updated for piece in self._pieces}
             self._writer.drop(name for name in older - newer if name is not None)
+        self._pieces[place[0]].documents.updates.put(place[1], metadata)
+        self._updated = True
+        self._unwritten += size
 
     def set_similarity(
         self, S: TermSimilarityMatrix, source: TermSimilaritySource | None, note: str

@@ -13,7 +13,14 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from softcosine.errors import CorruptIndexError
-from softcosine.storage import MANIFEST, Folder, check_folder, open_folder, read_manifest
+from softcosine.storage import (
+    MANIFEST,
+    Folder,
+    check_folder,
+    checksum,
+    open_folder,
+    read_manifest,
+)
 
 __all__ = [
     "ENGINES",
@@ -66,6 +73,18 @@ class Generation:
     checksum: str = ""
     _kinds: Mapping[str, str] = field(default_factory=dict, repr=False)
 
+    @property
+    def scores_checksum(self) -> str:
+        """Checksum of all that scores depend on: of the commit without updated metadata."""
+        # Parts never change, so that which ones there are tells how segments stand.
+        settings = {name: value for name, value in self.settings.items() if name != "segments"}
+        parts = {
+            name: part.checksum
+            for name, part in self.parts.items()
+            if self._kinds[name] != "updates"
+        }
+        return checksum({"settings": settings, "parts": parts})
+
     def kind(self, name: str) -> str:
         """Return what a part is, as it was written."""
         return self._kinds[name]
@@ -102,10 +121,10 @@ def open_generation(
     """
     facts = part_facts(path, manifest)
     parts = {}
-    for name, (kind, checksum) in facts.items():
+    for name, (kind, stated) in facts.items():
         part = known.get(name)
-        if part is None or part.checksum != checksum:
-            part = open_part(path, name, kind, checksum, n_parts=len(facts))
+        if part is None or part.checksum != stated:
+            part = open_part(path, name, kind, stated, n_parts=len(facts))
         parts[name] = part
     kinds = {name: kind for name, (kind, _) in facts.items()}
     return Generation(

@@ -49,7 +49,7 @@ def listing(
 ) -> Listing:
     """List the documents that pass a filter; see `SoftIndex.filter`."""
     keys, facets, offset = parse_sort(sort), checked_facets(facets), check_offset(offset)
-    last = None if k is None else offset + check_k(k)
+    last = None if k is None else offset + check_k(k, least=0)
     numbers = _numbers(snapshot, where)
     shown = numbers
     if keys:

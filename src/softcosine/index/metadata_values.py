@@ -30,6 +30,10 @@ __all__ = ["Default", "json_of", "metadata_json"]
 Default = Callable[[Any], Any]
 
 
+class _NoJson(TypeError):
+    """A value that JSON cannot hold, and for which there is no `default`."""
+
+
 def json_of(value: Any, default: Default | None = None) -> str:
     """Return a value as JSON.
 
@@ -61,7 +65,7 @@ def json_of(value: Any, default: Default | None = None) -> str:
             return float(part)
         if default is not None:
             return default(part)
-        raise TypeError(f"an object of type {type(part).__name__} is not JSON serializable")
+        raise _NoJson(f"an object of type {type(part).__name__} is not JSON serializable")
 
     return json.dumps(value, allow_nan=False, default=converted)
 
@@ -84,7 +88,7 @@ def metadata_json(document: object, metadata: object, default: Default | None) -
     try:
         return json_of(dict(metadata), default) if metadata else None
     except (TypeError, ValueError, RecursionError) as error:
-        advice = "; pass default=, a function of what to write" if type(error) is TypeError else ""
+        advice = "; pass default=, a function of what to write" if isinstance(error, _NoJson) else ""
         raise InvalidInputError(
             f"the metadata of document {document} cannot be written as JSON: {error}{advice}."
         ) from error

@@ -135,6 +135,8 @@ class Snapshot:
         not known.
     generation : int
         Commits so far; 0 in memory.
+    scores_checksum : str
+        Of the commit, without updated metadata; empty in memory.
     """
 
     segments: tuple[IndexedSegment, ...]
@@ -149,6 +151,7 @@ class Snapshot:
     plain: bool = False
     language: str | None = None
     generation: int = 0
+    scores_checksum: str = ""
     _searchers: dict[str, FieldsSearcher] = field(default_factory=dict, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
@@ -189,7 +192,8 @@ class Snapshot:
         """Return a snapshot with another S or other weights, whose norms are not known yet."""
         segments = tuple(replace(segment, norms=None) for segment in self.segments)
         state = {name: getattr(self, name) for name in _STORED}
-        return Snapshot(**{**state, "segments": segments, "generation": 0, **changes})
+        memory = {"segments": segments, "generation": 0, "scores_checksum": ""}
+        return Snapshot(**{**state, **memory, **changes})
 
     def check(self) -> None:
         """Read all numbers and terms; CorruptIndexError where one is impossible."""
@@ -244,7 +248,7 @@ class Snapshot:
 
 _STORED = (
     "segments", "S", "source", "analyzer", "weighting", "ranking", "fields", "statistics", "note",
-    "plain", "language", "generation",
+    "plain", "language", "generation", "scores_checksum",
 )  # fmt: skip
 
 

@@ -90,8 +90,8 @@ def check_offset(offset: int) -> int:
     return int(offset)
 
 
-def check_k(k: int) -> int:
-    """Return k if it is a whole number of 1 or more; InvalidInputError otherwise."""
-    if not is_whole(k) or k < 1:
-        raise InvalidInputError(f"k is {k!r}; it must be a whole number of 1 or more.")
+def check_k(k: int, *, least: int = 1) -> int:
+    """Return k if it is a whole number of `least` or more; InvalidInputError otherwise."""
+    if not is_whole(k) or k < least:
+        raise InvalidInputError(f"k is {k!r}; it must be a whole number of {least} or more.")
     return int(k)

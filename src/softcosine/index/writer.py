@@ -281,6 +281,8 @@ class IndexWriter:
             If there is none of that id.
         InvalidInputError
             If it is no metadata. The index stays as it was.
+        OSError
+            If those of earlier calls fill the memory and cannot be written. It stays as it was.
         """
         self._check_open()
         checked = checked_id(id)

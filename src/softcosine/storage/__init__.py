@@ -22,6 +22,7 @@ from softcosine.storage.folder import Folder, fill_folder, open_folder, write_fo
 from softcosine.storage.manifest import (
     FORMAT_VERSION,
     MANIFEST,
+    checksum,
     read_manifest,
     signed_manifest,
     write_manifest,
@@ -35,6 +36,7 @@ __all__ = [
     "check_folder",
     "check_target",
     "checked_path",
+    "checksum",
     "file_size",
     "fill_folder",
     "naming_a_full_disk",
