@@ -274,3 +274,11 @@ def test_an_index_by_fields_shows_the_field_of_the_title(run, folder):
     run("index", "items.csv", "-o", "items.index", "--plain", "--field", "title", "--field", "body")
     (hit,) = json.loads(run("search", "items.index", "water", "--json"))["hits"]
     assert (hit["title"], hit["metadata"]) == ("Big cup", {})
+
+
+def test_a_list_in_place_of_a_matrix_is_told_where_it_belongs(run, folder):
+    Path("synonyms.txt").write_text("tea, chai\n", encoding="utf-8")
+    options = ["index", "synonyms.txt", "-o", "x.index", "--similarity", "synonyms.txt"]
+    assert "lists of synonyms and files of vectors are given by --source synonyms.txt" in " ".join(
+        run(*options, code=2).split()
+    )

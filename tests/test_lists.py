@@ -337,7 +337,9 @@ def test_phrases_that_an_index_did_not_learn_and_full_columns_are_told():
     use = later.list_use
     assert use is not None
     assert use.n_used == 0
-    assert dict(use.reasons) == {"several words, of which the analyzer makes no term": 3}
+    assert dict(use.reasons) == {
+        "several words that are no term, as phrases are chosen when an index is made": 3
+    }  # fmt: skip
     vocabulary = sc.Vocabulary(["bug", "defect", "fault", "flaw"])
     full = sc.PairSimilarity(dict.fromkeys(combinations(vocabulary.terms, 2), 0.8))
     S = sc.TermSimilarityMatrix.from_source(full, vocabulary, max_neighbors=1, warn=False)

@@ -48,12 +48,17 @@ class SavedMatrix:
         Raises
         ------
         InvalidInputError
-            If texts are to be stemmed otherwise than its words.
+            If texts are to be stemmed otherwise than its words, or it is a file.
         FileNotFoundError, IndexFormatError, CorruptIndexError
         """
         from softcosine.cli.matrix_words import opened_with_source
         from softcosine.text.analyzer import Analyzer
 
+        if path.is_file():
+            raise InvalidInputError(
+                f"{path} is a file, and --similarity takes a folder that 'similarity build' wrote; "
+                f"lists of synonyms and files of vectors are given by --source {path}."
+            )
         S, source = opened_with_source(path)
         settings = S.settings.get("analyzer")
         rules = None if settings is None else Analyzer.from_dict(settings)

@@ -214,7 +214,7 @@ class SoftIndex(Answering):
             Over the same vocabulary.
         source : TermSimilaritySource, optional
             Asked about query words outside the vocabulary, as it is: `Guarded` keeps antonyms
-            apart there too.
+            apart there too. The phrases of its lists do not become terms, as in `from_texts`.
 
         Raises
         ------

@@ -24,7 +24,7 @@ _NAMED = 5  # of them in a sentence
 
 _ABSENT = "in no document"
 _STOP_WORDS = "nothing but words that are left out"
-_SEVERAL = "several words, of which the analyzer makes no term"
+_SEVERAL = "several words that are no term, as phrases are chosen when an index is made"
 _ANTONYMS = "kept apart as antonyms"
 _DIGITS = "words with digits are like no other"
 _DECIDED = "a decision is against it"

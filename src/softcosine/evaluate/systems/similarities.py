@@ -151,8 +151,9 @@ class SimilaritySettings(TextSettings):
             )
 
     def _phrases(self) -> tuple[str, ...]:
-        if self.source is not None:
-            return phrases_in(self.source) if hasattr(self.source, "neighbors") else ()
+        given: Any = self.source
+        if given is not None:
+            return phrases_in(given) if hasattr(given, "neighbors") else ()
         return phrases_named(self.sources or ())
 
     def similarities(
