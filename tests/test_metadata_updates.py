@@ -124,6 +124,18 @@ def test_documents_in_the_buffer_are_updated_where_they_are(index):
     ]  # fmt: skip
 
 
+def test_updates_in_the_buffer_take_bounded_memory(index):
+    given = [{"n": n, "long": "x" * 400} for n in range(5, 10)]
+    with index.writer(merge=None, memory=1 << 16) as writer:
+        for one in given:
+            writer.add(str(one["n"]), "milk", {"n": -1})
+        for one in given:
+            writer.update_metadata(str(one["n"]), one)
+            assert sum(document.size for document in writer._buffer.values()) <= 1024
+    assert [one.metadata for one in index.filter({"long": {"exists": True}})] == given
+    assert index.filter().ids == [str(n) for n in range(10)]
+
+
 def test_an_update_dies_with_its_document(index):
     with index.writer(merge=None) as writer:
         writer.update_metadata("1", {"n": 10})
