@@ -180,6 +180,17 @@ def test_updates_are_undone_with_the_rest(index):
     assert index.get(["0"])[0].metadata["n"] == 0
 
 
+def test_a_rollback_that_fails_undoes_nothing(index, monkeypatch):
+    with index.writer(merge=None) as writer:
+        writer.add("5", "milk")
+        with monkeypatch.context() as patch:
+            patch.setattr(drafts, "read_snapshot", lambda *arguments, **options: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                writer.rollback()
+        writer.update_metadata("5", {"n": 5})
+    assert index.get(["5"])[0].metadata == {"n": 5}
+
+
 def test_a_commit_that_fails_may_be_tried_again(index, monkeypatch):
     with index.writer(merge=None) as writer:
         writer.update_metadata("0", {"n": 1000})

@@ -427,8 +427,8 @@ class IndexWriter:
         Also while the error that made it necessary is being handled.
         """
         self._check_open()
-        self._empty()
         self._start_anew()
+        self._empty()
 
     def close(self) -> None:
         """Undo everything since the last commit, and let another writer in."""
