@@ -15,7 +15,9 @@ anything opened it. Needs a system with fork.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import faulthandler
+import fcntl
 import json
 import math
 import os
@@ -33,6 +35,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
@@ -62,6 +65,7 @@ from softcosine.text.weighting import Weighting
 __all__ = ["Finding", "Report", "fuzz", "made_bases"]
 
 MEMORY = 1 << 30  # bytes that a case may take beside what the process has
+_SCRATCH = "softcosine-fuzz-"
 SECONDS = 60.0  # that a case may take; the slowest took 2
 
 WORDS = ("tyre", "tire", "bike", "tea", "coffee", "disk", "space", "green", "flat", "old", "kettle")
@@ -166,7 +170,8 @@ def made_bases(folder: Path) -> dict[str, Path]:
     def named() -> uuid.UUID:
         return uuid.UUID(int=names.getrandbits(128), version=4)
 
-    with patch("uuid.uuid4", named):
+    # Of parts alone: Numba too draws names, for each kernel that is not in its cache yet.
+    with patch("softcosine.index.store_writer.uuid", SimpleNamespace(uuid4=named)):
         for name, make in BASES.items():
             make(folder / name)
     return {name: folder / name for name in BASES}
@@ -580,6 +585,28 @@ def warmed(bases: Mapping[str, Path], scratch: Path) -> None:
             _do_all(deeds, say, everything=True)
 
 
+@contextlib.contextmanager
+def _scratch() -> Iterator[Path]:
+    """Give a folder of this run's own, and remove those of runs that were killed."""
+    place = _in_memory() or tempfile.gettempdir()
+    for left in Path(place).glob(f"{_SCRATCH}*"):
+        with contextlib.suppress(OSError), _locked(left):
+            shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=place) as name, _locked(Path(name)):
+        yield Path(name)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock a folder while the process and its forks live; OSError if another holds it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def _in_memory() -> str | None:
     """Return where temporary files stay in memory, if there is such a place."""
     shared = Path("/dev/shm")
@@ -613,8 +640,7 @@ def fuzz(
         Called with each finding, and now and then with how far the run is.
     """
     report, begin = Report(), time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="fuzz-", dir=_in_memory()) as name:
-        scratch = Path(name)
+    with _scratch() as scratch:
         (scratch / "bases").mkdir()
         bases = made_bases(scratch / "bases")
         warmed(bases, scratch / "warm")

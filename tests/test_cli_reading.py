@@ -4,12 +4,14 @@ import gzip
 import io
 import json
 import re
+from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from softcosine import SoftIndex
 from softcosine.cli.reading import each_document, read_documents
 from softcosine.cli.seen_ids import SeenIds
 from softcosine.errors import DuplicateIdError, InvalidInputError, MalformedFileError
@@ -52,20 +54,39 @@ def test_every_text_format_is_read_also_compressed(tmp_path, name, content, suff
     assert documents.ids == ["1", "2"]
 
 
-def test_parquet_is_read_with_dates_as_strings(tmp_path):
+def test_dates_of_parquet_are_stored_as_those_given_in_python_are(tmp_path):
     pa = pytest.importorskip("pyarrow")
-    import datetime
-
     import pyarrow.parquet as pq
 
     path = tmp_path / "a.parquet"
-    day = datetime.date(2024, 5, 1)
-    table = {"id": [1, 2], "text": ["red", None], "day": [day, None], "x": [float("nan"), 1.5]}
+    day, at = date(2024, 5, 1), datetime(2024, 5, 1, 12, tzinfo=timezone(timedelta(hours=2)))
+    table = {
+        "id": [1, 2], "text": ["red", None], "day": [day, None], "x": [float("nan"), 1.5],
+        "at": [at, None], "all": [[at], []], "clock": [at.time(), None],
+    }  # fmt: skip
     pq.write_table(pa.table(table), path)
     documents = read_documents([str(path)])
     assert documents.ids == ["1", "2"]
     assert documents.texts == ["red", ""]
-    assert documents.metadata == [{"day": "2024-05-01", "x": None}, {"day": None, "x": 1.5}]
+    index = SoftIndex.from_texts(
+        documents.texts, ids=documents.ids, metadata=documents.metadata, plain=True
+    )
+    (found,) = index.filter({"at": at, "day": {"<=": day}})
+    moment = "2024-05-01T10:00:00.000000Z"
+    assert found.metadata == {
+        "day": "2024-05-01", "x": None, "at": moment, "all": [moment], "clock": "12:00:00"
+    }  # fmt: skip
+    assert index.get(["2"])[0].metadata["x"] == 1.5
+
+
+def test_a_column_of_dates_is_taken_as_ids_and_texts(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"id": [date(2024, 5, 1)], "text": [datetime(2024, 5, 1)]}), path)
+    documents = read_documents([str(path)])
+    assert (documents.ids, documents.texts) == (["2024-05-01"], ["2024-05-01 00:00:00"])
 
 
 def test_a_file_that_is_no_parquet_is_named(tmp_path):
@@ -231,7 +252,9 @@ def test_equal_ids_name_both_places_across_files(tmp_path):
     [
         ("a.jsonl", '{"text": "red"}\n{"text": \n', "line 2: this is no JSON"),
         ("a.jsonl", '["red"]\n', "line 1: this is an array; an object was needed"),
-        ("a.jsonl", "[" * 100_000, "line 1: this is no JSON"),
+        ("a.jsonl", "[" * 100_000, "line 1: this is no JSON .*nested too deeply"),
+        ("a.jsonl", f'{{"text": "red", "x": {"9" * 5000}}}', "5,000 digits; write it as a string"),
+        ("a.json", f'[{{"text": "red", "x": {"9" * 5000}}}]', "5,000 digits; write it as a string"),
         ("a.jsonl", '{"text": "red", "x": NaN}\n', "line 1: this is no JSON .*write null"),
         ("a.json", '{"text": "red"}\n{"text": "blue"}\n', "no JSON .*--format jsonl"),
         ("a.json", '{"text": "red"}', "it holds an object; an array of objects"),

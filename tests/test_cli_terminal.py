@@ -103,6 +103,22 @@ def test_no_command_prints_what_could_disturb_a_terminal(folder, capsys):
     assert "c[red]" in seen
 
 
+def test_a_line_break_in_a_name_begins_no_line(folder, capsys):
+    name = "my\nforged\r.index"
+    shown = printed(capsys, "index", DOCS, "-o", name, "--plain")
+    (folder / name / "engines" / "faiss\nforged").mkdir(parents=True)
+    for command in ("info", "verify", "merge", "refresh", "add"):
+        shown += printed(capsys, command, name, *([DOCS] if command == "add" else []))
+    shown += printed(capsys, "backup", name, f"copy {name}")
+    shown += printed(capsys, "similarity", "show", name)
+    shown += printed(capsys, "similarity", "check", name)
+    next((folder / name / "parts").glob("norms-*/manifest.json")).write_text("")
+    shown += printed(capsys, "rescue", name, "-o", f"saved {name}")
+    assert not [line for line in shown.split("\n") if line.startswith("forged")], shown
+    assert r"faiss\nforged was not copied" in shown
+    assert shown.count(r"my\nforged\r.index") >= 10
+
+
 def test_json_comes_back_as_it_was_also_where_a_terminal_shows_it(folder, capsys, monkeypatch):
     printed(capsys, "index", DOCS, "-o", INDEX, "--plain")
     piped = printed(capsys, "search", INDEX, "flat", "--json")

@@ -11,7 +11,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 import zipfile
 from io import BytesIO
 from pathlib import Path
@@ -25,7 +24,9 @@ from softcosine.errors import CorruptIndexError, IndexFormatError, InvalidInputE
 from softcosine.index.merging import MergePolicy
 from softcosine.index.segment import _CHECKS, ENTRIES, POSTINGS, STARTS, Segment
 from softcosine.index.soft_index import SoftIndex
+from softcosine.index.store import Store
 from softcosine.index.stored_documents import StoredDocuments
+from softcosine.index.verification import verify_index
 from softcosine.matrix.ranges import check_numbers
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.constraints.antonyms import Antonyms
@@ -378,10 +379,10 @@ SETTINGS = [
 @pytest.mark.parametrize(("kind", "settings"), SETTINGS)
 def test_what_the_manifest_of_a_part_says_is_checked(folder, kind, settings):
     crafted.rewrite_settings(folder, kind, **settings)
-    begin = time.monotonic()
     with pytest.raises(CorruptIndexError):
         SoftIndex.open(folder)
-    assert time.monotonic() - begin < 5
+    with pytest.raises(CorruptIndexError):
+        verify_index(Store.open(folder))
 
 
 INDEX_SETTINGS = [
@@ -440,10 +441,8 @@ def test_no_part_counts_twice(folder):
 
     for change in (twice, often):
         crafted.rewrite_index_manifest(folder, change)
-        begin = time.monotonic()
         with pytest.raises(CorruptIndexError, match=r"lists the part 'segment-.*' twice"):
             SoftIndex.open(folder)
-        assert time.monotonic() - begin < 5
 
 
 @pytest.mark.parametrize(
@@ -520,10 +519,8 @@ def test_a_manifest_that_is_no_manifest_is_refused(folder, text):
     part = crafted.part_folder(folder, "norms") / crafted.MANIFEST
     for file in (part, folder / crafted.MANIFEST):
         file.write_text(text)
-        begin = time.monotonic()
         with pytest.raises(IndexFormatError):
             SoftIndex.open(folder)
-        assert time.monotonic() - begin < 5
     with pytest.raises(IndexFormatError):
         SoftIndex.rescue(folder, folder.with_name("rescued"))
 
@@ -558,10 +555,10 @@ def npy(header):
 )
 def test_what_is_no_array_is_refused(folder, content):
     crafted.rewrite_file(folder, "norms", "0.npy", content)
-    begin = time.monotonic()
     with pytest.raises(CorruptIndexError):
         SoftIndex.open(folder)
-    assert time.monotonic() - begin < 5
+    with pytest.raises(CorruptIndexError):
+        verify_index(Store.open(folder))
 
 
 def test_an_array_has_as_many_numbers_as_its_header_says(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import uuid
 from pathlib import Path
 
 import numpy as np
@@ -29,10 +30,17 @@ def test_no_mutation_of_an_index_ends_its_reader():
     assert 50 < opened < 250
 
 
-def test_a_case_is_decided_by_its_seed_and_number(tmp_path):
+def test_a_case_is_decided_by_its_seed_and_number(monkeypatch, tmp_path):
     (tmp_path / "bases").mkdir()
     bases = fuzz_index.made_bases(tmp_path / "bases")
     (tmp_path / "again").mkdir()
+    make = fuzz_index.BASES["plain"]
+
+    def while_kernels_are_compiled(path):
+        uuid.uuid4()  # as Numba's cache does
+        make(path)
+
+    monkeypatch.setitem(fuzz_index.BASES, "plain", while_kernels_are_compiled)
     again = fuzz_index.made_bases(tmp_path / "again")
 
     def tree(folder):
@@ -48,6 +56,27 @@ def test_a_case_is_decided_by_its_seed_and_number(tmp_path):
         _, same = fuzz_index._mutated(3, case, again, tmp_path / f"b{case}")
         assert changes == same
         assert tree(tmp_path / f"a{case}") == tree(tmp_path / f"b{case}")
+
+
+def test_folders_of_killed_runs_are_removed_and_those_of_running_ones_stay(monkeypatch, tmp_path):
+    monkeypatch.setattr(fuzz_index, "_in_memory", lambda: str(tmp_path))
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        with fuzz_index._scratch():
+            os.write(writing, b"x")
+            signal.pause()
+    try:
+        os.read(reading, 1)
+        with fuzz_index._scratch():
+            assert len(list(tmp_path.iterdir())) == 2
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    (left,) = tmp_path.iterdir()
+    with fuzz_index._scratch() as own:
+        assert [*tmp_path.iterdir()] == [own]
+        assert own != left
 
 
 FAULTS = {

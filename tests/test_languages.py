@@ -129,8 +129,8 @@ def _texts(path) -> Iterator[str]:
 
 def test_what_was_decided_is_told_and_what_to_type_instead():
     note = sc.SoftIndex.from_texts(GERMAN).note
-    assert "This looks like German: stemmed, stop words kept; --language english" in note
-    assert "--language none" in sc.SoftIndex.from_texts(["the tea is hot", "a cup of tea"]).note
+    assert "This looks like German: stemmed, stop words kept; --language NAME or none" in note
+    assert "looks like English" in sc.SoftIndex.from_texts(["the tea is hot", "a cup of tea"]).note
     undecided = sc.SoftIndex.from_texts(["zażółć gęślą", "jaźń"])
     assert "was not recognised: words are not stemmed; --language NAME" in undecided.note
     assert undecided.language == "none"
@@ -164,9 +164,18 @@ def test_antonyms_guard_a_given_source_in_english_alone():
     assert [term for term, _ in other.S.neighbors("hot")] == ["cold"]
 
 
-def test_one_language_or_one_analyzer():
-    with pytest.raises(InvalidInputError, match=r"give one of them, or Analyzer\.for_language"):
-        sc.SoftIndex.from_texts(["x"], analyzer=Analyzer(), language="german")
+def test_beside_an_analyzer_a_language_that_is_named_is_not_recognised(tmp_path):
+    english = sc.SoftIndex.from_texts(GERMAN, analyzer=Analyzer(), language="english")
+    assert (english.analyzer, english.language) == (Analyzer(), "english")
+    assert "bundled English vectors" in english.note
+    created = sc.SoftIndex.create(tmp_path / "x", analyzer=Analyzer("german"), language="english")
+    with created.writer() as writer:
+        writer.add_many(map(str, range(len(GERMAN))), GERMAN)
+    assert (created.analyzer, created.language) == (Analyzer("german"), "english")
+    assert "bundled English vectors" in created.note
+
+
+def test_a_wrong_language_is_refused():
     for wrong in ("klingon", "porter", None, 3):
         with pytest.raises(InvalidInputError, match="there is no language"):
             sc.SoftIndex.from_texts(["x"], language=wrong)
@@ -204,8 +213,6 @@ def test_a_language_is_kept_until_the_first_commit(tmp_path):
         writer.add("b", "cold tea for the children")
     assert index.analyzer == Analyzer("german")
     assert not index.S.neighbors("tea")
-    with pytest.raises(InvalidInputError, match="give one of them"):
-        sc.SoftIndex.create(tmp_path / "y", language="german", analyzer=Analyzer())
 
 
 @pytest.mark.parametrize("texts", [GERMAN, JAPANESE, ["green tea", "black tea"]])
@@ -227,10 +234,10 @@ def test_a_distilled_index_leaves_out_the_stop_words_of_its_language():
     for language, texts in told.items():
         index = sc.DistilledIndex.from_texts(texts, encodings=encodings)
         assert index.index.analyzer == Analyzer(language, stop_words=language)
-    with pytest.raises(InvalidInputError, match="give one of them"):
-        sc.DistilledIndex.from_texts(
-            GERMAN, encodings=encodings, analyzer=Analyzer(), language="german"
-        )
+    given = sc.DistilledIndex.from_texts(
+        GERMAN, encodings=encodings, analyzer=Analyzer(), language="english"
+    )
+    assert (given.index.analyzer, given.index.language) == (Analyzer(), "english")
 
 
 # --- on the command line -------------------------------------------------------------------------
@@ -254,7 +261,7 @@ def test_commands_tell_the_language_on_stderr(folder, run, console, capsys):
         assert "looks like" not in captured.out
         return " ".join(captured.err.split())
 
-    told = "This looks like German: stemmed, stop words kept; --language english"
+    told = "This looks like German: stemmed, stop words kept; --language NAME or none"
     assert told in stderr("index", "de.jsonl", "-o", "x")
     assert told in json.loads(run("info", "x", "--json"))["note"]
     assert "stemmed (german)" in run("info", "x")
@@ -270,6 +277,7 @@ def test_commands_tell_the_language_on_stderr(folder, run, console, capsys):
         (["--language", "english"], Analyzer("english")),
         (["--language", "none"], Analyzer()),
         (["--language", "german", "--stemmer", "none"], Analyzer()),
+        (["--language", "english", "--stemmer", "german"], Analyzer("german")),
         (
             ["--language", "german", "--stop-words", "german"],
             Analyzer("german", stop_words="german"),
@@ -282,11 +290,14 @@ def test_commands_tell_the_language_on_stderr(folder, run, console, capsys):
 def test_options_choose_all_or_single_parts(folder, run, options, analyzer):
     run("index", "de.jsonl", "-o", "x", *options)
     assert sc.SoftIndex.open("x").analyzer == analyzer
+    language = options[1] if options[0] == "--language" else "german"
+    assert sc.SoftIndex.open("x").language == language
     if "--stop-words" not in options and "--positions" not in options:
         kept = [one for one in options if one not in ("--source", "texts")]
         run("similarity", "build", "texts", "--vocabulary", "de.jsonl", "-o", "m", *kept)
         S = sc.TermSimilarityMatrix.load("m")
         assert Analyzer.from_dict(S.settings["analyzer"]) == analyzer
+        assert S.settings["language"] == language
 
 
 def test_languages_that_there_are_not_are_refused(folder, run):

@@ -87,7 +87,7 @@ def search(
         typer.Option(
             "--mmr",
             metavar="SHARE",
-            help="Answers that differ: 1 is by score alone, 0 as different as can be.",
+            help="Rank for diversity: from 1, by score alone, to 0, as different as can be.",
         ),
     ] = None,
     sort: Annotated[
@@ -140,14 +140,14 @@ def search(
     where no word is like another, has no upper bound, and compares documents for one query only; a
     soft cosine goes from 0 to 1, for the same words. Each answer says which it is.
 
-    For words that nobody knows it says what may be meant; --fuzzy searches them by that, but what
-    + - and quotes demand is demanded as it is spelled. With --mmr 0.5 the best documents are put
-    in an order in which each is unlike those before it, too.
+    For unknown words it suggests indexed words of similar spelling; --fuzzy searches by them. Words
+    after + and - and in quotes must match as spelled. With --mmr 0.5 the best documents are ordered
+    so that each also differs from those before it.
 
     --plot draws the soft cosines of every two of the documents found, similar ones side by side.
 
-    --sort and --facet look at all documents that match, not at the best alone: --facet lang says
-    how many of them are of each language.
+    --sort and --facet cover all documents that match, not only the best: --facet lang counts them
+    by language.
 
     With --engine another engine finds the documents, which 'export' has brought them into; it may
     miss some. Scores are then its own, but with --rerank 100 those of the index.

@@ -326,13 +326,13 @@ def _facts(opened: SoftIndex, path: Path, started: float) -> dict[str, Any]:
 
 
 def _tell(facts: dict[str, Any], done: str, as_json: bool) -> None:
-    from softcosine.cli.showing import console, duration, print_json
+    from softcosine.cli.showing import console, duration, print_json, printable
 
     if as_json:
         print_json(facts)
         return
     console().print(
-        f"{done}, in {duration(facts['seconds'])}: {facts['index']} has "
+        f"{done}, in {duration(facts['seconds'])}: {printable(facts['index'])} has "
         f"{counted(facts['documents'], 'document')}."
     )
     if facts.get("note"):

@@ -80,7 +80,7 @@ def compares_numbers(where: Any) -> bool:
 def _json(given: str) -> dict[str, Any]:
     try:
         value = parsed_json(given)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise InvalidInputError(
             f"--where {_shown(given)} begins like JSON and is none ({error}); write it as "
             '\'{"lang": "en", "year": {">=": 2020}}\', or compare: lang=en.'
@@ -125,7 +125,7 @@ def _value(given: str, text: str) -> Any:
         )
     try:
         return parsed_json(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         return text
 
 

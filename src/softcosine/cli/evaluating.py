@@ -105,7 +105,8 @@ def evaluate(
     write_runs: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER", help="Write each system's rankings there, a TREC run a data set."
+            metavar="FOLDER",
+            help="Write each system's rankings there, one TREC run for each data set.",
         ),
     ] = None,
     overwrite: Annotated[

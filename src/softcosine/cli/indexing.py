@@ -136,7 +136,8 @@ def index(
     Files are read as they are indexed, so there may be more than memory holds. The index is there
     once it is whole; 'add' and 'delete' change it later.
 
-    Of your own lists of synonyms it tells which entries are used, and why others are not.
+    The summary says which entries of your own lists of synonyms are used, and why others
+    are not.
 
     JSON: index, documents, terms, bytes, seconds, note (where similarities come from), list_use
     (null without lists): entries, used, in_queries, reasons, unused.
@@ -256,7 +257,15 @@ def _show(
 ) -> None:
     from softcosine.cli.calling import program
     from softcosine.cli.inspecting import bytes_of
-    from softcosine.cli.showing import console, duration, print_json, print_note, size
+    from softcosine.cli.showing import (
+        console,
+        counted,
+        duration,
+        print_json,
+        print_note,
+        printable,
+        size,
+    )
     from softcosine.cli.sources import words_outside
     from softcosine.index.soft_index import SoftIndex
 
@@ -277,12 +286,12 @@ def _show(
             }
         )
         return
-    out = console()
+    out, shown = console(), printable(str(output))
     out.print(
-        f"Indexed {len(made):,} documents of {len(made.vocabulary):,} terms in "
-        f"{duration(seconds)}: {output} ({size(n_bytes)})."
+        f"Indexed {counted(len(made), 'document')} of {counted(len(made.vocabulary), 'term')} in "
+        f"{duration(seconds)}: {shown} ({size(n_bytes)})."
     )
     print_note(note, made.language, made.analyzer)
     if use is not None:
         out.print(str(use), style="dim", markup=False)
-    out.print(f'Ask it: {program()} search {output} "your words" --explain', style="dim")
+    out.print(f'Ask it: {program()} search {shown} "your words" --explain', style="dim")

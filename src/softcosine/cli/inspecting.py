@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softcosine.cli.asking import Index, Json
-from softcosine.cli.showing import counted
+from softcosine.cli.showing import counted, printable
 
 if TYPE_CHECKING:
     from softcosine.index.generation import Generation
@@ -42,11 +42,11 @@ def info(
 
     JSON: index, generation (commits so far), documents, deleted (still taking room), segments,
     counted (documents that term weights rest on), terms, postings, fields of name and weight,
-    positions, texts (whether they are kept), bytes, ranking, weighting, analyzer, note, and
-    similarity: n_terms, n_neighbors, mean_neighbors, and so on; list_use (null without lists of
-    your own): entries, used, in_queries (with one word in no document), reasons, and the first
-    hundred unused, of left, right and reason; with --quality also quality of n_words, n_lacking,
-    share, and examples of word and id.
+    positions, texts (whether they are kept), bytes, ranking, weighting, analyzer, language,
+    note, and similarity: n_terms, n_neighbors, mean_neighbors, and so on; list_use (null without
+    lists of your own): entries, used, in_queries (with one word in no document), reasons, and the
+    first hundred unused, of left, right and reason; with --quality also quality of n_words,
+    n_lacking, share, and examples of word and id.
     """
     from softcosine.cli.showing import print_json
     from softcosine.index.soft_index import SoftIndex
@@ -97,7 +97,8 @@ def verify(index: Index, as_json: Json = False) -> None:
         )
     else:
         console().print(
-            f"{index} is whole: {n_files} files, {size(n_bytes)}, read in {duration(seconds)}."
+            f"{printable(str(index))} is whole: {n_files} files, {size(n_bytes)}, read in "
+            f"{duration(seconds)}."
         )
 
 
@@ -157,10 +158,10 @@ def backup(
         )
         return
     for message in made.left_out:
-        console().print(message, soft_wrap=True)
+        console().print(printable(message), soft_wrap=True)
     console().print(
         f"Copied {counted(n_docs, 'document')} of commit {made.generation} in "
-        f"{duration(seconds)}: {to} ({size(made.n_bytes)})."
+        f"{duration(seconds)}: {printable(str(to))} ({size(made.n_bytes)})."
     )
 
 
@@ -199,12 +200,12 @@ def rescue(
         )
         return
     for message in report.damage:
-        console().print(message, soft_wrap=True)  # a path is copied in one piece
-    told = counted(report.n_docs, "document")
+        console().print(printable(message), soft_wrap=True)  # a path is copied in one piece
+    told, shown = counted(report.n_docs, "document"), printable(str(output))
     if report.n_lost:
-        console().print(f"{output} has {told}; up to {report.n_lost:,} are lost.")
+        console().print(f"{shown} has {told}; up to {report.n_lost:,} are lost.")
     else:
-        console().print(f"{output} has all {told}.")
+        console().print(f"{shown} has all {told}.")
 
 
 def files_of(generation: Generation) -> int:
@@ -273,7 +274,7 @@ def _quality(opened: SoftIndex) -> dict[str, Any]:
 def _show(facts: dict[str, Any]) -> None:
     from rich.table import Table
 
-    from softcosine.cli.showing import console, print_table, printable, size
+    from softcosine.cli.showing import console, print_table, size
 
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
@@ -295,7 +296,7 @@ def _show(facts: dict[str, Any]) -> None:
     for name, value in lines.items():
         if value:
             table.add_row(name, printable(value))
-    console().print(facts["index"], style="bold")
+    console().print(printable(facts["index"]), style="bold")
     print_table(table)
 
 

@@ -224,7 +224,7 @@ def _similarities(
         options["max_neighbors"] = plan.max_neighbors
     if plan.analyzer is not None:
         options["analyzer"] = plan.analyzer
-    elif plan.language != "auto":
+    if plan.language != "auto":
         options["language"] = plan.language
     if not plan.sources and plan.decisions is None:
         return options, ""
@@ -235,8 +235,7 @@ def _similarities(
         found = analyzed_texts(
             texts, plan.language, plan.analyzer, min_df=_least(plan), report=report
         )
-        options["analyzer"] = found.analyzer
-        options.pop("language", None)
+        options["analyzer"], options["language"] = found.analyzer, found.language
     options["source"], note = _source(plan, found, report)
     return options, note
 

@@ -35,7 +35,14 @@ def show_built(
     """Say what was built, and what is to be known about it."""
     from softcosine.cli.calling import program
     from softcosine.cli.inspecting import bytes_of
-    from softcosine.cli.showing import console, duration, print_json, print_note, size
+    from softcosine.cli.showing import (
+        console,
+        duration,
+        print_json,
+        print_note,
+        printable,
+        size,
+    )
     from softcosine.text.analyzer import Analyzer
 
     figures = S.statistics(eigenvalue=False)
@@ -61,10 +68,10 @@ def show_built(
             }
         )
         return
-    out = console()
+    out, shown = console(), printable(str(output))
     out.print(
         f"Found {figures.n_neighbors:,} neighbours of {figures.n_terms:,} terms, "
-        f"{figures.mean_neighbors:.1f} each, in {duration(seconds)}: {output} "
+        f"{figures.mean_neighbors:.1f} each, in {duration(seconds)}: {shown} "
         f"({size(bytes_of(output))})."
     )
     analyzer = S.settings.get("analyzer")
@@ -75,7 +82,7 @@ def show_built(
     )
     if use is not None:
         out.print(str(use), style="dim", markup=False)
-    out.print(f"Look at it: {program()} similarity show {output}", style="dim")
+    out.print(f"Look at it: {program()} similarity show {shown}", style="dim")
 
 
 def show_facts(S: TermSimilarityMatrix, path: Path, n_bytes: int) -> None:
@@ -116,7 +123,7 @@ def show_facts(S: TermSimilarityMatrix, path: Path, n_bytes: int) -> None:
     for name, value in lines.items():
         if value:
             table.add_row(name, printable(value))
-    console().print(str(path), style="bold")
+    console().print(printable(str(path)), style="bold")
     print_table(table)
 
 

@@ -69,12 +69,13 @@ Language = Annotated[
     str | None,
     typer.Option(
         metavar="LANGUAGE",
-        help="Of the texts, such as german, or none: stems, words, English vectors [recognised].",
+        help="Language of the texts, such as german, or none: chooses stems, segmenter and vectors "
+        "[recognised].",
     ),
 ]
 Stemmer = Annotated[
     str | None,
-    typer.Option(metavar="LANGUAGE", help="Stems alone: such as english, german, or none."),
+    typer.Option(metavar="LANGUAGE", help="Of the stems alone: such as english, german, or none."),
 ]
 MinDf = Annotated[
     str | None,

@@ -279,7 +279,7 @@ def check(matrix: Matrix, as_json: Json = False) -> None:
     from softcosine.cli.inspecting import bytes_of
     from softcosine.cli.matrices import definiteness_told
     from softcosine.cli.matrix_words import opened_matrix
-    from softcosine.cli.showing import console, duration, print_json, size
+    from softcosine.cli.showing import console, duration, print_json, printable, size
     from softcosine.matrix.definiteness import ROUNDING, shrinking_factor, smallest_eigenvalue
 
     started = time.perf_counter()
@@ -304,8 +304,8 @@ def check(matrix: Matrix, as_json: Json = False) -> None:
         return
     out = console()
     out.print(
-        f"{matrix} is whole: {facts['files']} files, {size(bytes_of(matrix))}, checked in "
-        f"{duration(time.perf_counter() - started)}."
+        f"{printable(str(matrix))} is whole: {facts['files']} files, {size(bytes_of(matrix))}, "
+        f"checked in {duration(time.perf_counter() - started)}."
     )
     out.print(definiteness_told(facts))
 
@@ -373,7 +373,7 @@ def exchange(
     from softcosine.cli.changing import writing
     from softcosine.cli.matrix_index import SavedMatrix
     from softcosine.cli.progress import Reporter
-    from softcosine.cli.showing import console, duration, print_json
+    from softcosine.cli.showing import console, duration, print_json, printable
 
     started, saved = time.perf_counter(), SavedMatrix.open(matrix)
     with Reporter() as report, writing(index, wait=wait) as (opened, writer):
@@ -395,4 +395,4 @@ def exchange(
     if as_json:
         print_json(facts)
     else:
-        console().print(f"{note} Set in {duration(seconds)}: {index}.")
+        console().print(f"{note} Set in {duration(seconds)}: {printable(str(index))}.")

@@ -135,6 +135,7 @@ def rules_of(
     language : str
         ``"auto"`` where the texts decide.
     analyzer : Analyzer or None
+        None where the language decides.
     """
     from softcosine.index.language import check_language
     from softcosine.text.analyzer import Analyzer
@@ -147,7 +148,7 @@ def rules_of(
     if stemmer is not None:
         settings["stemmer"] = None if stemmer == "none" else stemmer
     base = (stop_words or "none") if known == "auto" else known
-    return "auto", Analyzer.for_language(base, **settings)
+    return known, Analyzer.for_language(base, **settings)
 
 
 def analyzed_texts(

@@ -116,11 +116,11 @@ class Subject:
 
     def ids(self, numbers: NDArray[np.int64]) -> list[str | int | None]:
         """Return ids of documents, of SoftNeighbors their rows; None for numbers below 0."""
-        documents = None if self.snapshot is None else self.snapshot.documents
-        return [
-            None if number < 0 else number if documents is None else documents.id(number)
-            for number in numbers.tolist()
-        ]
+        if self.snapshot is None:
+            return [None if number < 0 else number for number in numbers.tolist()]
+        live = self.ranked.numbers().tolist()
+        ids = dict(zip(live, self.snapshot.documents.all_ids(), strict=True))
+        return [None if number < 0 else ids[number] for number in numbers.tolist()]
 
     def generation(self) -> str:
         """Return the checksum of what scores depend on in the commit; empty in memory."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from itertools import pairwise
 from typing import Any
 
@@ -95,7 +96,11 @@ class RecordReader:
         if self._id not in record.values:
             raise self._missing((self._id,), self._fields.id_advice, record)
         value = record.values[self._id]
-        if isinstance(value, bool) or not isinstance(value, str | int | float) or value == "":
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, str | int | float | date)
+            or value == ""
+        ):
             raise InvalidInputError(
                 f"{place(record)}: the id is {_short(value)}; a text or a number was needed."
             )
@@ -117,7 +122,7 @@ class RecordReader:
                 continue
             self._unseen.discard(name)
             value = record.values[name]
-            if isinstance(value, bool) or not isinstance(value, str | int | float | None):
+            if isinstance(value, bool) or not isinstance(value, str | int | float | date | None):
                 problem = f"the field {_short(name)} is of type {type(value).__name__}"
                 raise InvalidInputError(
                     f"{place(record)}: {problem}; a text was needed.{self._fields.text_advice}"

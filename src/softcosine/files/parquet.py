@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ __all__ = ["read_rows"]
 
 
 def read_rows(path: str) -> Iterator[dict[str, Any]]:
-    """Read the rows of a parquet file, each value as JSON can hold it.
+    """Read the rows of a parquet file, each value as metadata can hold it.
 
-    Dates and the like become strings, bytes the text that they are in UTF-8, NaN becomes null.
+    Dates and datetimes stay as they are, so that an index stores them as it stores all others;
+    times of day, durations and decimals become strings, bytes the text that they are in UTF-8, and
+    NaN becomes null.
 
     Raises
     ------
@@ -49,7 +52,7 @@ def read_rows(path: str) -> Iterator[dict[str, Any]]:
 def _plain(value: Any, path: str, column: str) -> Any:
     if isinstance(value, float):
         return value if abs(value) < float("inf") else None
-    if value is None or isinstance(value, str | int):
+    if value is None or isinstance(value, str | int | date):
         return value
     if isinstance(value, bytes):
         try:

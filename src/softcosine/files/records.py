@@ -24,6 +24,7 @@ _SUFFIXES = {
     ".txt": "lines",
     ".parquet": "parquet",
 }
+_MOST_DIGITS = 4000  # of a whole number; Python reads few more
 _LARGEST_FIELD = 2**31 - 1  # what csv takes on every system
 
 
@@ -34,7 +35,7 @@ class Record:
     Attributes
     ----------
     values : dict
-        Strings from text formats; anything that JSON holds otherwise.
+        Strings from text formats; otherwise anything that JSON holds, from parquet dates too.
     path : str
         The file.
     line : int or None
@@ -119,7 +120,7 @@ def _json_lines(text: Text) -> Iterator[Record]:
             continue
         try:
             values = parsed_json(line.rstrip("\r\n"))
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             fault = str(error)
             if isinstance(error, json.JSONDecodeError):
                 fault = f"{error.msg} at column {error.colno}"
@@ -134,7 +135,7 @@ def _json_lines(text: Text) -> Iterator[Record]:
 def _json(text: Text) -> Iterator[Record]:
     try:
         values = parsed_json("".join(line for _, line in text.lines()))
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         if isinstance(error, MalformedFileError):
             raise
         raise text.error(
@@ -148,12 +149,28 @@ def _json(text: Text) -> Iterator[Record]:
 
 
 def parsed_json(line: str) -> Any:
-    """Return what JSON says; ValueError if it is none, or holds a number that JSON has not."""
-    return json.loads(line, parse_constant=_no_number, parse_float=_finite)
+    """Return what JSON says.
+
+    Raises
+    ------
+    ValueError
+        If it is none, is nested too deeply, or holds a number that JSON has not or that is too
+        large.
+    """
+    try:
+        return json.loads(line, parse_constant=_no_number, parse_float=_finite, parse_int=_readable)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
 
 
 def _no_number(name: str) -> float:
     raise ValueError(f"{name} is no JSON number; write null")
+
+
+def _readable(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"a number has {len(digits):,} digits; write it as a string")
+    return int(digits)
 
 
 def _finite(digits: str) -> float:

@@ -48,7 +48,7 @@ class Backup:
     generation : int
         Number of the commit that was copied.
     n_bytes : int
-        Size of its files.
+        Size of its files, manifests included.
     engines : tuple of str
         Engines that were copied too: those made of this commit.
     left_out : tuple of str
@@ -89,11 +89,11 @@ def back_up(
         engines, left_out = copier.engines(store, work, copy.scores_checksum)
         for folder in (*(path for path in work.rglob("*") if path.is_dir()), work):
             sync(folder)
-    folders = [*copy.parts.values(), *engines]
+        n_bytes = sum(path.stat().st_size for path in work.rglob("*") if path.is_file())
     return Backup(
         target,
         copy.number,
-        sum(_n_bytes(folder) for folder in folders),
+        n_bytes,
         tuple(engine.path.name for engine in engines),
         tuple(left_out),
     )

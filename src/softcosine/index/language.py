@@ -53,7 +53,7 @@ def check_language(language: object, analyzer: Analyzer | None = None) -> str:
     Raises
     ------
     InvalidInputError
-        If it is none, or an analyzer is given that decides the same.
+        If it is none, or the analyzer is none.
     """
     if language not in ("auto", "none", *languages()):
         raise InvalidInputError(
@@ -62,11 +62,6 @@ def check_language(language: object, analyzer: Analyzer | None = None) -> str:
         )
     if analyzer is not None:
         checked_analyzer(analyzer)
-        if language != "auto":
-            raise InvalidInputError(
-                f"an analyzer was given, and language {language!r}, which chooses one; give one of "
-                f"them, or Analyzer.for_language({language!r}, ...) with other settings."
-            )
     return str(language)
 
 
@@ -92,7 +87,7 @@ def analyze_in_language(
     language : str
         ``"auto"`` for that of the texts; ``"none"``; or one of `languages`.
     analyzer : Analyzer, optional
-        In place of the rules for the language, which is still recognised.
+        In place of the rules for the language.
     phrases : iterable of str
         Those that become terms; see `Analyzer`.
     rules : mapping, optional
@@ -108,7 +103,7 @@ def analyze_in_language(
     check_language(language, analyzer)
     own = {} if rules is None else rules
     if language != "auto":
-        chosen = Analyzer.for_language(language, **own).with_phrases(phrases)
+        chosen = (analyzer or Analyzer.for_language(language, **own)).with_phrases(phrases)
         analyzed = analyze(texts, chosen, **settings)
         return AnalyzedInLanguage(analyzed, chosen, language, _hint(language, chosen))
     detected = detect_language(texts)
@@ -136,12 +131,11 @@ def language_note(language: str, rules: Analyzer) -> str:
     done = [] if rules.stemmer is None else ["stemmed"]
     if rules.segmenter is not None:
         done.append(f"cut into words by {SEGMENTERS[rules.segmenter][0]}")
-    other = "none" if language == "english" else "english"
     hint = _hint(language, rules)
     kept = "left out" if rules.stop_words else "kept"
     return (
         f"This looks like {language.title()}: {' and '.join(done) or 'not stemmed'}, stop words "
-        f"{kept}; --language {other} (language= in Python) to override."
+        f"{kept}; --language NAME or none (language= in Python) to override."
         + (f" {hint}" if hint else "")
     )
 

@@ -14,7 +14,6 @@ import weakref
 from pathlib import Path
 
 from softcosine.errors import IndexLockedError, InvalidInputError
-from softcosine.storage import file_size
 
 __all__ = ["WRITER_TIMEOUT", "WriteLock"]
 
@@ -104,6 +103,8 @@ if hasattr(os, "register_at_fork"):
 
 def _locked(file: Path) -> int | None:
     """Return an open, locked descriptor of the file; None if another one has it."""
+    from softcosine.storage import file_size  # loads NumPy, and the command line needs the timeout
+
     with contextlib.suppress(FileNotFoundError):
         file_size(file)
     try:

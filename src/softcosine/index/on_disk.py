@@ -115,7 +115,9 @@ def create(
         raise InvalidInputError(
             "positions are kept of single words, and this analyzer makes n-grams; choose one."
         )
-    chosen = analyzer if language == "auto" else Analyzer.for_language(language)
+    chosen = analyzer
+    if analyzer is None and language != "auto":
+        chosen = Analyzer.for_language(language)
     settings = IndexSettings(
         fields=checked_fields(fields),
         weighting=WEIGHTING if weighting is None else checked_weighting(weighting),

@@ -157,7 +157,7 @@ class Hits(Sequence[Hit]):
 
     @property
     def suggestions(self) -> tuple[Suggestion, ...]:
-        """For words that nobody knows, the indexed words that are spelled nearly so.
+        """Indexed words of nearest spelling, for each unknown word of the query.
 
         Looked up when asked for: each word is compared with all that are indexed.
         """

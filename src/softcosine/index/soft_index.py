@@ -105,8 +105,8 @@ class SoftIndex(Answering):
         language : str
             ``"auto"`` to recognise it, which `note` tells; ``"none"``; or one of the `languages`
             that `Analyzer.for_language` knows, such as ``"german"``. It chooses stemmer and
-            segmenter; the bundled vectors and antonyms are used where it is English. With an
-            `analyzer`, only ``"auto"``.
+            segmenter, where no `analyzer` does; the bundled vectors and antonyms are used where it
+            is English.
         weighting : Weighting, optional
             ``Weighting(tf="log", idf="smooth", k1=1.6, b=0.75)`` by default; soft BM25 takes k1
             and b of it.

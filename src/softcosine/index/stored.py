@@ -202,7 +202,7 @@ class IndexSettings:
 
 def _given(settings: Mapping[str, Any], name: str, kind: type[_T]) -> _T:
     """Return a setting of a manifest; CorruptIndexError if it is not of its type."""
-    value = settings.get(name)
+    value = settings.get(name) if isinstance(settings, Mapping) else None
     if type(value) is not kind:
         raise CorruptIndexError(
             f"a manifest says {name}: {value!r:.80}, but that is of type {kind.__name__}; rebuild "

@@ -206,7 +206,7 @@ class DistilledIndex:
         corpus = analyze(given, words)
         space = DistilledSpace.fit(corpus, encodings, penalty=penalty, power=power)
         index = SoftIndex.from_texts(
-            given, ids=ids, analyzer=words, weighting=weighting, ranking="soft_bm25", plain=True
+            given, ids=ids, analyzer=words, language=language, weighting=weighting, ranking="soft_bm25", plain=True
         )
         if source is not None:
             index = made_soft(index, source)

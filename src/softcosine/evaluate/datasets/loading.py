@@ -147,7 +147,7 @@ def _kind_of_line(path: Path, line: str) -> str | None:
         return None if layout is None else "words" if layout.words else "pairs"
     try:
         found = parsed_json(line)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise MalformedFileError(
             path,
             f"its first line is no JSON ({error}); every line must be one object.",

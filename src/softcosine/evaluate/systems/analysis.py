@@ -75,10 +75,14 @@ class WordSettings(Settings):
             "min_length": self.min_length,
         }
 
+    def _phrases(self) -> tuple[str, ...]:
+        """Return what becomes a term though it is several words."""
+        return ()
+
     def _analyzed(self, texts: Sequence[str], language: str, n_fields: int) -> AnalyzedInLanguage:
         return analyze_in_language(
-            texts, language, rules=self._rules(), min_df=self.min_df, max_df=self.max_df,
-            n_fields=n_fields,
+            texts, language, phrases=self._phrases(), rules=self._rules(), min_df=self.min_df,
+            max_df=self.max_df, n_fields=n_fields,
         )  # fmt: skip
 
 

@@ -21,8 +21,14 @@ from softcosine.index.defaults import default_source
 from softcosine.index.language import antonyms_of
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.constraints.guard import guarded
-from softcosine.sources.in_terms import TermKeys, in_terms
-from softcosine.sources.named import JOINS, SourceSettings, check_sources, joined_source
+from softcosine.sources.in_terms import TermKeys, in_terms, phrases_in
+from softcosine.sources.named import (
+    JOINS,
+    SourceSettings,
+    check_sources,
+    joined_source,
+    phrases_named,
+)
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts
@@ -143,6 +149,11 @@ class SimilaritySettings(TextSettings):
                 f"threshold and exponent of {self.called!r} are of sources that are named; give "
                 "the source its own."
             )
+
+    def _phrases(self) -> tuple[str, ...]:
+        if self.source is not None:
+            return phrases_in(self.source) if hasattr(self.source, "neighbors") else ()
+        return phrases_named(self.sources or ())
 
     def similarities(
         self,

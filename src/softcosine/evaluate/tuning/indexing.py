@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.tuning.settings import Settings
-from softcosine.evaluate.tuning.similarities import Similarities, Sources, similarity_matrix
+from softcosine.evaluate.tuning.similarities import (
+    Similarities,
+    Sources,
+    analyzer_with_phrases,
+    similarity_matrix,
+)
 from softcosine.index.soft_index import SoftIndex
 from softcosine.text.corpus import analyze
 
@@ -60,8 +65,9 @@ def indexed(
                 f"the settings have weights for the field {name!r}, and the documents have the "
                 f"fields {', '.join(documents.names)}; index documents of the same fields."
             )
+    analyzer = analyzer_with_phrases(settings, sources or {})
     options: dict[str, Any] = {
-        "ids": documents.ids, "metadata": metadata, "analyzer": settings.analyzer,
+        "ids": documents.ids, "metadata": metadata, "analyzer": analyzer,
         "weighting": settings.weighting, "ranking": settings.ranking, "progress": progress,
     }  # fmt: skip
     texts, given = documents.texts, documents.texts
@@ -72,7 +78,7 @@ def indexed(
         options["fields"] = dict(settings.fields or ())
     if not settings.sources:
         return SoftIndex.from_texts(given, plain=True, **options)
-    analyzed = analyze(texts, settings.analyzer, n_fields=max(1, len(names)))
+    analyzed = analyze(texts, analyzer, n_fields=max(1, len(names)))
     similarities = Similarities(
         analyzed, sources or {}, longest=settings.max_neighbors, report=progress
     )

@@ -12,9 +12,9 @@ from softcosine.evaluate.tuning.settings import Settings
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.constraints.guard import Guarded, guarded
 from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
-from softcosine.sources.in_terms import TermKeys, in_terms
+from softcosine.sources.in_terms import TermKeys, in_terms, phrases_in
 from softcosine.sources.kinds import KINDS, LEARNED, OF_COSINES, SourceSettings, told
-from softcosine.sources.named import join_by
+from softcosine.sources.named import join_by, phrases_named
 from softcosine.sources.progress import silent
 from softcosine.sources.source import (
     SourceState,
@@ -28,6 +28,7 @@ from softcosine.sources.vectors.encoder import EncoderSimilarity
 
 if TYPE_CHECKING:
     from softcosine.index.build import Progress
+    from softcosine.text.analyzer import Analyzer
     from softcosine.text.corpus import AnalyzedTexts
     from softcosine.text.vocabulary import Vocabulary
 
@@ -35,6 +36,7 @@ __all__ = [
     "Similarities",
     "Similarity",
     "Sources",
+    "analyzer_with_phrases",
     "check_names",
     "compares_vectors",
     "few_neighbors",
@@ -65,6 +67,21 @@ def check_names(names: Iterable[str], sources: Sources) -> None:
     for name in names:
         if sources.get(name) is None:
             told(name)
+
+
+def analyzer_with_phrases(settings: Settings, sources: Sources) -> Analyzer:
+    """Return how texts become terms by settings: the phrases of lists among the sources are terms.
+
+    Raises
+    ------
+    InvalidInputError, FileNotFoundError, MalformedFileError
+        If a source is not understood, or cannot be read.
+    """
+    phrases: list[str] = []
+    for name in settings.sources:
+        given = sources.get(name)
+        phrases += phrases_named([name]) if given is None else phrases_in(given)
+    return settings.analyzer.with_phrases(phrases)
 
 
 def of_cosines(name: str, sources: Sources) -> bool:

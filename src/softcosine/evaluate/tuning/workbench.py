@@ -14,7 +14,12 @@ from numpy.typing import NDArray
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.system import Ranked
 from softcosine.evaluate.tuning.settings import Settings
-from softcosine.evaluate.tuning.similarities import Similarities, Similarity, Sources
+from softcosine.evaluate.tuning.similarities import (
+    Similarities,
+    Similarity,
+    Sources,
+    analyzer_with_phrases,
+)
 from softcosine.index.fields import Field, FieldsSearcher
 from softcosine.index.query import ParsedQuery, heaviest, parse_query, query_vector
 from softcosine.index.soft_index import SoftIndex
@@ -37,8 +42,8 @@ _KEPT_QUERIES = 20  # lists of parsed queries that are held at a time
 class Workbench:
     """Ranks documents by settings; what several settings share is made once.
 
-    Texts are analysed, and postings written, once for each stemmer and list of stop words, as one
-    text and as fields; S, weights and rankings change over them.
+    Texts are analysed, and postings written, once for each stemmer, list of stop words and set of
+    phrases, as one text and as fields; S, weights and rankings change over them.
 
     Parameters
     ----------
@@ -78,6 +83,7 @@ class Workbench:
         self._threads = threads
         self._benches: dict[tuple[Analyzer, bool], _Bench] = {}
         self._ready: dict[str, TermSimilaritySource] = {}
+        self._analyzers: dict[tuple[Analyzer, tuple[str, ...]], Analyzer] = {}
 
     @property
     def texts(self) -> list[str]:
@@ -124,8 +130,14 @@ class Workbench:
             for own, numbers in zip(vectors, candidates, strict=True)
         ]
 
+    def _analyzer(self, settings: Settings) -> Analyzer:
+        key = settings.analyzer, settings.sources
+        if key not in self._analyzers:
+            self._analyzers[key] = analyzer_with_phrases(settings, self._sources)
+        return self._analyzers[key]
+
     def _bench(self, settings: Settings) -> _Bench:
-        key = settings.analyzer, settings.fields is not None
+        key = self._analyzer(settings), settings.fields is not None
         if key not in self._benches:
             documents = self._documents
             columns = [documents.fields[name] for name in documents.names] if key[1] else []
