@@ -14,7 +14,6 @@ import weakref
 from pathlib import Path
 
 from softcosine.errors import IndexLockedError, InvalidInputError
-from softcosine.storage import file_size
 
 __all__ = ["WRITER_TIMEOUT", "WriteLock"]
 
@@ -104,6 +103,9 @@ if hasattr(os, "register_at_fork"):
 
 def _locked(file: Path) -> int | None:
     """Return an open, locked descriptor of the file; None if another one has it."""
+    # Loads NumPy, which ``softcosine --help`` does without.
+    from softcosine.storage import file_size
+
     with contextlib.suppress(FileNotFoundError):
         file_size(file)
     try:
