@@ -260,6 +260,17 @@ def test_leftovers_are_not_copied(index, tmp_path):
     assert "segment-0123456789abcdef" not in names(tmp_path / "b" / "parts")
 
 
+def test_an_index_that_a_copy_replaces_is_seen_on_refresh(index, tmp_path):
+    other = SoftIndex.create(tmp_path / "other", plain=True)
+    while other.snapshot.generation < index.snapshot.generation:
+        with other.writer() as writer:
+            writer.add("1", f"tea number {other.snapshot.generation}")
+    other.backup(index.path, overwrite=True)
+    assert index.refresh()
+    assert index.filter().ids == ["1"]
+    assert not index.refresh()
+
+
 class TestEngines:
     @pytest.fixture(autouse=True)
     def _toy(self, monkeypatch):

@@ -154,7 +154,8 @@ def test_text_is_never_read_as_markup(run, folder):
 def test_search_as_json_has_documented_keys(run, folder):
     record = json.loads(run("search", folder, "wheel", "xyzzyx", "--json", "--explain", "-k", 1))
     assert set(record) == {
-        "query", "ranking", "seconds", "outside", "unknown", "left_out", "offset", "hits",
+        "query", "ranking", "seconds", "outside", "unknown", "suggestions", "left_out", "offset",
+        "hits",
     }  # fmt: skip
     assert record["query"] == "wheel xyzzyx"
     assert record["outside"] == ["wheel"]

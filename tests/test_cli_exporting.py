@@ -137,8 +137,13 @@ def test_wrong_usage_is_told_in_a_line(run, folder, arguments, message):
 def test_what_only_the_index_can_do_is_told(run, folder):
     exported(run, folder, "faiss")
     for arguments, message in (
-        (("tea", "--where", "lang=en"), "--where and --exact-first are for the index's own search"),
-        (("tea", "--exact-first"), "--where and --exact-first are for the index's own search"),
+        (("tea", "--where", "lang=en"), "--where, "),
+        (("tea", "--exact-first"), " --exact-first, "),
+        (("tea", "--fuzzy"), " --fuzzy, "),
+        (("tea", "--fill"), " --fill, "),
+        (("tea", "--mmr", 0.5), " --mmr, "),
+        (("tea", "--sort", "lang"), " --sort and "),
+        (("tea", "--facet", "lang"), " --facet are for the index's own search"),
         (("+tea",), "search the index itself"),
     ):
         assert message in run("search", folder, *arguments, "--engine", "faiss", code=2)

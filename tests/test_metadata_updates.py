@@ -124,6 +124,18 @@ def test_documents_in_the_buffer_are_updated_where_they_are(index):
     ]  # fmt: skip
 
 
+def test_updates_in_the_buffer_take_bounded_memory(index):
+    given = [{"n": n, "long": "x" * 400} for n in range(5, 10)]
+    with index.writer(merge=None, memory=1 << 16) as writer:
+        for one in given:
+            writer.add(str(one["n"]), "milk", {"n": -1})
+        for one in given:
+            writer.update_metadata(str(one["n"]), one)
+            assert sum(document.size for document in writer._buffer.values()) <= 1024
+    assert [one.metadata for one in index.filter({"long": {"exists": True}})] == given
+    assert index.filter().ids == [str(n) for n in range(10)]
+
+
 def test_an_update_dies_with_its_document(index):
     with index.writer(merge=None) as writer:
         writer.update_metadata("1", {"n": 10})
@@ -166,6 +178,17 @@ def test_updates_are_undone_with_the_rest(index):
         writer.rollback()
     index.refresh()
     assert index.get(["0"])[0].metadata["n"] == 0
+
+
+def test_a_rollback_that_fails_undoes_nothing(index, monkeypatch):
+    with index.writer(merge=None) as writer:
+        writer.add("5", "milk")
+        with monkeypatch.context() as patch:
+            patch.setattr(drafts, "read_snapshot", lambda *arguments, **options: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                writer.rollback()
+        writer.update_metadata("5", {"n": 5})
+    assert index.get(["5"])[0].metadata == {"n": 5}
 
 
 def test_a_commit_that_fails_may_be_tried_again(index, monkeypatch):

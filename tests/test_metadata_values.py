@@ -161,7 +161,7 @@ def test_anything_else_is_what_default_says(tmp_path):
     assert disk.search("tea")[0].metadata == expected
     with pytest.raises(InvalidInputError, match="pass default="), disk.writer() as writer:
         writer.add("b", "tea", {"x": {1}})
-    with pytest.raises(InvalidInputError, match="keys must be str.* not tuple.$"):
+    with pytest.raises(InvalidInputError, match=r"keys must be str.* not tuple\.$"):
         SoftIndex.from_texts(["tea"], metadata=[{("a", "b"): 1}], plain=True)
     for refused in (
         lambda: disk.writer(default=3),

@@ -76,6 +76,13 @@ def test_two_exchanged_letters_are_one_edit_whatever_the_ending():
     assert told(index.search("recieving")) == {"recieving": [("received", 1, 1)]}
 
 
+def test_a_token_longer_than_all_words_is_compared_with_none(monkeypatch):
+    index = stemmed()
+    monkeypatch.setattr(WordList, "find", lambda *arguments: pytest.fail("it is compared"))
+    monkeypatch.setattr(Analyzer, "stem", lambda *arguments: pytest.fail("it is stemmed"))
+    assert index.snapshot.spellings.suggestion("x" * 10_000).candidates == ()
+
+
 def test_candidates_stand_by_distance_then_frequency_then_string():
     index = SoftIndex.from_texts(
         ["rates", "dates dates", "dates", "gates mates", "gate", "mats", "fates hates"],

@@ -100,8 +100,8 @@ def _comparison(given: str) -> dict[str, Any]:
     key, sign, text = found["key"], found["sign"], found["value"].strip()
     if sign not in _OPERATORS:
         raise InvalidInputError(
-            f"--where {_shown(given)} has the operator {_shown(sign)}, which there is not; there "
-            f"are {', '.join(_OPERATORS)}. A value that begins with a sign stands in quotation "
+            f"--where {_shown(given)} has the unknown operator {_shown(sign)}; use one of "
+            f"{', '.join(_OPERATORS)}. A value that begins with a sign stands in quotation "
             f"marks: '{key}=\"{sign[1:] or sign}...\"'."
         )
     if not text and sign not in _EQUAL:

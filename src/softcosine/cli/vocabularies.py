@@ -81,7 +81,7 @@ def read_corpus(
     min_df : int or float, or None
         See `softcosine.analyze`; None leaves out none.
     phrases : sequence of str
-        Words of the lists to be asked; several together become terms of documents.
+        Words of the lists; several words together become terms of documents.
     report : callable
 
     Raises

@@ -103,7 +103,8 @@ if hasattr(os, "register_at_fork"):
 
 def _locked(file: Path) -> int | None:
     """Return an open, locked descriptor of the file; None if another one has it."""
-    from softcosine.storage import file_size  # loads NumPy, and the command line needs the timeout
+    # Loads NumPy, which ``softcosine --help`` does without.
+    from softcosine.storage import file_size
 
     with contextlib.suppress(FileNotFoundError):
         file_size(file)

@@ -30,7 +30,7 @@ __all__ = ["Default", "json_of", "metadata_json"]
 Default = Callable[[Any], Any]
 
 
-class _NoJson(TypeError):
+class _NoJSONError(TypeError):
     """A value that JSON cannot hold, and for which there is no `default`."""
 
 
@@ -65,7 +65,7 @@ def json_of(value: Any, default: Default | None = None) -> str:
             return float(part)
         if default is not None:
             return default(part)
-        raise _NoJson(f"an object of type {type(part).__name__} is not JSON serializable")
+        raise _NoJSONError(f"an object of type {type(part).__name__} is not JSON serializable")
 
     return json.dumps(value, allow_nan=False, default=converted)
 
@@ -88,7 +88,11 @@ def metadata_json(document: object, metadata: object, default: Default | None) -
     try:
         return json_of(dict(metadata), default) if metadata else None
     except (TypeError, ValueError, RecursionError) as error:
-        advice = "; pass default=, a function of what to write" if isinstance(error, _NoJson) else ""
+        advice = (
+            "; pass default=, a function of what to write"
+            if isinstance(error, _NoJSONError)
+            else ""
+        )
         raise InvalidInputError(
             f"the metadata of document {document} cannot be written as JSON: {error}{advice}."
         ) from error

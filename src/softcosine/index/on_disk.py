@@ -69,7 +69,8 @@ class OnDisk:
 
     def refreshed(self, snapshot: Snapshot) -> tuple[Snapshot, Self] | None:
         """Open the last generation if it is another one than the snapshot's."""
-        if self.store.generation() == snapshot.generation:
+        # Not by its number: a copy of another index may have taken the folder's place.
+        if self.store.checksum() == self.generation.checksum:
             return None
 
         def read(generation: Generation) -> tuple[Snapshot, Self]:

@@ -53,8 +53,7 @@ def rescue(path: str | Path, to: str | Path, *, overwrite: bool) -> Rescued:
     """Save all segments of which every byte is as it was written; see `SoftIndex.rescue`.
 
     Norms and statistics that are damaged are computed anew. A segment is left out whole, since a
-    document without its id, or of which nobody knows whether it was deleted or what its metadata
-    are, is no answer.
+    document must have its id, its metadata, and a mark whether it was deleted.
     """
     target = checked_path(to)
     check_target(target, KIND, overwrite=overwrite)

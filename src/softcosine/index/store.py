@@ -112,6 +112,10 @@ class Store:
         number: int = current_manifest(self.path)["generation"]
         return number
 
+    def checksum(self) -> str:
+        """Return the checksum of the last commit. Reads the manifest and nothing else."""
+        return str(current_manifest(self.path)["checksum"])
+
     def read(self, previous: Generation | None = None) -> Generation:
         """Open the last generation: every part's manifest is read, and its files' sizes compared.
 

@@ -60,7 +60,7 @@ _DOCUMENTS = "documents.sqlite"
 _COUNTED = 2**53  # so far float64 counts
 _ROUNDING = 1e-9
 _LEAST_NORM = 1e-100
-# What reading raises where nobody foresaw what a manifest says.
+# What reading a manifest with unforeseen contents may raise.
 _UNFORESEEN = (
     LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError
 )  # fmt: skip

@@ -22,6 +22,7 @@ __all__ = ["Candidate", "Spellings", "Suggestion"]
 
 _MOST = 5  # candidates of a word
 _SIMILARITY = EditDistanceSimilarity()
+_LONGER = 64  # characters beyond all indexed words: endings and edits are shorter
 _DIGIT = re.compile(r"\d")
 
 
@@ -51,7 +52,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A word of a query that nobody knows, and the indexed words that may be meant.
+    """An unknown word of a query, and the indexed words of nearest spelling.
 
     Attributes
     ----------
@@ -89,6 +90,7 @@ class Spellings:
             self._words = [form for own in forms for form in own]
             self._owners = np.repeat(np.arange(len(forms)), [len(own) for own in forms])
         self._list = WordList(self._words)
+        self._longest = max(map(len, self._words), default=0) + _LONGER
 
     def suggestion(self, word: str) -> Suggestion:
         """Return the indexed words that are nearest to a word."""
@@ -107,6 +109,8 @@ class Spellings:
 
     def _nearest(self, word: str) -> list[tuple[int, Candidate]]:
         """Find the candidates of a word, and the terms that they are forms of."""
+        if len(word) > self._longest:  # its exchanges alone would take the square of its length
+            return []
         best: dict[int, tuple[int, float, str]] = {}  # by term: distance, similarity, form
 
         def offer(term: int, distance: int, similarity: float, shown: str) -> None:

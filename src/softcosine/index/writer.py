@@ -282,7 +282,7 @@ class IndexWriter:
         InvalidInputError
             If it is no metadata. The index stays as it was.
         OSError
-            If those of earlier calls fill the memory and cannot be written. It stays as it was.
+            If what earlier calls gave fills the memory and cannot be written. It stays as it was.
         """
         self._check_open()
         checked = checked_id(id)
@@ -301,12 +301,19 @@ class IndexWriter:
             raise _unknown(checked)
         facts = given if replace else before | given
         changed = metadata_json(shortened(checked), facts, None)
+        if changed == metadata_json(shortened(checked), before, None):
+            return
         if document is not None:
-            self._size += len(changed or "") - len(document.metadata or "")
-            self._buffer[checked] = dataclasses.replace(document, metadata=changed)
-        elif place is not None and changed != metadata_json(shortened(checked), before, None):
-            with _letting_go():
-                self._draft.update_metadata(place, changed)
+            size = self._size + len(changed or "") - len(document.metadata or "")
+            if size <= self._memory // _SHARE:
+                self._size = size
+                self._buffer[checked] = dataclasses.replace(document, metadata=changed)
+                return
+            self._flush()
+            place = self._draft.place(checked)
+        assert place is not None
+        with _letting_go():
+            self._draft.update_metadata(place, changed)
 
     def set_similarity(
         self,
@@ -420,8 +427,8 @@ class IndexWriter:
         Also while the error that made it necessary is being handled.
         """
         self._check_open()
-        self._empty()
         self._start_anew()
+        self._empty()
 
     def close(self) -> None:
         """Undo everything since the last commit, and let another writer in."""
@@ -512,7 +519,7 @@ def _unknown(id: str) -> UnknownDocumentError:
 def _letting_go() -> Iterator[None]:
     """Clear the local variables of the frames that an error has left behind.
 
-    The error's traceback would keep them as long as somebody handles it, with the maps of files
+    The error's traceback would keep them while it is handled, with the maps of files
     that a rollback deletes: they would go on taking room on a full disk. To cut such files short
     would free it too, but whoever printed a variable of theirs later would end the process.
     """

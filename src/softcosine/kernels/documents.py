@@ -9,8 +9,8 @@ An entry of the forward index is a term in 24 bits and, above it, the level of i
 level 255 says that the level stands in `spilled_levels`, where its number stands in `spilled`. With
 real weights an entry is a term alone, and the weight stands in `reals`.
 
-A search reads the documents that it ranks and no others, so nobody has looked at their entries
-before: `rank_candidates` and `score_documents` do, and tell of one that is impossible.
+A search reads only the documents that it ranks, so their entries are not checked before:
+`rank_candidates` and `score_documents` check them, and report one that is impossible.
 """
 
 from __future__ import annotations

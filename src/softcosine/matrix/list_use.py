@@ -121,7 +121,7 @@ def list_use(
 
     Notes
     -----
-    Lists of more than 100,000 pairs are left out: nobody wrote them word by word.
+    Lists of more than 100,000 pairs are left out, since they are not written by hand.
     """
     if source is None:
         return None

@@ -95,7 +95,7 @@ class TermKeys:
         return " ".join(self.analyzer.stem(self.analyzer.kept(word)))
 
     def names(self, word: str) -> tuple[str, ...]:
-        """Return the terms that a list's word may be asked by: cut as texts are, and as it is."""
+        """Return the terms that stand for a list's word: cut as texts are, and as it is."""
         cut, whole = self.of_entry(word), self.of([word])[0]
         return (whole,) if cut in ("", whole) else (cut, whole)
 
@@ -171,7 +171,7 @@ class PersonsList:
 
 
 class ListInTerms:
-    """A person's list, asked about every form of a term as about the term itself.
+    """A person's list in which every form of a word counts as its term.
 
     Parameters
     ----------

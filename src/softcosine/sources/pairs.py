@@ -97,7 +97,7 @@ class PairSimilarity(PersonsList):
         Further terms that the source knows, though none is similar to them.
     pinned : bool, default True
         Whether a balanced S has the pairs' similarities as they are; False lets them be balanced
-        as those of other sources are, as fits a large table that nobody wrote by hand.
+        as those of other sources are, as fits a large table that was not written by hand.
 
     Raises
     ------

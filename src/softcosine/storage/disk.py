@@ -47,8 +47,8 @@ def checked_path(path: object) -> Path:
 def open_regular(path: str | Path) -> BufferedReader:
     """Open a file of a stored object for reading.
 
-    Opening a FIFO otherwise waits until somebody writes to it, and reading a device may never end.
-    What was opened is looked at, not what the path names a moment before.
+    Opening a FIFO blocks until something writes to it, and reading a device may never end. The
+    check is of the opened file, not of what the path named a moment before.
 
     Raises
     ------
