@@ -31,7 +31,7 @@ JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 
 # A first example may compile a kernel, so neither a deadline nor slowness says anything.
 _COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("ci", _COMMON, derandomize=True, max_examples=60 if JIT else 15)
+settings.register_profile("ci", _COMMON, derandomize=True, max_examples=25 if JIT else 10)
 settings.register_profile("search", _COMMON, max_examples=1000 if JIT else 100, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 

@@ -118,7 +118,7 @@ def test_neither_blocks_nor_room_nor_threads_change_a_bit(sizes):
     assert answers[0] == one_by_one(vectors, 6, threshold=0.05, exponent=2.0)
 
 
-@pytest.mark.parametrize("n_same", [3, 70, 150])
+@pytest.mark.parametrize("n_same", [3, 70, 150] if JIT else [3, 40])
 def test_more_equal_vectors_than_there_is_room_for(sizes, n_same):
     random = np.random.default_rng(2)
     same = np.repeat(random.standard_normal((2, 33)), n_same, axis=0)
@@ -133,14 +133,15 @@ def test_more_equal_vectors_than_there_is_room_for(sizes, n_same):
 
 
 def test_neighbors_that_come_ever_nearer(sizes):
-    angles = np.sqrt(np.arange(300)) / 20
+    n = 300 if JIT else 100
+    angles = np.sqrt(np.arange(n)) / 20
     vectors = unit_vectors(np.stack((np.cos(angles), np.sin(angles)), axis=1))
     search = Nearest(vectors, threshold=0.0, exponent=1.0)
     expected = one_by_one(vectors, 5, threshold=0.0, exponent=1.0)
-    for rows, columns in ((300, 300), (50, 64), (11, 5)):
+    for rows, columns in ((n, n), (50, 64), (11, 5)):
         sizes(rows, columns, room=2)
         assert listed(search.of(vectors, 5)) == expected
-        assert listed(search.of_each(np.arange(300), 5)) == expected
+        assert listed(search.of_each(np.arange(n), 5)) == expected
 
 
 @pytest.mark.parametrize(
