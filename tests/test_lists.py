@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import softcosine as sc
-from softcosine.errors import InvalidInputError
+from softcosine.errors import InvalidInputError, SoftCosineWarning
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.soft import Soft
 from softcosine.evaluate.tuning.indexing import indexed
@@ -26,7 +26,9 @@ from softcosine.sources.in_terms import TermKeys, in_terms
 from softcosine.sources.joins.calibration import CalibratedSimilarity, Calibration
 from softcosine.sources.joins.combine import first, mean, scaled, strongest
 from softcosine.sources.joins.noisy_or import noisy_or
+from softcosine.sources.named import phrases_named
 from softcosine.sources.source import TermSimilaritySource
+from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
 from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 from toys import ToySource
 
@@ -443,6 +445,20 @@ def test_a_thesaurus_file_is_balanced_as_other_sources_are(run, folder):
         run("index", "docs.jsonl", "-o", kind, "--source", f"{kind}:large.txt")
         S = sc.SoftIndex.open(kind).S
         assert S.similarity("see", "fine") == pytest.approx(least, abs=0.06)
+
+
+def test_a_large_file_is_a_thesaurus_unless_it_is_said_to_be_a_person_s_list(tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_text("disk space, storage\n" + "".join(f"x{n}a, y{n}b\n" for n in range(999)))
+    assert ThesaurusSimilarity.load(path).pinned
+    with path.open("a") as file:
+        file.write("one, more\n")
+    with pytest.warns(SoftCosineWarning, match=r"1,001 entries, .* --source list:words.txt"):
+        source = ThesaurusSimilarity.load(path)
+    assert not source.pinned
+    assert ThesaurusSimilarity.load(path, pinned=True).pinned
+    assert phrases_named([f"list:{path}"]) == ThesaurusSimilarity.load(path, pinned=True).words
+    assert phrases_named([f"thesaurus:{path}"]) == ()
 
 
 def test_vectors_beside_a_list_give_what_they_gave():

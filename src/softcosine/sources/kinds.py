@@ -273,6 +273,7 @@ NAMES: dict[str, _Maker] = {
 PREFIXES: dict[str, _Maker] = {
     "vectors": _vectors,
     "synonyms": _synonyms,
+    "list": partial(_synonyms, pinned=True),
     "thesaurus": partial(_synonyms, pinned=False),
     "wordnet": _wordnet,
     "model": _model,
@@ -281,7 +282,7 @@ PREFIXES: dict[str, _Maker] = {
 }
 KINDS: dict[str, _Maker] = {**NAMES, **PREFIXES}
 LEARNED = ("texts", "association", "second-order", "regression", "snos")
-_OF_FILES = ("vectors", "synonyms", "thesaurus", "wordnet", "clicks")
+_OF_FILES = ("vectors", "synonyms", "list", "thesaurus", "wordnet", "clicks")
 PROPOSED = ("english", "vectors", "model", "encoder")
 OF_COSINES = ("english", "texts", "snos", "vectors", "model", "encoder", "clicks")
 

@@ -118,8 +118,13 @@ def phrases_named(names: Sequence[str]) -> tuple[str, ...]:
     from softcosine.sources.in_terms import phrases_in
     from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
 
-    paths = [place for kind, place in map(told, names) if kind == "synonyms"]
-    return tuple(word for path in paths for word in phrases_in(ThesaurusSimilarity.load(path)))
+    own = {"synonyms": None, "list": True}  # whether its pairs are pinned; by its size otherwise
+    lists = [
+        ThesaurusSimilarity.load(place, pinned=own[kind])
+        for kind, place in map(told, names)
+        if kind in own
+    ]
+    return tuple(word for one in lists for word in phrases_in(one))
 
 
 def join_by(name: str) -> Callable[..., TermSimilaritySource]:

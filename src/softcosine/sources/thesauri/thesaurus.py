@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from os import PathLike
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import InvalidInputError
+from softcosine.errors import InvalidInputError, SoftCosineWarning
 from softcosine.inputs import is_number, is_whole
 from softcosine.kernels.thesaurus import members_by_concepts, similarities_by_concepts
 from softcosine.sources.deferred import Deferred
@@ -25,11 +26,13 @@ from softcosine.sources.thesauri.members import Asked, Searched
 from softcosine.sources.threads import for_each_chunk
 
 if TYPE_CHECKING:
+    from softcosine.sources.thesauri.synonym_files import Group
     from softcosine.sources.thesauri.wordnet_measures import Counts, Measure
 
 __all__ = ["ThesaurusSimilarity"]
 
 _CHUNK_TERMS = 256
+_MOST_OWN = 1000  # entries of a file that is taken for a person's own; see decision 40
 
 
 class ThesaurusSimilarity(PersonsList):
@@ -131,8 +134,9 @@ class ThesaurusSimilarity(PersonsList):
             ``"solr"``, ``"csv"``, ``"tsv"``, ``"jsonl"``, ``"ppdb"`` or ``"lists"``. By default
             told from the name's ending and the first line.
         pinned : bool, optional
-            Whether a balanced S has the similarities as the file says them. By default so, but for
-            ``"ppdb"`` and ``"lists"``, which machines make and which say too much of most words.
+            Whether a balanced S has the similarities as the file says them. By default only for
+            files of at most 1,000 entries, which a person writes for their texts. Larger ones,
+            ``"ppdb"`` and ``"lists"`` are thesauri: what they say holds in some texts only.
         progress : callable, optional
             Called as ``progress(done, total)``, in bytes of the file.
 
@@ -156,10 +160,26 @@ class ThesaurusSimilarity(PersonsList):
         from softcosine.sources.thesauri.synonyms import concepts_of_groups
 
         format = format_of(path) if format is None else format
-        groups = read_groups(path, weight=weight, format=format, progress=progress)
+        groups, n_entries = read_groups(path, weight=weight, format=format, progress=progress), 0
+
+        def counted() -> Iterator[Group]:
+            nonlocal n_entries
+            for group in groups:
+                n_entries += 1
+                yield group
+
+        concepts, name = concepts_of_groups(counted()), Path(path).name
         if pinned is None:
-            pinned = format not in ("ppdb", "lists")
-        return cls(concepts_of_groups(groups), name=Path(path).name, listed=True, pinned=pinned)
+            pinned = format not in ("ppdb", "lists") and n_entries <= _MOST_OWN
+            if not pinned and format not in ("ppdb", "lists"):
+                warnings.warn(
+                    f"{name} has {n_entries:,} entries, so it is taken for a thesaurus: its "
+                    "similarities are balanced, and it brings no phrases. If you wrote it for "
+                    f"these texts, pass pinned=True, or --source list:{name}.",
+                    SoftCosineWarning,
+                    stacklevel=2,
+                )
+        return cls(concepts, name=name, listed=True, pinned=pinned)
 
     @classmethod
     def from_wordnet(
