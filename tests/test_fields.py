@@ -302,10 +302,10 @@ def test_segments_and_files_change_no_bit(tmp_path_factory, texts, query, size):
     whole = index_of(texts)
     with patch.object(segments_of, "MAX_DOCS", size):
         cut = index_of(texts)
-        assert len(cut.snapshot.segments) == max(1, -(-len(texts) // size))
-        path = tmp_path_factory.mktemp("fields") / "index"
-        cut.save(path)
-        opened = SoftIndex.open(path, source=SOURCE)
+    assert len(cut.snapshot.segments) == max(1, -(-len(texts) // size))
+    path = tmp_path_factory.mktemp("fields") / "index"
+    cut.save(path)
+    opened = SoftIndex.open(path, source=SOURCE)
     assert opened.fields == whole.fields
     for asked in (query, f'"{query}"', f"{query} +tea -car"):
         for asking in ({}, {"exact_first": True}, {"k": 2, "offset": 1}, {"expand": False}):

@@ -255,9 +255,8 @@ def test_segments_and_deletions_change_no_bit(
 def test_a_saved_index_answers_to_the_bit(tmp_path_factory, documents, many, where, exact, size):
     index = documents.index()
     path = tmp_path_factory.mktemp("queries") / "index"
-    with patch.object(segments_of, "MAX_DOCS", size):
-        documents.index().save(path)
-        opened = SoftIndex.open(path)
+    cut_index(documents, size).save(path)
+    opened = SoftIndex.open(path)
     for query in map(written, many):
         asked = {"where": where, "exact_first": exact, "k": 4, "offset": 1}
         assert opened.search(query, **asked) == index.search(query, **asked)
