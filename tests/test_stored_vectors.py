@@ -82,6 +82,8 @@ def test_a_table_that_begins_with_a_zero_vector_is_kept():
         ("vectors", [[1, np.nan], [1, 1]], "a vector holds NaN"),
         ("cased_words", [0, 2], "words are called cased that are not there"),
         ("cased_words", [-1], "words are called cased that are not there"),
+        ("cased_words", np.array([0.0, 1.0]), "words are called cased that are not there"),
+        ("cased_words", [[0], [1]], "words are called cased that are not there"),
         ("word_order", [1, 9], "the stored order of the 2 terms"),
         ("words", [255, 255], "not UTF-8"),
         ("weights", [2.0, 1.0], "weights are at most 1"),
@@ -91,7 +93,9 @@ def test_damage_is_told_when_a_vector_is_asked_for(name, wrong, message):
     table = WordVectors(["A", "b"], np.eye(2, dtype=np.float32), weights=[1, 1])
     source = EmbeddingSimilarity.of_table(table)
     state = source.state()
-    arrays = {**state.arrays, name: np.array(wrong, state.arrays[name].dtype)}
+    if not isinstance(wrong, np.ndarray):  # else of another type too
+        wrong = np.array(wrong, state.arrays[name].dtype)
+    arrays = {**state.arrays, name: wrong}
     opened = source_from_state(type(state)(state.kind, state.settings, arrays))
     with (
         patch("softcosine.text.terms._READ_MEANWHILE", 0),

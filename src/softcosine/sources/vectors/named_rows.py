@@ -112,8 +112,13 @@ class NamedRows:
         if self._cased is None:
             numbers = [i for i, word in enumerate(self.words()) if word.casefold() != word]
             self._cased = np.array(numbers, np.int32)
-        elif len(self._cased) and not (
-            0 <= int(self._cased.min()) <= int(self._cased.max()) < len(self)
+        elif (
+            self._cased.ndim != 1
+            or self._cased.dtype != np.int32
+            or (
+                len(self._cased)
+                and not 0 <= int(self._cased.min()) <= int(self._cased.max()) < len(self)
+            )
         ):
             raise _changed("words are called cased that are not there")
         return self._cased
