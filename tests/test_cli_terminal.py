@@ -66,6 +66,8 @@ COMMANDS = [
     ("export", INDEX, "faiss"),
     ("info", INDEX, "--quality"),
     ("verify", INDEX),
+    ("backup", INDEX, f"copy{EVIL}.index"),
+    ("search", INDEX, f"tyyre{EVIL}", "--fuzzy"),
     ("rescue", INDEX, "-o", f"saved{EVIL}.index"),
     ("map", INDEX),
     ("similarity", "build", "words.csv", "--vocabulary", DOCS, "-o", f"s{EVIL}.matrix"),
