@@ -550,7 +550,7 @@ def test_a_batch_says_what_it_weighed():
         ({"max_terms": 0}, "max_terms is 0; it must be a whole number of 1 or more, or None"),
         ({"max_terms": 2.0}, "max_terms is 2.0"),
         ({"max_terms": False}, "max_terms is False"),
-        ({"k": 0}, "k is 0"),
+        ({"k": -1}, "k is -1"),
         ({"min_score": np.nan}, "min_score is"),
         ({"where": {"n": {"like": 1}}}, "like"),
         ({"where": "n = 1"}, "filter 'n = 1' is of type str"),

@@ -610,7 +610,7 @@ def test_tokens_may_come_in_any_sequence():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"k": 0}, "k is 0"),
+        ({"k": -1}, "k is -1"),
         ({"k": True}, "k is True"),
         ({"k": 2.5}, "k is 2.5"),
         ({"k": None}, "k is None"),
