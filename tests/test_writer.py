@@ -762,3 +762,19 @@ def test_a_deleted_document_of_negative_norm_stops_no_search(tmp_path):
     # Nor does it stop a commit where soft cosines rank, or one with other weights.
     index.set_weighting(Weighting("log"), ranking="soft_cosine")
     assert index.search("wheel").ids == ["c"]
+
+
+def test_a_merge_that_cuts_a_segment_in_two_takes_each_document_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("softcosine.index.merging.MAX_DOCS", 4)
+    index = SoftIndex.create(tmp_path / "x", plain=True)
+    for ids in ("abc", "def"):
+        with index.writer(merge=None) as writer:
+            for id in ids:
+                writer.add(id, f"tea {id}")
+    with index.writer(merge=None) as writer:
+        writer.merge()
+    assert list(index) == list("abcdef")
+    assert sorted(index.search("tea", k=10).ids) == list("abcdef")
+    with index.writer(merge=None) as writer:
+        writer.merge()  # nothing is left to do, and the full segment stays as it is
+    assert list(index) == list("abcdef")

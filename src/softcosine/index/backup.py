@@ -141,7 +141,7 @@ class _Copier:
                     self.folder(parts[name], work / PARTS / name)
                     copied[name] = parts[name]
             # Windows says that what is being deleted may not be read.
-            except (CorruptIndexError, FileNotFoundError, PermissionError):
+            except (IndexFormatError, FileNotFoundError, PermissionError):
                 if current_manifest(store.path)["checksum"] == manifest["checksum"]:
                     raise
                 continue

@@ -232,13 +232,15 @@ class Draft:
         if all(piece.whole for piece in self._pieces) and len(groups) == len(self._pieces):
             return
         self._pieces = [
-            self._merged(group)
-            # What is full and whole stays as it is.
-            if len(group) > 1 or not self._pieces[group[0].number].whole
-            else self._pieces[group[0].number]
+            self._pieces[group[0].number] if self._stays(group) else self._merged(group)
             for group in groups
         ]
         self.changed = True
+
+    def _stays(self, group: Sequence[Kept]) -> bool:
+        """Whether a group is one segment as it is: whole, and not cut in two."""
+        piece = self._pieces[group[0].number]
+        return len(group) == 1 and piece.whole and group[0].documents.size == piece.n_docs
 
     def tidy(self, policy: MergePolicy) -> None:
         """Join the segments that a policy says, and commit that; to be called after a commit."""
