@@ -107,8 +107,8 @@ def main() -> None:
             for size, (right, wrong) in recognised(texts, language).items()
         )
         notes.append(
-            f"{place.name}: recognised as {language} / as another, of random samples of so many "
-            f"documents: {told}; of all: {detect_language(texts).name}."
+            f"{place.name}: recognised as {language} / as another, in random samples of N "
+            f"documents, by N: {told}; of all: {detect_language(texts).name}."
         )
     print(
         write_report(

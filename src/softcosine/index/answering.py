@@ -12,7 +12,7 @@ from softcosine.index.documents import Document
 from softcosine.index.explanation import Explanation
 from softcosine.index.fields import Field, FieldsSearcher
 from softcosine.index.lookup import count, get, listing
-from softcosine.index.query import ParsedQuery, parse_query, parse_word
+from softcosine.index.query import ParsedQuery, parse_query, parse_word, query_text
 from softcosine.index.results import Hits, Listing
 from softcosine.index.snapshot import SegmentedDocuments, Snapshot
 from softcosine.index.values import check_k, check_min_score
@@ -368,7 +368,7 @@ class Answering:
         n_terms = len(parsed.terms) + len(parsed.outside) + len(parsed.unknown)
         if n_terms != 1:
             raise InvalidInputError(
-                f"the word {shortened(_shown(word))} holds {n_terms} terms; needed is one. Ask "
+                f"the word {shortened(query_text(word))} holds {n_terms} terms; needed is one. Ask "
                 "for several words one by one."
             )
         shown = self.S.representative
@@ -476,7 +476,3 @@ class Answering:
             self._snapshot, min_similarity=min_similarity, method=method, threads=threads,
             checkpoint=checkpoint, progress=progress,
         )  # fmt: skip
-
-
-def _shown(query: str | Sequence[str]) -> str:
-    return query if isinstance(query, str) else " ".join(query)

@@ -30,6 +30,7 @@ from softcosine.index.query import (
     heaviest,
     parse_query,
     parse_weighted,
+    query_text,
     query_vector,
     respelled,
 )
@@ -251,7 +252,10 @@ def _ready(
         parsed = parse_query(query, snapshot.analyzer, snapshot.S, snapshot.source)
     if asked.fuzzy and parsed.unknown:
         parsed = respelled(parsed, snapshot.S, snapshot.spellings)
-    ready = _weighed(snapshot, searcher, _shown(query), (parsed,) * len(snapshot.fields), demands)
+    shown = query_text(query)
+    ready = _weighed(snapshot, searcher, shown, (parsed,) * len(snapshot.fields), demands)
+        snapshot, searcher, query_text(query), (parsed,) * len(snapshot.fields), demands
+    )
     if asked.max_terms is None or len(parsed.terms) <= asked.max_terms:
         return ready
     weights = np.zeros(len(parsed.terms))
@@ -305,10 +309,6 @@ def _words_of(snapshot: Snapshot, number: int) -> dict[str, str]:
     for start, end in analyzer.ranges(stems):
         known.setdefault(" ".join(stems[start:end]), " ".join(words[start:end]))
     return known
-
-
-def _shown(query: str | Sequence[str]) -> str:
-    return query if isinstance(query, str) else " ".join(query)
 
 
 def _explained(snapshot: Snapshot, searcher: FieldsSearcher, query: _Query, id: str) -> Explanation:

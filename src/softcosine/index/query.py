@@ -33,6 +33,7 @@ __all__ = [
     "parse_query",
     "parse_weighted",
     "parse_word",
+    "query_text",
     "query_vector",
     "respelled",
 ]
@@ -74,6 +75,11 @@ class ParsedQuery:
     unknown: tuple[str, ...] = field(default=())
     unknown_frequencies: tuple[float, ...] = field(default=())
     left_out: tuple[str, ...] = field(default=())
+
+
+def query_text(query: str | Sequence[str]) -> str:
+    """Return a query as one string: its words joined by spaces."""
+    return query if isinstance(query, str) else " ".join(query)
 
 
 def parse_query(
