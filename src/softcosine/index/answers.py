@@ -254,8 +254,6 @@ def _ready(
         parsed = respelled(parsed, snapshot.S, snapshot.spellings)
     shown = query_text(query)
     ready = _weighed(snapshot, searcher, shown, (parsed,) * len(snapshot.fields), demands)
-        snapshot, searcher, query_text(query), (parsed,) * len(snapshot.fields), demands
-    )
     if asked.max_terms is None or len(parsed.terms) <= asked.max_terms:
         return ready
     weights = np.zeros(len(parsed.terms))
