@@ -134,30 +134,36 @@ def document_frequencies(
     """
     counted = np.zeros(n_terms, np.int64)
     for fields, mask in zip(segments, live, strict=True):
-        keys = [
-            np.repeat(np.arange(own.n_docs), np.diff(own.pointers)) * n_terms + own.terms
-            for own in fields
-        ]
-        together = np.concatenate(keys) if len(keys) == 1 else np.unique(np.concatenate(keys))
-        documents, terms = np.divmod(together, n_terms)
-        counted += np.bincount(terms if mask is None else terms[mask[documents]], minlength=n_terms)
+        first, *others = (_presence(own, n_terms) for own in fields)
+        in_any = sum(others, start=first)
+        terms = in_any.indices
+        if mask is not None:
+            terms = terms[np.repeat(mask, np.diff(in_any.indptr))]
+        counted += np.bincount(terms, minlength=n_terms)
     return counted
+
+
+def _presence(segment: Segment, n_terms: int) -> csr_array:
+    """Return which document has which term, shape (n_docs, n_terms)."""
+    ones = np.ones(segment.n_postings, np.bool_)
+    return csr_array(
+        (ones, segment.terms.astype(np.int32), segment.pointers), shape=(segment.n_docs, n_terms)
+    )
 
 
 def _numbered(own: Vocabulary, vocabulary: Vocabulary) -> tuple[NDArray[np.int32], Vocabulary]:
     """Return the numbers of a batch's terms, new ones behind all others, and the vocabulary."""
+    if not len(vocabulary):
+        return np.arange(len(own), dtype=np.int32), own
     numbers = vocabulary.indices(own.terms)
     new = np.flatnonzero(numbers < 0)
     if not new.shape[0]:
         return numbers, vocabulary
     numbers[new] = len(vocabulary) + np.arange(new.shape[0], dtype=np.int32)
     forms: list[tuple[str, ...]] | None = None
-    if not len(vocabulary) or vocabulary.has_forms:
-        # A vocabulary has forms for all terms or for none.
-        if own.forms is not None:
-            forms = [own.forms[i] for i in new.tolist()]
-        elif len(vocabulary):
-            forms = [()] * new.shape[0]
+    if vocabulary.has_forms:  # for all terms or for none
+        known = own.forms
+        forms = [() if known is None else known[i] for i in new.tolist()]
     return numbers, vocabulary.extended([own.terms[i] for i in new.tolist()], forms=forms)
 
 
