@@ -107,9 +107,12 @@ class MemoryWriter:
     ) -> IndexedSegment:
         """Keep a segment."""
         if not isinstance(documents, MemoryDocuments):
-            ids, texts, metadata = zip(*documents.all_documents(), strict=True)
+            rows = list(documents.all_documents())
             documents = MemoryDocuments(
-                texts, ids=ids, metadata=metadata, keep_texts=documents.keeps_texts
+                [text for _, text, _ in rows],
+                ids=[id for id, _, _ in rows],
+                metadata=[metadata for _, _, metadata in rows],
+                keep_texts=documents.keeps_texts,
             )
         running = None if positions is None else tuple(positions)
         return IndexedSegment(tuple(fields), documents, positions=running, part=_name("segment"))
