@@ -16,7 +16,7 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources import kinds
 from softcosine.sources.constraints.decision_list import Decisions
 from softcosine.sources.constraints.guard import Guarded
-from softcosine.sources.joins.combine import first
+from softcosine.sources.joins.combine import strongest
 from softcosine.sources.pairs import PairSimilarity
 from softcosine.sources.spelling.edit_distance import EditDistanceSimilarity
 from softcosine.text.analyzer import Analyzer
@@ -63,20 +63,20 @@ def test_a_recipe_is_kept_in_a_file_that_a_person_can_write(tmp_path):
 
 def test_s_is_what_the_parts_make_by_hand():
     recipe = SimilarityRecipe(
-        sources=[PAIRS, "edit-distance"], combine="first", max_neighbors=3, min_similarity=0.1,
+        sources=[PAIRS, "edit-distance"], max_neighbors=3, min_similarity=0.1,
         overrides=Decisions.of(forbidden=[("tire", "tyre")]),
     )  # fmt: skip
     made = recipe.build(WORDS)
     by_hand = TermSimilarityMatrix.from_source(
-        Guarded(first(PAIRS, EditDistanceSimilarity())), WORDS, max_neighbors=3,
+        Guarded(strongest(PAIRS, EditDistanceSimilarity())), WORDS, max_neighbors=3,
         min_similarity=0.1, balanced=True, warn=False,
     )  # fmt: skip
     assert made.S.similarity("tire", "tyre") == 0.0 < by_hand.similarity("tire", "tyre")
     assert made.note == (
-        "Similarities come from PairSimilarity, edit-distance, joined by first. One decision of a "
-        "person comes before them."
+        "Similarities come from PairSimilarity, edit-distance, joined by strongest. One decision "
+        "of a person comes before them."
     )
-    without = SimilarityRecipe(sources=[PAIRS, "edit-distance"], combine="first", max_neighbors=3,
+    without = SimilarityRecipe(sources=[PAIRS, "edit-distance"], max_neighbors=3,
                                min_similarity=0.1).build(WORDS)  # fmt: skip
     np.testing.assert_array_equal(without.S.to_scipy().toarray(), by_hand.to_scipy().toarray())
 
