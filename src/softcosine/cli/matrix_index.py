@@ -81,6 +81,10 @@ class SavedMatrix:
         """Return none: the matrix has its terms."""
         return ()
 
+    def needs_texts(self, language: str | None = None) -> bool:
+        """No: the matrix is there."""
+        return False
+
     def build(
         self,
         vocabulary: Vocabulary,

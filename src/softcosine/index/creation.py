@@ -190,7 +190,7 @@ def _no_source() -> InvalidInputError:
 def _waits(recipe: SimilarityRecipe) -> bool:
     """Whether S is made at the first commit, not term by term as they come."""
     # Overrides stand above the guard, which depends on the language.
-    return recipe.needs_texts or recipe.overrides is not None or not recipe.guard
+    return recipe.needs_texts() or recipe.overrides is not None or not recipe.guard
 
 
 def _without_terms(

@@ -169,7 +169,7 @@ class Draft:
             written = self._writer.write_segment(segment.fields, kept, segment.positions)
             added.append(Piece.of(written, hashes=hashes_of(ids[first:stop])))
             first = stop
-        if self._space.untaught:
+        if self._space.untaught and self._builder.needs_texts(settings.language):
             self._spool.add(texts, analyzed, last=last)
         self.delete(ids)
         self._pieces = [*self._pieces, *added]

@@ -28,6 +28,10 @@ class SimilarityBuilder(Protocol):
         """Return phrases that become terms."""
         ...
 
+    def needs_texts(self, language: str | None = None) -> bool:
+        """Whether `build` needs the texts, of a language if it is known."""
+        ...
+
     def build(
         self,
         vocabulary: Vocabulary,

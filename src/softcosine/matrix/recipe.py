@@ -196,10 +196,11 @@ class SimilarityRecipe:
         """Whether S = I."""
         return self.sources == ()
 
-    @property
-    def needs_texts(self) -> bool:
-        """Whether S cannot be made without the texts."""
-        return self.sources is None or any(told(name)[0] in LEARNED for name in self.names)
+    def needs_texts(self, language: str | None = None) -> bool:
+        """Whether S cannot be made without the texts, of a language if it is known."""
+        if self.sources is None:
+            return language != "english"
+        return any(told(name)[0] in LEARNED for name in self.names)
 
     @property
     def rules(self) -> dict[str, Any]:
@@ -283,12 +284,11 @@ class SimilarityRecipe:
         self, settings: SourceSettings, language: str | None
     ) -> tuple[TermSimilaritySource, str]:
         if self.sources is None:
-            if settings.texts is None:
+            if settings.texts is None and self.needs_texts(language):
                 raise InvalidInputError(
                     "no source was named, and there are no texts to learn from; name one, such as "
                     "english, or give documents."
                 )
-            settings.report("learning from the texts", 0, None)
             chosen = default_source(
                 settings.texts, vocabulary=settings.vocabulary, language=language,
                 progress=settings.progress("learning from the texts"), **self._of_cosines(),

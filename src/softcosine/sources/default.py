@@ -36,7 +36,7 @@ class DefaultSource:
 
 
 def default_source(
-    texts: AnalyzedTexts | TextStream,
+    texts: AnalyzedTexts | TextStream | None,
     *,
     vocabulary: Vocabulary | None = None,
     language: str | None = None,
@@ -44,14 +44,14 @@ def default_source(
     threshold: float = 0.3,
     exponent: float = 4.0,
 ) -> DefaultSource:
-    """Choose the English table, if the text is English, joined with what the texts teach.
+    """Choose the English table, if the text is English, and else what the texts teach.
 
-    The table speaks of the pairs that it knows, the texts of all others. English antonyms are kept
-    apart in English texts, and pieces of words in texts without spaces.
+    English antonyms are kept apart in English texts, and pieces of words in texts without spaces.
 
     Parameters
     ----------
-    texts : AnalyzedTexts or TextStream
+    texts : AnalyzedTexts or TextStream, optional
+        Not needed for English.
     vocabulary : Vocabulary, optional
         Of the texts, with document frequencies; needed for a stream.
     language : str, optional
@@ -65,24 +65,25 @@ def default_source(
     # An index that is opened and searched needs none of these.
     from softcosine.sources.constraints.guard import Guarded, pieces_apart
     from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
-    from softcosine.sources.joins.combine import first
     from softcosine.sources.vectors.embedding import EmbeddingSimilarity
     from softcosine.sources.vectors.english import english_share
 
     if vocabulary is None:
-        assert texts.vocabulary is not None
+        assert texts is not None
         vocabulary = texts.vocabulary
-    learned = pieces_apart(
-        CooccurrenceSimilarity.fit(
-            texts, threshold=threshold, exponent=exponent, progress=progress
-        ),
-        vocabulary,
-        segmented=texts.segmented,
-    )
-    if not len(vocabulary):
-        return DefaultSource(Guarded(learned), "There are no words to find similarities for.")
+    assert vocabulary is not None
     share = english_share(vocabulary) if language in (None, "english") else 0.0
     if language != "english" and share < MIN_ENGLISH:
+        assert texts is not None
+        learned = pieces_apart(
+            CooccurrenceSimilarity.fit(
+                texts, threshold=threshold, exponent=exponent, progress=progress
+            ),
+            vocabulary,
+            segmented=texts.segmented,
+        )
+        if not len(vocabulary):
+            return DefaultSource(Guarded(learned), "There are no words to find similarities for.")
         why = (
             ""
             if language is not None
@@ -97,7 +98,7 @@ def default_source(
         )
     english = EmbeddingSimilarity.english(threshold=threshold, exponent=exponent)
     return DefaultSource(
-        Guarded(first(english, learned)),
+        Guarded(english),
         f"Similarities come from the bundled English vectors, which know {share:.0%} of the longer "
-        "words, and for the others from what the texts teach.",
+        "words.",
     )
