@@ -48,7 +48,6 @@ from softcosine.index.backup import back_up
 from softcosine.index.quality import one_word_quality
 from softcosine.index.store import Store
 from softcosine.index.verification import verify_index
-from softcosine.index.writer import IndexWriter
 from softcosine.matrix import stored, term_similarity_matrix
 from softcosine.sources.corpus.association import AssociationSimilarity
 from softcosine.sources.joins.combine import mean
@@ -61,6 +60,7 @@ from softcosine.text import contents
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
 from softcosine.text.weighting import Weighting
+from written import writing
 
 __all__ = ["Finding", "Report", "fuzz", "made_bases"]
 
@@ -145,7 +145,7 @@ def _ngrams(path: Path) -> None:
 def _spilled(path: Path) -> None:
     """More frequencies than entries have room for; no texts."""
     many = [f"w{n}" for n in range(1, 270) for _ in range(n)]
-    index = SoftIndex.create(path, plain=True, texts=False, ranking="soft_cosine")
+    index = SoftIndex.create(path, plain=True, keep_texts=False, ranking="soft_cosine")
     _fill(index, [many, ["tea", "w269"], ["bike", "tea", "tea"]], at_once=2)
 
 
@@ -314,7 +314,7 @@ class _Deeds:
 
     def write(self) -> None:
         policy = self.random.choice((None, MergePolicy(factor=2, min_docs=1)))
-        with IndexWriter(Store.open(self.folder), merge=policy, memory=1 << 20) as writer:
+        with writing(Store.open(self.folder), merge=policy, memory=1 << 20) as writer:
             several = self._has_fields()
             for number in (0, 90, 91):
                 text = f"new {TEXTS[number % 7]} brandnew{number}"
@@ -329,7 +329,7 @@ class _Deeds:
         SoftIndex.open(self.folder).search("tea brandnew90")
 
     def merge(self) -> None:
-        with IndexWriter(Store.open(self.folder), memory=1 << 20) as writer:
+        with writing(Store.open(self.folder), memory=1 << 20) as writer:
             writer.merge()
         SoftIndex.open(self.folder).search("tea", ranking="soft_cosine")
 

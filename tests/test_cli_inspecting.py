@@ -41,7 +41,7 @@ def test_info_measures_how_often_single_words_come_first(run, folder):
 
 def test_an_index_without_documents_is_described_searched_and_filled(run, tmp_path):
     path = tmp_path / "empty.index"
-    SoftIndex.create(path, positions=True, texts=False)
+    SoftIndex.create(path, positions=True, keep_texts=False)
     facts = json.loads(run("info", path, "--quality", "--json"))
     assert (facts["documents"], facts["segments"], facts["terms"]) == (0, 0, 0)
     assert facts["positions"]

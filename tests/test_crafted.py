@@ -335,7 +335,7 @@ def test_files_of_documents_are_as_this_version_writes_them(whole, tmp_path):
     assert isinstance(documents, StoredDocuments)
     assert documents.keeps_texts
     assert not SoftIndex.open(
-        grown(tmp_path / "y", texts=False)
+        grown(tmp_path / "y", keep_texts=False)
     ).snapshot.segments[0].documents.keeps_texts  # fmt: skip
 
 

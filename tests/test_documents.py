@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from in_memory import documents_of
 from softcosine.errors import (
     CorruptIndexError,
     DuplicateIdError,
     InvalidInputError,
     UnknownDocumentError,
 )
-from softcosine.index.documents import MemoryDocuments
+from softcosine.index.soft_index import SoftIndex
 from softcosine.index.stored_documents import StoredDocuments, write_documents
 
 # Any characters at all, lone surrogates and NUL included.
@@ -53,7 +54,7 @@ def stored(documents, folder):
 @given(collections())
 def test_documents_are_given_back_as_they_came(tmp_path_factory, collection):
     ids, texts, metadata = collection
-    memory = MemoryDocuments(texts, ids=ids, metadata=metadata)
+    memory = documents_of(texts, ids=ids, metadata=metadata)
     for documents in (memory, stored(memory, tmp_path_factory.mktemp("docs"))):
         assert len(documents) == len(ids)
         for number, (id, text, facts) in enumerate(zip(ids, texts, metadata, strict=True)):
@@ -70,7 +71,7 @@ def test_documents_are_given_back_as_they_came(tmp_path_factory, collection):
 
 @pytest.mark.parametrize("kept", ["memory", "stored"])
 def test_numbers_are_the_ids_where_none_are_given(tmp_path, kept):
-    documents = MemoryDocuments([f"text {i}" for i in range(12)])
+    documents = documents_of([f"text {i}" for i in range(12)])
     if kept == "stored":
         documents = stored(documents, tmp_path)
     for number in (0, 9, 11):
@@ -84,14 +85,14 @@ def test_numbers_are_the_ids_where_none_are_given(tmp_path, kept):
 
 def test_metadata_is_what_json_makes_of_it(tmp_path):
     given_metadata = [{1: (2, 3), "x": {"deep": (1,)}, None: True}]
-    memory = MemoryDocuments(["text"], metadata=given_metadata)
+    memory = documents_of(["text"], metadata=given_metadata)
     assert memory.metadata(0) == {"1": [2, 3], "x": {"deep": [1]}, "null": True}
     assert stored(memory, tmp_path).metadata(0) == memory.metadata(0)
 
 
 def test_documents_stay_as_they_are(tmp_path):
     mine = {"list": [1]}
-    memory = MemoryDocuments(["text"], metadata=[mine])
+    memory = documents_of(["text"], metadata=[mine])
     for documents in (memory, stored(memory, tmp_path)):
         documents.metadata(0)["list"].append(2)
         documents.metadata(0)["new"] = 1
@@ -102,36 +103,36 @@ def test_documents_stay_as_they_are(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [
-        ({"ids": ["a"]}, InvalidInputError, "1 ids were given for 2 documents"),
-        ({"ids": ["a", "b", "c"]}, InvalidInputError, "3 ids were given for 2"),
+        ({"ids": ["a"]}, InvalidInputError, "there are fewer ids than documents"),
+        ({"ids": ["a", "b", "c"]}, InvalidInputError, "there are more ids than documents"),
         ({"ids": "ab"}, InvalidInputError, "ids is of type str"),
         ({"ids": 3}, InvalidInputError, "ids is of type int"),
         ({"ids": ["a", 3]}, InvalidInputError, r"document 1 is 3, of type int.*pass str\(id\)"),
         ({"ids": ["a", "a"]}, DuplicateIdError, "documents 0 and 1 have the same id 'a'"),
-        ({"metadata": [{}]}, InvalidInputError, "1 metadata were given for 2 documents"),
+        ({"metadata": [{}]}, InvalidInputError, "there are fewer metadata than documents"),
         ({"metadata": {}}, InvalidInputError, "metadata is of type dict"),
-        ({"metadata": [{}, "x"]}, InvalidInputError, "document 1 is of type str"),
-        ({"metadata": [{"x": float("nan")}, {}]}, InvalidInputError, "document 0 cannot"),
-        ({"metadata": [{"x": float("inf")}, {}]}, InvalidInputError, "document 0 cannot"),
-        ({"metadata": [{}, {"x": object()}]}, InvalidInputError, "document 1 cannot"),
-        ({"metadata": [{}, {("a", "b"): 1}]}, InvalidInputError, "document 1 cannot"),
+        ({"metadata": [{}, "x"]}, InvalidInputError, "document '1' is of type str"),
+        ({"metadata": [{"x": float("nan")}, {}]}, InvalidInputError, "document '0' cannot"),
+        ({"metadata": [{"x": float("inf")}, {}]}, InvalidInputError, "document '0' cannot"),
+        ({"metadata": [{}, {"x": object()}]}, InvalidInputError, "document '1' cannot"),
+        ({"metadata": [{}, {("a", "b"): 1}]}, InvalidInputError, "document '1' cannot"),
     ],
 )
 def test_bad_arguments_are_named(settings, error, message):
     with pytest.raises(error, match=message):
-        MemoryDocuments(["x", "y"], **settings)
+        SoftIndex.from_texts(["x", "y"], plain=True, **settings)
 
 
 def test_endless_metadata_is_refused():
     endless = {}
     endless["self"] = endless
-    with pytest.raises(InvalidInputError, match="document 0 cannot be written as JSON"):
-        MemoryDocuments(["x"], metadata=[endless])
+    with pytest.raises(InvalidInputError, match="document '0' cannot be written as JSON"):
+        SoftIndex.from_texts(["x"], metadata=[endless], plain=True)
     deep = {}
     for _ in range(100_000):
         deep = {"x": deep}
-    with pytest.raises(InvalidInputError, match="document 0 cannot be written as JSON"):
-        MemoryDocuments(["x"], metadata=[deep])
+    with pytest.raises(InvalidInputError, match="document '0' cannot be written as JSON"):
+        SoftIndex.from_texts(["x"], metadata=[deep], plain=True)
 
 
 def test_a_file_that_is_no_database_is_named(tmp_path):
@@ -151,18 +152,18 @@ def test_a_file_that_is_no_database_is_named(tmp_path):
 
 
 def test_a_missing_row_is_named(tmp_path):
-    documents = stored(MemoryDocuments(["x"]), tmp_path)
+    documents = stored(documents_of(["x"]), tmp_path)
     with pytest.raises(CorruptIndexError, match="has no document number 1"):
         documents.text(1)
 
 
 @pytest.mark.parametrize("kept", ["memory", "stored"])
 def test_texts_may_be_left_out(tmp_path, kept):
-    documents = MemoryDocuments(["x", "y"], ids=["a", "b"], metadata=[{"n": 1}, None])
+    documents = documents_of(["x", "y"], ids=["a", "b"], metadata=[{"n": 1}, None])
     assert documents.keeps_texts
     assert stored(documents, tmp_path).keeps_texts
     (tmp_path / "documents.sqlite").unlink()
-    documents = MemoryDocuments(
+    documents = documents_of(
         ["x", "y"], ids=["a", "b"], metadata=[{"n": 1}, None], keep_texts=False
     )
     if kept == "stored":
@@ -176,7 +177,7 @@ def test_texts_may_be_left_out(tmp_path, kept):
 
 @pytest.mark.parametrize("kept", ["memory", "stored"])
 def test_metadata_of_many_blocks_stands_in_order(tmp_path, kept):
-    documents = MemoryDocuments([""] * 2500, metadata=[{"n": n} for n in range(2500)])
+    documents = documents_of([""] * 2500, metadata=[{"n": n} for n in range(2500)])
     if kept == "stored":
         documents = stored(documents, tmp_path)
     assert [facts["n"] for facts in documents.all_metadata()] == list(range(2500))
@@ -184,7 +185,7 @@ def test_metadata_of_many_blocks_stands_in_order(tmp_path, kept):
 
 @pytest.mark.parametrize("damage", ["{", "7", '{"n": 1}, {"n": 2}', b"{}", None])
 def test_all_metadata_is_what_is_read_one_by_one_of_damaged_files(tmp_path, damage):
-    documents = stored(MemoryDocuments([""] * 5, metadata=[{"n": n} for n in range(5)]), tmp_path)
+    documents = stored(documents_of([""] * 5, metadata=[{"n": n} for n in range(5)]), tmp_path)
     with closing(sqlite3.connect(tmp_path / "documents.sqlite")) as connection:
         if damage is None:
             connection.execute("DELETE FROM documents WHERE number = 3")
@@ -202,18 +203,18 @@ def test_all_metadata_is_what_is_read_one_by_one_of_damaged_files(tmp_path, dama
 def test_awkward_folder_names_are_opened(tmp_path):
     folder = tmp_path / "a b?c#d%20é;'"
     folder.mkdir()
-    assert stored(MemoryDocuments(["x"]), folder).text(0) == "x"
+    assert stored(documents_of(["x"]), folder).text(0) == "x"
 
 
 def test_many_threads_may_read_at_once(tmp_path):
-    documents = stored(MemoryDocuments([f"text {i}" for i in range(50)]), tmp_path)
+    documents = stored(documents_of([f"text {i}" for i in range(50)]), tmp_path)
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(documents.text, list(range(50)) * 10))
     assert found == [f"text {i}" for i in range(50)] * 10
 
 
 def test_the_file_holds_plain_text_where_it_can(tmp_path):
-    stored(MemoryDocuments(["plain", "\0"], ids=["a", "b"], metadata=[{"x": 1}, None]), tmp_path)
+    stored(documents_of(["plain", "\0"], ids=["a", "b"], metadata=[{"x": 1}, None]), tmp_path)
     with closing(sqlite3.connect(tmp_path / "documents.sqlite")) as connection:
         rows = connection.execute("SELECT * FROM documents ORDER BY number").fetchall()
     assert rows == [(0, "a", "plain", json.dumps({"x": 1})), (1, "b", b"\0", None)]
@@ -222,18 +223,20 @@ def test_the_file_holds_plain_text_where_it_can(tmp_path):
 @given(collections(), st.lists(strings, max_size=4))
 def test_many_ids_are_looked_up_at_once(tmp_path_factory, collection, others):
     ids, texts, metadata = collection
-    memory = MemoryDocuments(texts, ids=ids, metadata=metadata)
+    memory = documents_of(texts, ids=ids, metadata=metadata)
     documents = stored(memory, tmp_path_factory.mktemp("docs"))
     assert list(documents.all_ids()) == ids
     asked = [*ids, *others]
-    assert documents.numbers(asked) == {id: ids.index(id) for id in asked if id in ids}
-    facts = [own or {} for own in metadata]
-    assert list(documents.all_documents()) == list(zip(ids, texts, facts, strict=True))
+    for one in (memory, documents):
+        assert one.numbers(asked) == {id: ids.index(id) for id in asked if id in ids}
+    facts = [None if not own else json.dumps(own) for own in metadata]
+    for read in (memory, documents):
+        assert list(read.all_documents()) == list(zip(ids, texts, facts, strict=True))
 
 
 def test_more_ids_than_a_statement_takes_are_looked_up(tmp_path):
     ids = [str(number) for number in range(2500)]
-    documents = stored(MemoryDocuments(ids, ids=ids), tmp_path)
+    documents = stored(documents_of(ids, ids=ids), tmp_path)
     asked = [str(number) for number in range(1000, 4000)]
     assert documents.numbers(asked) == {id: int(id) for id in asked if int(id) < 2500}
     assert list(documents.all_ids()) == ids
@@ -242,7 +245,7 @@ def test_more_ids_than_a_statement_takes_are_looked_up(tmp_path):
 @pytest.mark.parametrize("n_docs", [3, 100_000])
 def test_a_small_file_keeps_no_descriptor_and_both_outlive_their_name(tmp_path, n_docs):
     ids = [str(number) for number in range(n_docs)]
-    documents = stored(MemoryDocuments(ids, ids=ids), tmp_path)
+    documents = stored(documents_of(ids, ids=ids), tmp_path)
     large = documents._path.stat().st_size >= 1 << 20
     assert large is (n_docs > 3)
     if not large or os.name != "nt":

@@ -431,13 +431,19 @@ def test_bad_fields_are_named(fields, message):
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (["tea"], "document 0 is of type str; with fields, pass a mapping of 'title', 'body'"),
-        ([{}, ["tea"]], "document 1 is of type list"),
-        ([{"title": "tea"}, {"tittle": "x"}], "document 1 has a field 'tittle', and the index has"),
-        ([{"title": None}], "field 'title' of document 0 is"),
-        ([{"title": ["tea"]}], "field 'title' of document 0 is of type list"),
+        (
+            ["tea"],
+            "document '0' is of type str; this index has the fields 'title', 'body'",
+        ),
+        ([{}, ["tea"]], "document '1' is of type list"),
+        (
+            [{"title": "tea"}, {"tittle": "x"}],
+            "document '1' has a field 'tittle', and the index",
+        ),
+        ([{"title": None}], "field 'title' of document '0' is"),
+        ([{"title": ["tea"]}], "field 'title' of document '0' is of type list"),
         ({"title": "tea"}, "texts is of type dict"),
-        ("tea", "texts is of type str"),
+        ("tea", "texts is a single string"),
         (None, "texts is"),
     ],
 )
@@ -447,7 +453,7 @@ def test_documents_that_do_not_fit_the_fields_are_named(texts, message):
 
 
 def test_fields_need_fields():
-    with pytest.raises(InvalidInputError, match="document 0 is"):
+    with pytest.raises(InvalidInputError, match="document '0' has a field 'title'"):
         SoftIndex.from_texts([{"title": "tea"}])
 
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from in_memory import documents_of
 from softcosine.errors import InvalidInputError
 from softcosine.index.documents import MemoryDocuments
 from softcosine.index.filters import Where
@@ -132,7 +133,7 @@ def holds(operator, value, operand):
 
 
 def columns(collection):
-    return MetadataColumns(MemoryDocuments([""] * len(collection), metadata=collection))
+    return MetadataColumns(documents_of([""] * len(collection), metadata=collection))
 
 
 @given(collections, filters)
@@ -333,7 +334,7 @@ def test_numbers_that_files_should_not_hold_do_no_harm(tmp_path):
 
 @pytest.mark.parametrize("n", [0, 1, 3000])
 def test_stored_documents_are_filtered_alike(tmp_path, n):
-    memory = MemoryDocuments([""] * n, metadata=[{"n": i, "odd": i % 2 == 1} for i in range(n)])
+    memory = documents_of([""] * n, metadata=[{"n": i, "odd": i % 2 == 1} for i in range(n)])
     write_documents(memory, tmp_path / "documents.sqlite")
     stored = StoredDocuments(tmp_path / "documents.sqlite", n)
     where = Where.parse({"n": {">=": 100}, "odd": True})
@@ -353,7 +354,9 @@ class Counting(MemoryDocuments):
 
 
 def test_a_key_is_read_once_and_several_together():
-    documents = Counting([""] * 9, metadata=[{"a": i, "b": {"c": i % 2}} for i in range(9)])
+    documents = documents_of(
+        [""] * 9, metadata=[{"a": i, "b": {"c": i % 2}} for i in range(9)], kind=Counting
+    )
     kept = MetadataColumns(documents)
     kept.mask(Where.parse({}))
     assert documents.n_read == 0
@@ -381,7 +384,9 @@ def test_what_is_kept_of_a_segment_can_be_pickled():
 
 
 def test_what_was_not_asked_for_longest_goes_when_there_is_no_room():
-    documents = Counting([""] * 100, metadata=[{"a": i, "b": str(i)} for i in range(100)])
+    documents = documents_of(
+        [""] * 100, metadata=[{"a": i, "b": str(i)} for i in range(100)], kind=Counting
+    )
     kept = MetadataColumns(documents, max_bytes=1)
     one, other = Where.parse({"a": {">": 50}}), Where.parse({"b": "7"})
     for _ in range(3):
@@ -400,9 +405,8 @@ def test_what_was_not_asked_for_longest_goes_when_there_is_no_room():
 
 
 def test_many_threads_may_filter_at_once():
-    documents = Counting(
-        [""] * 2000, metadata=[{"a": i, "b": [i % 7], "c": str(i)} for i in range(2000)]
-    )
+    metadata = [{"a": i, "b": [i % 7], "c": str(i)} for i in range(2000)]
+    documents = documents_of([""] * 2000, metadata=metadata, kind=Counting)
     wheres = [
         {"a": {">": 10}},
         {"b": {"contains": 3}},

@@ -20,11 +20,10 @@ from softcosine.index import stored_documents
 from softcosine.index.merging import MergePolicy
 from softcosine.index.store_writer import StoreWriter
 from softcosine.index.verification import verify_index
-from softcosine.index.writer import IndexWriter
 from softcosine.sources.pairs import PairSimilarity
 from softcosine.storage import folder
 from test_store import Steps, error_of, names, tree
-from written import created, opened
+from written import created, opened, writing
 
 SOURCE = PairSimilarity([("tire", "tyre", 0.875), ("word1", "word2", 0.5)])
 POLICY = MergePolicy(3, min_docs=1)
@@ -75,11 +74,10 @@ from killing import Victims
 from test_index_faults import POLICY, assert_state, state_of, step
 from softcosine.index.store import Store
 from softcosine.index.verification import verify_index
-from softcosine.index.writer import IndexWriter
-from written import opened
+from written import opened, writing
 
 def write(say):
-    with IndexWriter(store, merge=POLICY) as writer:
+    with writing(store, merge=POLICY) as writer:
         number = state_of(opened(store))
         say(number)
         while True:
@@ -110,7 +108,7 @@ def test_a_killed_writer_leaves_the_last_commit_or_the_one_in_flight(tmp_path):
     store = created(tmp_path / "x", source=SOURCE)
     number = run_script(KILLED, store.path, 200)
     assert number > 20
-    with IndexWriter(store, merge=POLICY) as writer:
+    with writing(store, merge=POLICY) as writer:
         step(writer, number + 1)
     assert_state(opened(store), number + 1)
     parts = store.read().parts
@@ -121,7 +119,7 @@ def test_a_killed_writer_leaves_the_last_commit_or_the_one_in_flight(tmp_path):
 def test_a_full_disk_at_any_step_leaves_the_last_commit_whole(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     store = created(tmp_path / "x", source=SOURCE)
-    with IndexWriter(store, merge=POLICY) as writer:
+    with writing(store, merge=POLICY) as writer:
         for number in range(1, 7):
             step(writer, number)
     before = tmp_path / "before"
@@ -129,7 +127,7 @@ def test_a_full_disk_at_any_step_leaves_the_last_commit_whole(tmp_path, monkeypa
     n_failures, n_standing = 0, 0
     while True:
         n_failures += 1 if n_failures < 40 else 3
-        with IndexWriter(store, merge=POLICY) as writer, monkeypatch.context() as patch:
+        with writing(store, merge=POLICY) as writer, monkeypatch.context() as patch:
             steps = Steps(patch, n_failures)
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", SoftCosineWarning)
@@ -160,7 +158,7 @@ def test_a_full_disk_at_any_step_leaves_the_last_commit_whole(tmp_path, monkeypa
 def test_a_commit_that_found_no_room_may_be_tried_again(tmp_path, monkeypatch):
     store = created(tmp_path / "x", source=SOURCE)
     for number in (1, 4, 9, 16, 25):
-        with IndexWriter(store) as writer:
+        with writing(store) as writer:
             writer.add(f"d{number}", f"tire word{number}")
             with monkeypatch.context() as patch:
                 Steps(patch, number)
@@ -219,12 +217,12 @@ def test_a_rollback_frees_the_disk_while_its_error_is_handled(
     tmp_path, monkeypatch, mapping, kind, closing
 ):
     store = created(tmp_path / "x", source=SOURCE)
-    with IndexWriter(store, merge=None) as writer:
+    with writing(store, merge=None) as writer:
         fill(writer, 0)
     index = opened(store)
     seen = [str(store.path / "parts" / name) for name in store.read().parts]  # by the reader
     expected = [(hit.id, hit.score) for hit in index.search("word7 same1", k=50)]
-    writer = IndexWriter(store, merge=None)
+    writer = writing(store, merge=None)
     fill(writer, 200)  # some are replaced
     saved = None
     no_room(monkeypatch, kind)
@@ -263,7 +261,7 @@ def test_a_failed_commit_clears_no_frames_but_its_own(tmp_path, monkeypatch):
         kept = "still here"
         raise ZeroDivisionError(kept)
 
-    with IndexWriter(store) as writer:
+    with writing(store) as writer:
         writer.add("a", "tire")
         try:
             fail()
@@ -283,7 +281,7 @@ def test_a_failed_commit_clears_no_frames_but_its_own(tmp_path, monkeypatch):
 def test_a_really_full_disk_has_room_again_after_a_rollback(tmp_path, mapping):
     with small_disk(tmp_path, "6m") as disk:
         store = created(disk / "x", plain=True)
-        with IndexWriter(store, merge=None, memory=1 << 20) as writer:
+        with writing(store, merge=None, memory=1 << 20) as writer:
             writer.add("first", "tea")
             writer.commit()
             free = shutil.disk_usage(disk).free
@@ -326,7 +324,7 @@ def test_a_really_full_disk_leaves_the_last_commit_whole(tmp_path):
             assert n_committed < 200
             with warnings.catch_warnings(), contextlib.suppress(OSError):
                 warnings.simplefilter("ignore", SoftCosineWarning)  # no room to join segments
-                with IndexWriter(store) as writer:
+                with writing(store) as writer:
                     writer.add(str(n_committed), f"word{n_committed} " * 5000)
                     error = error_of(writer.commit)
             n_committed += error is None

@@ -12,11 +12,12 @@ from crafted import rewrite_array
 from softcosine.errors import CorruptIndexError, InvalidInputError, UnknownDocumentError
 from softcosine.index import draft as drafts
 from softcosine.index.documents import Document
+from softcosine.index.folder_directory import FolderWriter
 from softcosine.index.merging import MergePolicy
 from softcosine.index.metadata_updates import MetadataUpdates
+from softcosine.index.settings import IndexSettings
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.store import Store
-from softcosine.index.stored import IndexSettings
 from softcosine.index.verification import verify_index
 
 TEXTS = ["a flat tyre", "tea and tea", "green tea", "a tyre of a bike", "coffee"]
@@ -52,8 +53,9 @@ def test_no_text_is_analysed_and_no_score_or_place_changes(index, monkeypatch):
     def refuse(*arguments, **options):
         raise AssertionError("nothing is to be analysed, inverted or measured")
 
-    for name in ("analyze", "analyze_in_language", "invert", "soft_norms", "write_segment"):
+    for name in ("analyze", "analyze_in_language", "invert", "soft_norms"):
         monkeypatch.setattr(drafts, name, refuse)
+    monkeypatch.setattr(FolderWriter, "write_segment", refuse)
     with index.writer(merge=None) as writer:
         writer.update_metadata("2", {"n": 20, "new": [1]})
         writer.update_metadata("0", {"only": True}, replace=True)
@@ -184,7 +186,7 @@ def test_a_rollback_that_fails_undoes_nothing(index, monkeypatch):
     with index.writer(merge=None) as writer:
         writer.add("5", "milk")
         with monkeypatch.context() as patch:
-            patch.setattr(drafts, "read_snapshot", lambda *arguments, **options: 1 / 0)
+            patch.setattr(FolderWriter, "snapshot", lambda *arguments, **options: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 writer.rollback()
         writer.update_metadata("5", {"n": 5})
@@ -299,7 +301,7 @@ def test_an_update_that_fails_is_not_committed_later(index, monkeypatch):
     with index.writer(merge=None, memory=1 << 16) as writer:
         writer.update_metadata("0", {"n": 10})
         with monkeypatch.context() as patch:
-            patch.setattr(drafts, "write_updates", fails)
+            patch.setattr(FolderWriter, "write_updates", fails)
             with pytest.raises(OSError, match="no room"):
                 writer.update_metadata("1", {"n": 11, "long": "x" * (1 << 16)})
         writer.update_metadata("2", {"n": 12})

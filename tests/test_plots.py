@@ -619,7 +619,7 @@ def test_a_map_says_what_it_needs(index, arguments, message):
 
 
 def test_an_index_without_metadata_or_texts_is_drawn(tmp_path):
-    index = SoftIndex.create(tmp_path / "i", plain=True, texts=False)
+    index = SoftIndex.create(tmp_path / "i", plain=True, keep_texts=False)
     with index.writer() as writer:
         for i in range(5):
             writer.add(str(i), "ant bee")

@@ -10,12 +10,11 @@ import pytest
 
 from softcosine.errors import CorruptIndexError, IndexFormatError
 from softcosine.index.documents import MemoryDocuments
-from softcosine.index.stored import IndexSettings
+from softcosine.index.settings import IndexSettings
 from softcosine.index.stored_documents import write_documents
 from softcosine.index.verification import verify_index
-from softcosine.index.writer import IndexWriter
 from softcosine.sources.pairs import PairSimilarity
-from written import created
+from written import created, writing
 
 TEXTS = {"a": "tire wheel tire", "b": "tea coffee tea", "c": "tyre milk", "d": "milk tea"}
 SOURCE = PairSimilarity([("tire", "tyre", 0.875), ("tea", "coffee", 0.25)])
@@ -25,7 +24,7 @@ SOURCE = PairSimilarity([("tire", "tyre", 0.875), ("tea", "coffee", 0.25)])
 def whole(tmp_path_factory):
     """An index of two segments, of which one document is deleted."""
     store = created(tmp_path_factory.mktemp("whole") / "x", source=SOURCE, positions=True)
-    with IndexWriter(store, merge=None) as writer:
+    with writing(store, merge=None) as writer:
         writer.add_many(list(TEXTS), TEXTS.values())
         writer.commit()
         writer.add_many(["e", "b"], ["wheel", "tea"])

@@ -20,14 +20,14 @@ from softcosine.errors import (
     VocabularyMismatchError,
 )
 from softcosine.index import draft as drafts
-from softcosine.index import lessons
 from softcosine.index import writer as writers
+from softcosine.index.defaults import default_source
 from softcosine.index.merging import MergePolicy
 from softcosine.index.phrases import LEFT_OUT, running_words
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.store import Store
+from softcosine.index.training_spool import TrainingSpool
 from softcosine.index.verification import verify_index
-from softcosine.index.writer import IndexWriter
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.constraints.decisions import Decisions, decided
 from softcosine.sources.pairs import PairSimilarity
@@ -36,7 +36,7 @@ from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 from test_store import Steps
 from toys import similarity_matrix
-from written import created, opened, written
+from written import created, opened, writing, written
 
 TEXTS = {"a": "tire wheel", "b": "tea coffee tea", "c": "tyre"}
 SOURCE = PairSimilarity([("tire", "tyre", 0.875), ("tea", "coffee", 0.25)])
@@ -53,13 +53,13 @@ def unsynced(monkeypatch):
 
 
 def test_leaving_the_writer_commits_and_an_exception_rolls_back(store):
-    with IndexWriter(store) as writer:
+    with writing(store) as writer:
         writer.add("a", "tire wheel")
         assert len(opened(store)) == 0
     assert list(opened(store)) == ["a"]
 
     def fail():
-        with IndexWriter(store) as writer:
+        with writing(store) as writer:
             writer.add("b", "tea")
             writer.delete("a")
             raise ZeroDivisionError
@@ -75,7 +75,7 @@ def test_leaving_the_writer_commits_and_an_exception_rolls_back(store):
 
 
 def test_a_rollback_keeps_the_writer(store):
-    with IndexWriter(store) as writer:
+    with writing(store) as writer:
         writer.add_many(list(TEXTS), TEXTS.values())
         writer.commit()
         writer.delete("a")
@@ -88,13 +88,13 @@ def test_a_rollback_keeps_the_writer(store):
 
 
 def test_a_document_with_a_known_id_is_replaced_and_stands_last(store):
-    with IndexWriter(store) as writer:
+    with writing(store) as writer:
         writer.add_many(list(TEXTS), TEXTS.values())
         writer.add("a", "milk")
     index = opened(store)
     assert list(index) == ["b", "c", "a"]
     assert len(index.snapshot.segments) == 1
-    with IndexWriter(store, merge=None) as writer:
+    with writing(store, merge=None) as writer:
         writer.add("b", "water")
         writer.add("b", "wine", {"n": 1})
     index = opened(store)
@@ -106,7 +106,7 @@ def test_a_document_with_a_known_id_is_replaced_and_stands_last(store):
 
 def test_deleting_says_whether_there_was_one(store):
     written(store, TEXTS)
-    with IndexWriter(store, merge=None) as writer:
+    with writing(store, merge=None) as writer:
         assert writer.delete("a")
         with pytest.raises(UnknownDocumentError, match="no document with the id 'a' in the index"):
             writer.delete("a")
@@ -117,7 +117,7 @@ def test_deleting_says_whether_there_was_one(store):
         assert writer.delete("b")  # the new one and the one that it would have replaced
         assert not writer.delete("b", missing_ok=True)
     assert list(opened(store)) == ["c"]
-    with IndexWriter(store) as writer:
+    with writing(store) as writer:
         writer.delete("c")
     index = opened(store)
     assert (len(index), index.search("tyre").ids) == (0, [])
@@ -125,7 +125,7 @@ def test_deleting_says_whether_there_was_one(store):
 
 
 def test_a_commit_of_nothing_writes_nothing(store):
-    with IndexWriter(store) as writer:
+    with writing(store) as writer:
         assert writer.commit() == writer.generation == 1
         assert writer.commit(refresh=True) == 1
         writer.delete("x", missing_ok=True)
@@ -133,7 +133,7 @@ def test_a_commit_of_nothing_writes_nothing(store):
         assert writer.commit() == 1
     assert store.generation() == 1
     verify_index(store)
-    with IndexWriter(store) as writer:
+    with writing(store) as writer:
         writer.add("empty", "")
     assert list(opened(store)) == ["empty"]
     verify_index(store)
@@ -143,7 +143,7 @@ def test_whoever_has_it_open_keeps_the_generation_until_refreshed(store):
     index = written(store, TEXTS)
     before = index.search(["tea"])
     assert before.ids == ["b"]
-    with IndexWriter(store, merge=MergePolicy(2, min_docs=1)) as writer:
+    with writing(store, merge=MergePolicy(2, min_docs=1)) as writer:
         for number in range(5):
             writer.add("b", "tea coffee tea " + "wine " * number)
             writer.add(f"n{number}", "milk")
@@ -160,13 +160,13 @@ def test_whoever_has_it_open_keeps_the_generation_until_refreshed(store):
 @pytest.mark.usefixtures("unsynced")
 def test_documents_are_written_in_bounded_batches(tmp_path):
     store = created(tmp_path / "x", plain=True)
-    with IndexWriter(store, memory=1 << 16, merge=None) as writer:
+    with writing(store, memory=1 << 16, merge=None) as writer:
         for number in range(50):
             writer.add(str(number), f"word{number} " + "tea " * 60)
     index = opened(store)
     assert len(index.snapshot.segments) > 5
     assert list(index) == [str(number) for number in range(50)]
-    with IndexWriter(store) as writer:
+    with writing(store) as writer:
         writer.merge()
     assert index.refresh()
     (segment,) = index.snapshot.segments
@@ -207,7 +207,7 @@ def test_more_segments_than_files_may_be_open(tmp_path, monkeypatch):
         index = written(store, texts, merge=None)
         assert len(index.snapshot.segments) == 400
         assert index.search("tea", k=3).ids == ["0", "3", "6"]
-        with IndexWriter(store) as writer:
+        with writing(store) as writer:
             assert writer.delete("200")
         assert index.refresh()
         # The policy has joined them meanwhile.
@@ -221,9 +221,9 @@ IDS = ["", "z" * 10**6, "ä", "\ud800", "\0", "a\0b", "🙂", " ", "A", "a", "1"
 
 
 def test_ids_may_be_any_strings(store):
-    with IndexWriter(store) as writer:
+    with writing(store) as writer:
         writer.add_many(IDS, [f"w{number}" for number in range(len(IDS))])
-    with IndexWriter(store, merge=None) as writer:
+    with writing(store, merge=None) as writer:
         for number, id in enumerate(IDS[::2]):
             writer.add(id, f"v{number}")
         writer.delete("a\0b")
@@ -237,7 +237,7 @@ def test_ids_may_be_any_strings(store):
 
 
 def test_a_long_id_is_shortened_in_messages(store):
-    with IndexWriter(store) as writer:
+    with writing(store) as writer:
         with pytest.raises(UnknownDocumentError) as caught:
             writer.delete("z" * 10**6)
         assert len(str(caught.value)) < 200
@@ -260,7 +260,7 @@ BAD_DOCUMENTS = {
 @pytest.mark.parametrize("kind", BAD_DOCUMENTS)
 def test_what_is_no_document_is_refused_and_changes_nothing(store, kind):
     arguments, message = BAD_DOCUMENTS[kind]
-    with IndexWriter(store) as writer:
+    with writing(store) as writer:
         writer.add("i", "tea")
         with pytest.raises(InvalidInputError, match=message):
             writer.add(*arguments)
@@ -268,14 +268,14 @@ def test_what_is_no_document_is_refused_and_changes_nothing(store, kind):
 
 
 def test_columns_that_do_not_go_together_are_refused(store):
-    with IndexWriter(store) as writer:
+    with writing(store) as writer:
         for ids, texts, metadata, message in (
-            (["a"], ["x", "y"], None, "one of them ends at document 1"),
-            (["a", "b"], ["x"], None, "one of them ends at document 1"),
-            (["a"], ["x"], [], "one of them ends at document 0"),
+            (["a"], ["x", "y"], None, "there are fewer ids than documents"),
+            (["a", "b"], ["x"], None, "there are more ids than documents"),
+            (["a"], ["x"], [], "there are fewer metadata than documents"),
             (["a"], ["x"], [None, None], "there are more metadata than documents"),
             ("ab", ["x", "y"], None, "ids is of type str; pass a list"),
-            (["a"], "x", None, "texts is of type str; pass a list"),
+            (["a"], "x", None, "texts is a single string; wrap it"),
             (["a"], ["x"], {"a": 1}, "metadata is of type dict; pass a list"),
             (["a"], ["x"], 3, "metadata is of type int; pass a list"),
         ):
@@ -299,22 +299,22 @@ def test_columns_that_do_not_go_together_are_refused(store):
 )
 def test_settings_that_make_no_sense_are_refused_and_lock_nothing(store, settings, message):
     with pytest.raises(InvalidInputError, match=message):
-        IndexWriter(store, **settings)
-    IndexWriter(store).close()
+        writing(store, **settings)
+    writing(store).close()
 
 
 def test_there_is_one_writer(store):
-    with IndexWriter(store) as writer:
+    with writing(store) as writer:
         writer.add("a", "tea")
         with pytest.raises(IndexLockedError, match="another writer of this same process"):
-            IndexWriter(store, timeout=0)
+            writing(store, timeout=0)
         with pytest.raises(InvalidInputError, match="refresh is 1; pass True, False or None"):
             writer.commit(refresh=1)
 
 
 def test_texts_and_token_lists_may_be_mixed(tmp_path):
     store = created(tmp_path / "x", plain=True)
-    with IndexWriter(store, merge=None) as writer:
+    with writing(store, merge=None) as writer:
         writer.add("a", "Tea, tea")
         writer.add("b", ["Tea", "tea"])
         writer.add("c", np.array(["tea"]))
@@ -328,18 +328,18 @@ def test_texts_and_token_lists_may_be_mixed(tmp_path):
 
 def test_several_fields_are_spaces_of_their_own(tmp_path):
     store = created(tmp_path / "x", plain=True, fields={"title": 2, "body": 1}, positions=True)
-    with IndexWriter(store) as writer:
+    with writing(store) as writer:
         writer.add("a", {"title": "tea", "body": "milk and more milk"})
         writer.add("b", {"body": "tea tea"})
         with pytest.raises(InvalidInputError, match="has the fields 'title', 'body', so"):
             writer.add("c", "tea")
-    with IndexWriter(store, merge=None) as writer:
+    with writing(store, merge=None) as writer:
         writer.add("c", {"title": "milk", "body": "tea"})
     index = opened(store)
     assert index.search("tea", k=3).ids == ["a", "b", "c"]
     assert index.documents.text(0) == "tea\nmilk and more milk"
     before = [(hit.id, hit.score) for hit in index.search("milk tea")]
-    with IndexWriter(store) as writer:
+    with writing(store) as writer:
         writer.merge()
     verify_index(store)
     assert [(hit.id, hit.score) for hit in opened(store).search("milk tea")] == before
@@ -349,7 +349,7 @@ def test_running_words_are_kept_if_asked_for(tmp_path):
     analyzer = Analyzer("english", stop_words="english", min_length=2)
     store = created(tmp_path / "x", plain=True, analyzer=analyzer, positions=True)
     texts = ["the kings of Spain, a king", "", "of", "doing what Spain does"]
-    with IndexWriter(store, merge=None) as writer:
+    with writing(store, merge=None) as writer:
         for number, text in enumerate(texts):
             writer.add(str(number), text)
             writer.commit()
@@ -372,7 +372,7 @@ def test_running_words_are_kept_if_asked_for(tmp_path):
 def test_texts_are_kept_only_if_asked_for(tmp_path):
     store = created(tmp_path / "x", analyzer=None, texts=False)
     index = written(store, {"a": "green tea", "b": "black tea"})
-    with IndexWriter(store) as writer:
+    with writing(store) as writer:
         writer.add("c", "tea")
         writer.merge()
     assert index.refresh()
@@ -383,7 +383,7 @@ def test_texts_are_kept_only_if_asked_for(tmp_path):
 def test_an_empty_commit_merges_nothing(store):
     written(store, {"a": "tea"}, merge=None)
     written(store, {"b": "milk"}, merge=None)
-    with IndexWriter(store, merge=MergePolicy(2)) as writer:
+    with writing(store, merge=MergePolicy(2)) as writer:
         assert writer.commit() == 3
         assert len(list((store.path / "parts").iterdir())) == len(store.read().parts)
     assert len(opened(store).snapshot.segments) == 2
@@ -391,7 +391,7 @@ def test_an_empty_commit_merges_nothing(store):
 
 def test_a_buffer_that_could_not_be_written_stays_and_takes_no_more(store, monkeypatch):
     monkeypatch.setattr(writers, "MAX_DOCS", 2)
-    with IndexWriter(store) as writer:
+    with writing(store) as writer:
         writer.add_many(["a", "b"], ["tea", "milk"])
         with monkeypatch.context() as patch:
             Steps(patch, 3)
@@ -483,33 +483,35 @@ def test_texts_without_words_decide_nothing(tmp_path):
     verify_index(store)
 
 
-def test_lessons_of_texts_and_token_lists_are_learned_together(tmp_path):
-    lesson = lessons.Lesson(tmp_path)
+def test_spooled_texts_and_token_lists_are_learned_together(tmp_path):
+    spool = TrainingSpool(tmp_path)
     for texts in (CORPUS[:20], [text.split() for text in CORPUS[20:40]], CORPUS[40:]):
-        lesson.add(texts, lessons_analyzed(texts), last=False)
+        spool.add(texts, spooled_analysis(texts), last=False)
     vocabulary = Vocabulary.from_texts(CORPUS)
-    learned = lesson.learned(Analyzer(), vocabulary, memory=1 << 20)
-    alone = lessons.default_source(lessons_analyzed(CORPUS))
+    texts = spool.texts(Analyzer(), None, memory=1 << 20)
+    learned = default_source(texts, vocabulary=vocabulary)
+    alone = default_source(spooled_analysis(CORPUS))
     assert learned.note == alone.note
     words = ("cat", "dog", "house", "meadow")
     one, other = (own.source.neighbors(words, words, max_neighbors=4) for own in (learned, alone))
     np.testing.assert_array_equal(one.similarities, other.similarities)
-    lesson.close()
+    spool.close()
 
 
 def test_texts_of_a_commit_that_failed_are_learned_from_too(tmp_path):
-    lesson = lessons.Lesson(tmp_path)
-    lesson.add(CORPUS[:30], lessons_analyzed(CORPUS[:30]), last=True)
-    lesson.add(CORPUS[30:], lessons_analyzed(CORPUS[30:]), last=True)
-    learned = lesson.learned(Analyzer(), Vocabulary.from_texts(CORPUS), memory=1 << 20)
-    alone = lessons.default_source(lessons_analyzed(CORPUS))
+    spool = TrainingSpool(tmp_path)
+    spool.add(CORPUS[:30], spooled_analysis(CORPUS[:30]), last=True)
+    spool.add(CORPUS[30:], spooled_analysis(CORPUS[30:]), last=True)
+    texts = spool.texts(Analyzer(), None, memory=1 << 20)
+    learned = default_source(texts, vocabulary=Vocabulary.from_texts(CORPUS))
+    alone = default_source(spooled_analysis(CORPUS))
     words = ("cat", "dog", "house", "meadow")
     one, other = (own.source.neighbors(words, words, max_neighbors=4) for own in (learned, alone))
     np.testing.assert_array_equal(one.similarities, other.similarities)
-    lesson.close()
+    spool.close()
 
 
-def lessons_analyzed(texts):
+def spooled_analysis(texts):
     from softcosine.text.corpus import analyze
 
     return analyze(texts, Analyzer())
@@ -538,7 +540,7 @@ def test_s_is_exchanged_and_no_posting_rewritten(store):
     S = similarity_matrix(
         [[1 if i == j else 0.5 for j in range(5)] for i in range(5)], index.vocabulary
     )
-    with IndexWriter(store) as writer:
+    with writing(store) as writer:
         writer.set_similarity(S)
         writer.commit()
         writer.add("d", "milk")
@@ -558,7 +560,7 @@ def test_s_is_exchanged_and_no_posting_rewritten(store):
 
 def test_s_of_other_terms_is_refused(store):
     index = written(store, TEXTS)
-    with IndexWriter(store) as writer:
+    with writing(store) as writer:
         for S in (
             TermSimilarityMatrix.identity(Vocabulary(index.vocabulary.terms[::-1])),
             TermSimilarityMatrix.identity(Vocabulary(index.vocabulary.terms[:-1])),
@@ -575,20 +577,20 @@ def test_an_s_too_indefinite_to_rank_by_is_refused_at_the_commit(tmp_path):
     store = created(tmp_path / "x", plain=True, ranking="soft_cosine")
     index = written(store, {"a": "tea milk wine"})
     bad = similarity_matrix(S, index.vocabulary)
-    with IndexWriter(store) as writer:
+    with writing(store) as writer:
         writer.set_similarity(bad)
         with pytest.raises(IndefiniteMatrixError):
             writer.commit()
         writer.rollback()
     assert store.generation() == 2
     # Other rankings need no norms.
-    with IndexWriter(store) as writer:
+    with writing(store) as writer:
         writer.set_similarity(bad)
         writer.set_weighting(Weighting(), ranking="soft_bm25")
     assert index.refresh()
     assert index.snapshot.segments[0].norms is None
     verify_index(store)
-    with IndexWriter(store) as writer:
+    with writing(store) as writer:
         writer.set_similarity(TermSimilarityMatrix.identity(index.vocabulary))
     assert index.refresh()
     assert index.snapshot.segments[0].norms is not None
@@ -597,7 +599,7 @@ def test_an_s_too_indefinite_to_rank_by_is_refused_at_the_commit(tmp_path):
 
 def test_weights_are_exchanged(store):
     index = written(store, TEXTS)
-    with IndexWriter(store) as writer:
+    with writing(store) as writer:
         writer.set_weighting(Weighting(tf="raw", idf="none"), ranking="inner_product")
         with pytest.raises(InvalidInputError, match="there is no ranking 'best'"):
             writer.set_weighting(Weighting(), ranking="best")
@@ -622,7 +624,7 @@ def test_statistics_stay_until_many_documents_have_come_or_gone(tmp_path, monkey
     assert counted() == 20
     norms = [segment.norms for segment in opened(store).snapshot.segments]
     assert all(own is not None for own in norms)
-    with IndexWriter(store) as writer:
+    with writing(store) as writer:
         writer.delete("x")
         writer.commit(refresh=True)
         assert counted() == 21
@@ -644,7 +646,7 @@ def test_a_merge_finds_damage_and_keeps_what_there_is(store):
         content = bytearray(file.read_bytes())
         content[-8] ^= 1
         file.write_bytes(content)
-        with IndexWriter(store) as writer:
+        with writing(store) as writer:
             with pytest.raises(CorruptIndexError, match=f"{name} has changed since it was written"):
                 writer.merge()
             writer.rollback()
@@ -663,7 +665,7 @@ def test_a_commit_stands_where_joining_its_segments_fails(store):
     content = bytearray(file.read_bytes())
     content[-8] ^= 1
     file.write_bytes(content)
-    with IndexWriter(store, merge=MergePolicy(2)) as writer:
+    with writing(store, merge=MergePolicy(2)) as writer:
         writer.add("c", "wine")
         with pytest.warns(SoftCosineWarning, match=r"commit stands, .*lengths\.npy has changed"):
             writer.commit()
@@ -713,7 +715,7 @@ def search_until(path, done):
 @pytest.mark.usefixtures("unsynced")
 def test_many_search_while_one_writes_and_merges(tmp_path):
     store = created(tmp_path / "x", plain=True)
-    with IndexWriter(store) as writer:
+    with writing(store) as writer:
         writer.add_many(["a", "b"], ["tea v0", "tea v0"], [{"n": 0}, {"n": 0}])
     context = multiprocessing.get_context("spawn")
     with context.Manager() as manager, ThreadPoolExecutor(2) as threads:
@@ -724,7 +726,7 @@ def test_many_search_while_one_writes_and_merges(tmp_path):
                 for pool in (threads, threads, processes)
             ]
             try:
-                with IndexWriter(store, merge=MergePolicy(2, min_docs=1)) as writer:
+                with writing(store, merge=MergePolicy(2, min_docs=1)) as writer:
                     for n in range(1, 41):
                         writer.add_many(["a", "b"], [f"tea v{n}"] * 2, [{"n": n}] * 2)
                         writer.add("c", "milk")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import tempfile
 from pathlib import Path
@@ -19,13 +20,22 @@ from softcosine.index import writer as writers
 from softcosine.index.draft import Draft
 from softcosine.index.filters import Where
 from softcosine.index.merging import MergePolicy
+from softcosine.index.soft_index import SoftIndex
 from softcosine.index.verification import verify_index
-from softcosine.index.writer import IndexWriter
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.pairs import PairSimilarity
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
-from written import WEIGHTING, Model, assert_as_made_anew, assert_same, created, opened
+from written import (
+    WEIGHTING,
+    Model,
+    assert_as_made_anew,
+    assert_same,
+    created,
+    created_in_memory,
+    opened,
+    writing,
+)
 
 WORDS = ("tire", "tyre", "wheel", "tea", "coffee", "überall", "\ud800x")
 PAIRS = {("tire", "tyre"): 0.875, ("tyre", "wheel"): 0.5, ("tea", "coffee"): 0.25}
@@ -64,7 +74,7 @@ class Index(RuleBasedStateMachine):
         self.writer = None
 
     def teardown(self):
-        if hasattr(self, "store"):
+        if hasattr(self, "index"):
             self.compare()
         if self.writer is not None:
             self.writer.close()
@@ -74,20 +84,31 @@ class Index(RuleBasedStateMachine):
     @initialize(positions=st.booleans(), ranking=st.sampled_from(["soft_bm25", "soft_cosine"]))
     def create(self, positions, ranking):
         self.source = PairSimilarity([(a, b, value) for (a, b), value in PAIRS.items()])
-        self.store = created(
-            self.folder / "x", source=self.source, positions=positions, ranking=ranking
-        )
+        self.make(positions=positions, ranking=ranking)
         self.committed = Model(both_ways(PAIRS))
         self.draft = self.committed.copy()
         self.weighting = self.next_weighting = WEIGHTING
-        self.index = opened(self.store)
         self.compare()
+
+    def make(self, **settings):
+        self.store = created(self.folder / "x", source=self.source, **settings)
+        self.index = opened(self.store)
 
     def begin(self):
         if self.writer is None:
-            self.writer = IndexWriter(
-                self.store, merge=MergePolicy(factor=2, min_docs=1, max_docs=4)
-            )
+            self.writer = self.opened_writer(MergePolicy(factor=2, min_docs=1, max_docs=4))
+
+    def opened_writer(self, policy):
+        return writing(self.store, merge=policy)
+
+    def generation(self):
+        return self.store.generation()
+
+    def indexes(self):
+        """The index refreshed, and one opened anew; both sound."""
+        verify_index(self.store)
+        self.index.refresh()
+        return self.index, opened(self.store)
 
     @rule(
         id=st.sampled_from(IDS),
@@ -140,10 +161,10 @@ class Index(RuleBasedStateMachine):
     @precondition(lambda self: self.writer is not None)
     @rule(refresh=st.sampled_from([None, None, True, False]), leave=st.booleans())
     def commit(self, refresh, leave):
-        before = self.store.generation()
+        before = self.generation()
         self.changed.clear()
         number = self.writer.commit(refresh)
-        assert number == self.store.generation() >= before
+        assert number == self.generation() >= before
         self.draft.vocabulary = list(self.writer.vocabulary.terms)
         # Without a change nothing is written, nor counted unless that is asked for; where only
         # metadata have changed, scores stay.
@@ -195,9 +216,7 @@ class Index(RuleBasedStateMachine):
 
     def compare(self):
         """The index is sound and equals what was committed, opened anew or refreshed."""
-        verify_index(self.store)
-        self.index.refresh()
-        for index in (self.index, opened(self.store)):
+        for index in self.indexes():
             assert_same(
                 index, self.committed, QUERIES,
                 rankings=("soft_bm25", "soft_cosine"), weighting=self.weighting,
@@ -208,8 +227,32 @@ class Index(RuleBasedStateMachine):
             assert_as_made_anew(self.index, self.committed.documents, QUERIES)
 
 
+class IndexInMemory(Index):
+    """The same in memory; a snapshot that a reader holds never changes."""
+
+    def make(self, **settings):
+        self.index = created_in_memory(source=self.source, **settings)
+        self.held = []
+
+    def opened_writer(self, policy):
+        return self.index.writer(merge=policy)
+
+    def generation(self):
+        return self.index.snapshot.generation
+
+    def indexes(self):
+        self.held = [*self.held[-3:], (SoftIndex(self.index.snapshot), self.contents(self.index))]
+        for index, contents in self.held:
+            assert self.contents(index) == contents
+        return self.index, pickle.loads(pickle.dumps(self.index))
+
+    def contents(self, index):
+        return index.get(list(index)), [index.search(query) for query in QUERIES]
+
+
 TestIndex = Index.TestCase
-TestIndex.settings = settings(
+TestIndexInMemory = IndexInMemory.TestCase
+TestIndex.settings = TestIndexInMemory.settings = settings(
     max_examples=max(2, settings().max_examples // 3), stateful_step_count=30
 )
 
@@ -242,7 +285,7 @@ def test_several_fields_after_any_changes_are_as_made_anew(many, ranking):
             Path(folder) / "x", fields={"title": 2.0, "body": 1.0}, ranking=ranking,
             source=PairSimilarity([(a, b, value) for (a, b), value in PAIRS.items()]),
         )  # fmt: skip
-        with IndexWriter(store, merge=MergePolicy(factor=2, min_docs=1, max_docs=4)) as writer:
+        with writing(store, merge=MergePolicy(factor=2, min_docs=1, max_docs=4)) as writer:
             for change, *what in many:
                 if change == "add":
                     id, texts, metadata = what

@@ -8,11 +8,16 @@ import numpy as np
 
 import oracle
 from softcosine.index.fields import checked_fields
+from softcosine.index.folder_directory import FolderDirectory
+from softcosine.index.memory_directory import MemoryDirectory
 from softcosine.index.rankings import Ranking
+from softcosine.index.settings import IndexSettings
+from softcosine.index.snapshot import Snapshot
 from softcosine.index.soft_index import SoftIndex
+from softcosine.index.statistics import FieldStatistics
 from softcosine.index.store import Store
 from softcosine.index.store_writer import Committed
-from softcosine.index.stored import IndexSettings, write_space
+from softcosine.index.stored import write_space
 from softcosine.index.writer import IndexWriter
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.text.analyzer import Analyzer
@@ -40,13 +45,29 @@ def created(path, *, source=None, fields=None, analyzer=PLAIN, plain=False, **se
     return Store.create(path, fill)
 
 
+def created_in_memory(*, source, **settings):
+    """An index of no documents in memory, with the same settings."""
+    made = IndexSettings(
+        fields=checked_fields(None), analyzer=PLAIN, space="space",
+        **{"weighting": WEIGHTING, "ranking": "soft_bm25", **settings},
+    )  # fmt: skip
+    S = TermSimilarityMatrix.from_source(source, Vocabulary([]))
+    snapshot = Snapshot.of(made, (), S, source, (FieldStatistics.none(0),), generation=1)
+    return SoftIndex(snapshot, MemoryDirectory(snapshot, made))
+
+
 def opened(store):
     return SoftIndex.open(store.path)
 
 
+def writing(store, **settings):
+    """A writer of a store."""
+    return IndexWriter(FolderDirectory(store, store.read()), **settings)
+
+
 def written(store, documents, **settings):
     """Commit documents, a mapping of ids to texts."""
-    with IndexWriter(store, **settings) as writer:
+    with writing(store, **settings) as writer:
         writer.add_many(list(documents), documents.values())
     return opened(store)
 

@@ -189,30 +189,33 @@ def index(
         return
 
     from softcosine.cli.building import document_limit
-    from softcosine.cli.making import IndexPlan, make_index
     from softcosine.cli.matrix_index import SavedMatrix
     from softcosine.cli.options import bytes_in
     from softcosine.cli.progress import Reporter
     from softcosine.cli.reading import each_document, fields_named
-    from softcosine.cli.sources import check_sources, decisions_in
+    from softcosine.cli.sources import SourceSettings, check_sources, decisions_in
+    from softcosine.cli.trainers import MatrixTrainer, SourceTrainer
     from softcosine.cli.vocabularies import rules_of
-    from softcosine.index.rankings import check_ranking
+    from softcosine.index.creation import creating
+    from softcosine.index.defaults import RANKING
+    from softcosine.index.soft_index import SoftIndex
+    from softcosine.index.training import Trainer
 
-    check_sources(source or [], join)
+    sources = source or []
+    check_sources(sources, join)
     weights = _weights(fields)
-    rules = rules_of(language, stemmer, stop_words)
-    plan = IndexPlan(
-        output=output, overwrite=overwrite, sources=tuple(source or ()), join=join,
-        decisions=decisions_in(decisions),
-        matrix=None if similarity is None else SavedMatrix.open(similarity, stemmer=stemmer),
-        plain=plain, language=rules[0], analyzer=rules[1],
-        ranking=None if ranking is None else check_ranking(ranking),
-        max_neighbors=max_neighbors, min_df=None if min_df is None else document_limit(min_df),
-        memory=bytes_in(memory or "1G"), limited=memory is not None, fields=weights,
-        positions=positions, texts=texts,
-    )  # fmt: skip
+    known, analyzer = rules_of(language, stemmer, stop_words)
+    known_decisions = decisions_in(decisions)
+    matrix = None if similarity is None else SavedMatrix.open(similarity, stemmer=stemmer)
+    limit = None if memory is None and "snos" in sources else bytes_in(memory or "1G")
     started = time.perf_counter()
     with Reporter() as report:
+        trainer: Trainer | None = None
+        if matrix is not None:
+            trainer, analyzer = MatrixTrainer(matrix), matrix.analyzer or analyzer
+        elif sources or known_decisions is not None:
+            settings_of_sources = SourceSettings(None, None, texts=None, words=None, report=report)
+            trainer = SourceTrainer(sources, join, known_decisions, settings_of_sources)
         documents = each_document(
             inputs,
             fields=fields_named(id_field, weights or text_fields, separate=bool(weights)),
@@ -221,8 +224,19 @@ def index(
             pattern=pattern,
             progress=lambda done: report("reading documents", done, None),
         )
-        note = make_index(plan, documents, report)
-    _show(output, plan.decisions, note, time.perf_counter() - started, as_json)
+        with creating(
+            output, overwrite=overwrite, plain=plain, language=known, analyzer=analyzer,
+            ranking=ranking or RANKING, max_neighbors=max_neighbors,
+            min_df=1 if min_df is None else document_limit(min_df), fields=weights,
+            positions=positions or None, keep_texts=texts,
+        ) as made:  # fmt: skip
+            index = SoftIndex(*made)
+            with index.writer(memory=limit, trainer=trainer, progress=report) as writer:
+                for document in documents:
+                    writer.add(document.id, document.text, document.metadata)
+            note = index.note
+            del made, index  # so that no file is open when the folder is renamed
+    _show(output, known_decisions, note, time.perf_counter() - started, as_json)
 
 
 def _weights(given: list[str] | None) -> dict[str, float] | None:

@@ -228,8 +228,8 @@ def _facts(opened: SoftIndex, path: Path) -> dict[str, Any]:
     del similarity["smallest_eigenvalue"]
     similarity["balanced"] = opened.S.scales is not None
     similarity["shrunk"] = float(opened.S.settings.get("shrunk", 1.0))
+    from softcosine.index.settings import IndexSettings
     from softcosine.index.store import Store
-    from softcosine.index.stored import IndexSettings
 
     snapshot = opened.snapshot
     segments = snapshot.segments

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from softcosine.cli.reading import ReadDocuments
-    from softcosine.index.soft_index import SoftIndex
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
     from softcosine.sources.source import TermSimilaritySource
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["SavedMatrix", "index_with_matrix"]
+__all__ = ["SavedMatrix"]
 
 Progress = Callable[[str, int, "int | None"], None]
 
@@ -111,43 +109,6 @@ class SavedMatrix:
             progress=lambda done, total: report("finding similar terms", done, total),
         )
         return larger, f"{note}; for the others its sources were asked."
-
-
-def index_with_matrix(
-    matrix: SavedMatrix,
-    documents: ReadDocuments,
-    *,
-    analyzer: Analyzer | None,
-    min_df: int | float,
-    ranking: str | None,
-    report: Progress,
-) -> SoftIndex:
-    """Index documents with the similarities of a saved matrix.
-
-    Words of the documents that the matrix does not have are asked of the sources that are kept
-    with it; without these they are similar to themselves only.
-
-    Raises
-    ------
-    InvalidInputError
-        If the matrix has none of their words.
-    """
-    from softcosine.cli.vocabularies import analyzed_texts
-    from softcosine.index.soft_index import SoftIndex
-
-    found = analyzed_texts(
-        documents.texts, "auto", matrix.analyzer or analyzer, min_df=min_df, report=report
-    )
-    over, note = matrix.over(found.texts.vocabulary, report)
-    options: dict[str, Any] = {} if ranking is None else {"ranking": ranking}
-    made = SoftIndex.from_texts(
-        documents.texts, ids=documents.ids, metadata=documents.metadata, S=over,
-        analyzer=found.analyzer,
-        progress=report, **options,
-    )  # fmt: skip
-    if matrix.source is not None:
-        made = made.with_similarity(over, source=matrix.source)
-    return made.with_note(" ".join(filter(None, (note, found.note))))
 
 
 def _stemmed(rules: Analyzer) -> str:

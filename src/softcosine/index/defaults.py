@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from softcosine.errors import InvalidInputError
 from softcosine.text.weighting import Weighting
 
 if TYPE_CHECKING:
@@ -22,18 +21,11 @@ __all__ = [
     "RANKING",
     "WEIGHTING",
     "DefaultSource",
-    "check_one_similarity",
     "default_source",
 ]
 
 RANKING = "soft_bm25"
 WEIGHTING = Weighting(tf="log", idf="smooth", k1=1.6, b=0.75)
-
-
-def check_one_similarity(**given: bool) -> None:
-    """Raise InvalidInputError if more than one of source, S and plain was given."""
-    if sum(given.values()) > 1:
-        raise InvalidInputError("source, S and plain exclude each other; give at most one of them.")
 
 
 @dataclass(frozen=True, slots=True)

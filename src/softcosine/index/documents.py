@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any, NamedTuple, Protocol
 
-from softcosine.errors import (
-    DuplicateIdError,
-    InvalidInputError,
-    UnknownDocumentError,
-)
-from softcosine.index.metadata_values import Default, metadata_json
+from softcosine.errors import UnknownDocumentError
+from softcosine.index.metadata_updates import MetadataUpdates
 
 __all__ = [
     "Document",
     "Documents",
     "MemoryDocuments",
+    "WrittenDocuments",
     "block_loaded",
-    "checked_ids",
     "loaded",
     "title_of",
     "unknown_document",
 ]
-
-Metadata = Mapping[str, Any]
 
 # So many documents are read at once where all are.
 _BLOCK = 1024
@@ -60,15 +55,23 @@ def title_of(document: Document, fields: Sequence[str]) -> str | None:
     return lines[-1] or None if place == len(fields) - 1 else None
 
 
-class Documents(Protocol):
-    """What an index knows of its documents beside their terms; numbers count insertions from 0."""
-
-    def __len__(self) -> int: ...
+class WrittenDocuments(Protocol):
+    """Documents that are read once, to be written."""
 
     @property
     def keeps_texts(self) -> bool:
-        """Whether texts are kept; `text` gives an empty one where they are not."""
+        """Whether texts are kept; they are empty where they are not."""
         ...
+
+    def all_documents(self) -> Iterator[tuple[str, str, str | None]]:
+        """Give id, text and metadata (as JSON) of every document, in order of number."""
+        ...
+
+
+class Documents(WrittenDocuments, Protocol):
+    """What an index knows of its documents beside their terms; numbers count insertions from 0."""
+
+    def __len__(self) -> int: ...
 
     def id(self, number: int) -> str:
         """Return the id of a document."""
@@ -98,6 +101,19 @@ class Documents(Protocol):
         """Return the number of a document; UnknownDocumentError if there is none of that id."""
         ...
 
+    def numbers(self, ids: Sequence[str]) -> dict[str, int]:
+        """Return the numbers of those of some ids that there are."""
+        ...
+
+    @property
+    def updates(self) -> MetadataUpdates:
+        """The metadata that documents were given later."""
+        ...
+
+    def with_updates(self, updates: MetadataUpdates) -> Documents:
+        """Return the documents with other updates of their metadata; these keep theirs."""
+        ...
+
 
 class MemoryDocuments:
     """Documents in lists.
@@ -107,35 +123,35 @@ class MemoryDocuments:
     texts : sequence of str
     ids : sequence of str, optional
         Distinct; the numbers in decimal by default.
-    metadata : sequence of mappings or None, optional
+    metadata : sequence of str or None, optional
+        As JSON.
     keep_texts : bool
         False forgets the texts.
-    default : callable, optional
-        See `softcosine.index.metadata_values.json_of`.
-
-    Raises
-    ------
-    DuplicateIdError, InvalidInputError
+    updates : MetadataUpdates, optional
+        What their metadata have become since.
     """
 
     def __init__(
         self,
         texts: Sequence[str],
         *,
-        ids: Iterable[str] | None = None,
-        metadata: Iterable[Metadata | None] | None = None,
+        ids: Sequence[str] | None = None,
+        metadata: Sequence[str | None] | None = None,
         keep_texts: bool = True,
-        default: Default | None = None,
+        updates: MetadataUpdates | None = None,
     ) -> None:
         self._n_docs = len(texts)
         self._texts = texts if keep_texts else None
-        self._ids = None if ids is None else checked_ids(ids, len(texts))
-        self._numbers = (
-            None if self._ids is None else {id: number for number, id in enumerate(self._ids)}
-        )
-        self._metadata = (
-            None if metadata is None else _checked_metadata(metadata, len(texts), default)
-        )
+        self._ids = list(map(str, range(len(texts)))) if ids is None else ids
+        self._numbers = {id: number for number, id in enumerate(self._ids)}
+        self._metadata = metadata or [None] * len(texts)
+        self.updates = MetadataUpdates.none() if updates is None else updates
+
+    def with_updates(self, updates: MetadataUpdates) -> MemoryDocuments:
+        """Return the documents with other updates of their metadata; these keep theirs."""
+        other = copy(self)
+        other.updates = updates
+        return other
 
     def __len__(self) -> int:
         return self._n_docs
@@ -147,7 +163,7 @@ class MemoryDocuments:
 
     def id(self, number: int) -> str:
         """Return the id of a document."""
-        return str(number) if self._ids is None else self._ids[number]
+        return self._ids[number]
 
     def text(self, number: int) -> str:
         """Return the text of a document; empty if texts are not kept."""
@@ -155,7 +171,7 @@ class MemoryDocuments:
 
     def metadata(self, number: int) -> dict[str, Any]:
         """Return the metadata of a document; empty if it has none."""
-        return loaded(None if self._metadata is None else self._metadata[number])
+        return loaded(self.updates.of([number]).get(number, self._metadata[number]))
 
     def records(self, numbers: Sequence[int]) -> list[Document]:
         """Return some documents, in the order given."""
@@ -165,63 +181,30 @@ class MemoryDocuments:
         """Give the metadata of every document, in order of number."""
         for first in range(0, len(self), _BLOCK):
             last = min(first + _BLOCK, len(self))
-            block = None if self._metadata is None else block_loaded(self._metadata[first:last])
-            yield from block or (self.metadata(number) for number in range(first, last))
+            stored = list(self._metadata[first:last])
+            for number, own in self.updates.within(first, last).items():
+                stored[number - first] = own
+            yield from block_loaded(stored) or map(loaded, stored)
 
     def all_ids(self) -> Iterator[str]:
         """Give the id of every document, in order of number."""
-        return map(self.id, range(len(self)))
+        return iter(self._ids)
+
+    def all_documents(self) -> Iterator[tuple[str, str, str | None]]:
+        """Give id, text and metadata (as JSON) of every document, in order of number."""
+        updated = self.updates.all()
+        for number, (id, metadata) in enumerate(zip(self._ids, self._metadata, strict=True)):
+            yield id, self.text(number), updated.get(number, metadata)
 
     def number(self, id: str) -> int:
         """Return the number of a document."""
-        if self._numbers is None:
-            # No number has more digits; Python refuses to read very long ones.
-            if isinstance(id, str) and id.isdecimal() and len(id) < 20:
-                number = int(id)
-                if number < len(self) and id == str(number):
-                    return number
-        elif isinstance(id, str) and id in self._numbers:
+        if isinstance(id, str) and id in self._numbers:
             return self._numbers[id]
         raise unknown_document(id)
 
-
-def checked_ids(ids: Iterable[str], n_docs: int) -> list[str]:
-    """Return the ids as a list, checked: strings, distinct, one a document."""
-    if isinstance(ids, str) or not isinstance(ids, Iterable):
-        raise InvalidInputError(
-            f"ids is of type {type(ids).__name__}; pass a list of strings, one a document."
-        )
-    checked = list(ids)
-    if len(checked) != n_docs:
-        raise InvalidInputError(f"{len(checked)} ids were given for {n_docs} documents.")
-    first: dict[str, int] = {}
-    for number, id in enumerate(checked):
-        if not isinstance(id, str):
-            raise InvalidInputError(
-                f"the id of document {number} is {id!r}, of type {type(id).__name__}; ids are "
-                "strings, so pass str(id)."
-            )
-        if id in first:
-            raise DuplicateIdError(
-                f"documents {first[id]} and {number} have the same id {id!r}; ids must be distinct."
-            )
-        first[id] = number
-    return checked
-
-
-def _checked_metadata(
-    metadata: Iterable[Metadata | None], n_docs: int, default: Default | None
-) -> list[str | None]:
-    """Return metadata as JSON: an index gives the same before and after it is saved."""
-    if isinstance(metadata, str | Mapping) or not isinstance(metadata, Iterable):
-        raise InvalidInputError(
-            f"metadata is of type {type(metadata).__name__}; pass a list of mappings, one a "
-            "document."
-        )
-    checked = [metadata_json(number, value, default) for number, value in enumerate(metadata)]
-    if len(checked) != n_docs:
-        raise InvalidInputError(f"{len(checked)} metadata were given for {n_docs} documents.")
-    return checked
+    def numbers(self, ids: Sequence[str]) -> dict[str, int]:
+        """Return the numbers of those of some ids that there are."""
+        return {id: self._numbers[id] for id in ids if id in self._numbers}
 
 
 def loaded(metadata: str | None) -> dict[str, Any]:

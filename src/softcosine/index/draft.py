@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from softcosine.errors import CorruptIndexError, IndefiniteMatrixError
+from softcosine.index.directory import DirectoryWriter
 from softcosine.index.documents import MemoryDocuments
 from softcosine.index.filters import Where
 from softcosine.index.growing import Space, grown
 from softcosine.index.incoming import NewDocument
-from softcosine.index.inverting import invert
+from softcosine.index.inverting import document_frequencies, invert, renumbered
 from softcosine.index.language import analyze_in_language, antonyms_of
-from softcosine.index.lessons import Lesson
 from softcosine.index.merging import (
     Kept,
     MergedDocuments,
@@ -27,26 +26,18 @@ from softcosine.index.merging import (
 )
 from softcosine.index.pieces import Piece, hashes_of, joined_norms
 from softcosine.index.rankings import soft_norms
-from softcosine.index.segment import MAX_DOCS
+from softcosine.index.settings import IndexSettings
+from softcosine.index.snapshot import Snapshot
 from softcosine.index.statistics import FieldStatistics
-from softcosine.index.store_writer import StoreWriter
-from softcosine.index.stored import (
-    IndexSettings,
-    read_segment,
-    read_snapshot,
-    read_updates,
-    write_deleted,
-    write_norms,
-    write_segment,
-    write_space,
-    write_statistics,
-    write_updates,
-)
+from softcosine.index.training import DefaultTrainer, FirstDocuments, Trainer
+from softcosine.index.training_spool import TrainingSpool
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.in_terms import phrases_in
+from softcosine.sources.progress import Report, silent
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
-from softcosine.text.corpus import analyze
+from softcosine.text.corpus import AnalyzedTexts, analyze, within_df_limits
+from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
 __all__ = ["Draft"]
@@ -68,11 +59,15 @@ class Draft:
 
     Parameters
     ----------
-    writer : StoreWriter
+    writer : DirectoryWriter
     source : TermSimilaritySource or None
         In place of the one that was kept.
     memory : int
         Bytes that learning and merging may take, about.
+    trainer : Trainer, optional
+        Makes S where the first commit is to make it.
+    report : callable, optional
+        Called with (what is being done, how far, out of how many or None).
 
     Attributes
     ----------
@@ -85,29 +80,40 @@ class Draft:
     """
 
     def __init__(
-        self, writer: StoreWriter, *, source: TermSimilaritySource | None, memory: int
+        self,
+        writer: DirectoryWriter,
+        *,
+        source: TermSimilaritySource | None,
+        memory: int,
+        trainer: Trainer | None = None,
+        report: Report = silent,
     ) -> None:
         self._writer = writer
         self._memory = memory
-        base = writer.base
-        self.settings = IndexSettings.from_dict(base.settings)
-        snapshot = read_snapshot(base, source=source)
+        self._trainer = trainer or DefaultTrainer()
+        self._report = report
+        self.settings = writer.settings
+        snapshot = writer.snapshot(source)
+        stated = {one.part: one for one in self.settings.segments}
+        # A snapshot without documents has an empty segment all the same.
         self._pieces = [
-            Piece.of(segment, stated)
-            # A snapshot without documents has an empty segment all the same.
-            for segment, stated in zip(snapshot.segments, self.settings.segments, strict=False)
+            Piece.of(segment, stated.get(segment.part))
+            for segment in snapshot.segments
+            if segment.n_docs
         ]
         untaught = self.settings.space is None and not self.settings.plain
         self._space = Space(snapshot.S, snapshot.source, self.settings.space, untaught=untaught)
         self._statistics = snapshot.statistics
         self._statistics_part = self.settings.statistics
         self.vocabulary = snapshot.S.vocabulary
-        self._lesson = Lesson(base.path)
+        self._spool = TrainingSpool(writer.scratch)
         self.changed = False
         self._stale = False  # whether every norm has to be computed anew
         self._updated = False  # whether metadata were
         self._unwritten = 0  # bytes that new metadata take, about
         self._note = ""  # on the language, until it is committed
+        self._n_read = 0
+        self._unpruned = False  # whether terms are still to be left out by document frequency
 
     @property
     def n_committed_terms(self) -> int:
@@ -120,50 +126,76 @@ class Draft:
         return sum(piece.n_live for piece in self._pieces)
 
     def append(self, documents: Sequence[NewDocument], *, last: bool) -> None:
-        """Write documents as a segment, and delete those with their ids that were there before.
+        """Write documents as segments, and delete those with their ids that were there before.
 
         Parameters
         ----------
         documents : sequence of NewDocument
-            At most `MAX_DOCS`, of different ids; all of texts, or all of token lists.
+            Of different ids; all of texts, or all of token lists.
         last : bool
             Whether a commit follows.
         """
         if not documents:
             return
-        assert len(documents) <= MAX_DOCS
         n_fields = len(self.settings.fields)
-        texts = [document.texts[number] for number in range(n_fields) for document in documents]
-        analyzer, language, note = self.settings.analyzer, self.settings.language, self._note
-        if analyzer is None or (language is None and self._space.untaught):
-            phrases = phrases_in(self._space.source)
-            first = analyze_in_language(texts, "auto", analyzer, phrases=phrases)
-            analyzed, analyzer = first.texts, first.analyzer
-            language, note = first.language, first.note
-        else:
-            analyzed = analyze(texts, analyzer)
+        texts = [text for document in documents for text in document.texts]
+        limits: dict[str, Any] = {}
+        if self.settings.leaves_terms_out and self._statistics_part is None:
+            if last and not self._pieces:  # these are all documents of the first commit
+                limits = {"min_df": self.settings.min_df, "max_df": self.settings.max_df}
+            else:
+                self._unpruned = True
+        analyzed, settings, note = self._analyzed(texts, limits)
+        assert settings.analyzer is not None
+        self._report("inverting", 0, None)
         inverted = invert(
-            texts, analyzed, analyzer, self.vocabulary,
+            texts, analyzed, settings.analyzer, self.vocabulary,
             n_fields=n_fields, positions=self.settings.positions,
         )  # fmt: skip
         ids = [document.id for document in documents]
-        kept = MemoryDocuments(
-            [document.shown for document in documents] if self.settings.texts else [""] * len(ids),
-            ids=ids,
-            metadata=[json.loads(own.metadata) if own.metadata else None for own in documents],
-            keep_texts=self.settings.texts,
-        )
-        part = write_segment(self._writer, inverted.fields, kept, inverted.positions)
-        segment = read_segment(self._writer.part(part), part=part)
+        added, first = [], 0
+        for segment in inverted.segments:
+            stop = first + segment.fields[0].n_docs
+            own = documents[first:stop]
+            kept = MemoryDocuments(
+                [one.shown for one in own] if self.settings.texts else [""] * len(own),
+                ids=ids[first:stop],
+                metadata=[one.metadata for one in own],
+                keep_texts=self.settings.texts,
+            )
+            written = self._writer.write_segment(segment.fields, kept, segment.positions)
+            added.append(Piece.of(written, hashes=hashes_of(ids[first:stop])))
+            first = stop
         if self._space.untaught:
-            self._lesson.add(texts, analyzed, last=last)
+            self._spool.add(texts, analyzed, last=last)
         self.delete(ids)
-        self._pieces = [*self._pieces, Piece.of(segment, hashes=hashes_of(ids))]
+        self._pieces = [*self._pieces, *added]
         self.vocabulary = inverted.vocabulary
+        self._n_read += len(documents)
         if len(analyzed.vocabulary):  # texts without words tell no language
-            self.settings = replace(self.settings, analyzer=analyzer, language=language)
-            self._note = note
+            self.settings, self._note = settings, note
         self.changed = True
+
+    def _analyzed(
+        self, texts: Sequence[Any], limits: dict[str, Any]
+    ) -> tuple[AnalyzedTexts, IndexSettings, str]:
+        """Analyse texts; the first ones decide the language, and so the analyzer."""
+        settings, n_fields = self.settings, len(self.settings.fields)
+        options = {
+            **limits,
+            "n_fields": n_fields,
+            "progress": lambda done: self._report(
+                "reading texts", self._n_read + done // n_fields, None
+            ),
+        }
+        if settings.analyzer is not None and settings.language is not None and self._n_read:
+            return analyze(texts, settings.analyzer, **options), settings, self._note
+        first = analyze_in_language(
+            texts, settings.language or "auto", settings.analyzer,
+            phrases=(*phrases_in(self._space.source), *self._trainer.phrases), **options,
+        )  # fmt: skip
+        decided = replace(settings, analyzer=first.analyzer, language=first.language)
+        return first.texts, decided, first.note
 
     def delete(self, ids: Sequence[str]) -> int:
         """Delete documents that were written; how many of them there were."""
@@ -208,6 +240,7 @@ class Draft:
             self._unwritten = 0
             newer = {piece.updated for piece in self._pieces}
             self._writer.drop(name for name in older - newer if name is not None)
+        self._pieces[place[0]] = self._pieces[place[0]].updatable()
         self._pieces[place[0]].documents.updates.put(place[1], metadata)
         self._updated = True
         self._unwritten += size
@@ -249,8 +282,8 @@ class Draft:
 
     def condense(self, policy: MergePolicy) -> None:
         """Join segments that nobody has seen yet: each held open takes some memory."""
-        seen = self._writer.base.parts
-        first = sum(piece.part in seen for piece in self._pieces)  # these come first
+        # Those that were committed come first.
+        first = sum(self._writer.is_committed(piece.part) for piece in self._pieces)
         if len(self._pieces) - first >= policy.factor:
             self._join(policy, first)
 
@@ -294,24 +327,26 @@ class Draft:
             Whether to count the statistics anew; None if many documents have come or gone.
         """
         if not self.changed and not self._updated and not refresh:
-            return self._writer.base.number
+            return self._writer.number
+        if self._unpruned:
+            self._prune()
         pieces = [piece for piece in self._pieces if piece.n_live]
         refreshing = self._refreshing(refresh)
         fresh = self._counted(pieces)
-        space = self._grown(fresh, definite=refreshing)
+        space = self._grown(pieces, fresh, definite=refreshing)
         statistics = fresh if refreshing else self._padded(len(self.vocabulary))
         same = _are_equal(statistics, self._padded(len(self.vocabulary)))
         if not self.changed and not self._updated and same:
-            return self._writer.base.number
+            return self._writer.number
         stale = self._stale or not same or space.rescaled
         pieces = self._with_norms(pieces, space.S, statistics, stale=stale)
         pieces = [self._written(piece) for piece in pieces]
         part = space.part
         if part is None and not space.untaught:
-            part = write_space(self._writer, space.S, space.source)
+            part = self._writer.write_space(space.S, space.source)
         counted = self._statistics_part
         if counted is None or not same:
-            counted = write_statistics(self._writer, statistics)
+            counted = self._writer.write_statistics(statistics)
         settings = replace(
             self.settings,
             segments=tuple(piece.settings() for piece in pieces),
@@ -319,7 +354,11 @@ class Draft:
             statistics=counted,
             note=" ".join(filter(None, (space.note or self.settings.note, self._note))),
         )
-        generation = self._writer.commit(settings.to_dict(), settings.parts)
+        committed = Snapshot.of(
+            settings, [piece.committed() for piece in pieces], space.S, space.source, statistics,
+            generation=self._writer.number + 1,
+        )  # fmt: skip
+        number = self._writer.commit(settings, committed)
         self._pieces, self.settings = pieces, settings
         self._statistics, self._statistics_part = statistics, counted
         self._space = replace(space, part=part, note="", rescaled=False)
@@ -328,8 +367,8 @@ class Draft:
         self._unwritten = 0
         self._note = ""
         if part is not None:
-            self._lesson.close()
-        return generation.number
+            self._spool.close()
+        return number
 
     def close(self) -> None:
         """Let go of all segments, and of the texts that were to be learned from: it is done with.
@@ -337,7 +376,7 @@ class Draft:
         A mapped file takes room on the disk until its last map goes, deleted or not.
         """
         self._pieces = []
-        self._lesson.close()
+        self._spool.close()
 
     def _refreshing(self, refresh: bool | None) -> bool:
         if refresh is None and not self.changed:
@@ -373,25 +412,78 @@ class Draft:
             for one in self._statistics
         )
 
-    def _grown(self, counted: Sequence[FieldStatistics], *, definite: bool) -> Space:
+    def _prune(self) -> None:
+        """Leave out terms by document frequency, and bring those that are new in order."""
+        live = [piece.live for piece in self._pieces]
+        found = document_frequencies(
+            [piece.fields for piece in self._pieces], len(self.vocabulary), live
+        )
+        kept = within_df_limits(
+            found, self.n_live, min_df=self.settings.min_df, max_df=self.settings.max_df
+        )
+        n_given, terms = len(self._space.S), self.vocabulary.terms
+        new = sorted((n_given + np.flatnonzero(kept[n_given:])).tolist(), key=terms.__getitem__)
+        numbers = np.full(len(terms), -1, np.int32)
+        numbers[:n_given] = np.where(kept[:n_given], np.arange(n_given), -1)
+        numbers[new] = np.arange(n_given, n_given + len(new))
+        forms = self.vocabulary.forms
+        vocabulary = self._space.S.vocabulary.extended(
+            [terms[i] for i in new], forms=None if forms is None else [forms[i] for i in new]
+        )
+        older = [piece.part for piece in self._pieces]
+        self._pieces = [
+            piece.rewritten(
+                self._writer.write_segment(
+                    [renumbered(own, numbers, len(vocabulary)) for own in piece.fields],
+                    piece.documents,
+                    piece.positions and [own.renumbered(numbers) for own in piece.positions],
+                )
+            )
+            for piece in self._pieces
+        ]
+        self._writer.drop(older)
+        self.vocabulary, self._unpruned = vocabulary, False
+
+    def _grown(
+        self, pieces: Sequence[Piece], counted: Sequence[FieldStatistics], *, definite: bool
+    ) -> Space:
         """Return S with the terms that have come since."""
         analyzer = self.settings.analyzer or Analyzer()
         if len(self.vocabulary) == len(self._space.S):
             return self._space
-        n_docs = counted[0].n_docs
-        together = np.sum([one.document_frequencies for one in counted], axis=0)
+        frequencies = counted[0].document_frequencies
+        if len(counted) > 1:
+            frequencies = document_frequencies(
+                [piece.fields for piece in pieces],
+                len(self.vocabulary),
+                [piece.live for piece in pieces],
+            )
         vocabulary = self.vocabulary.extended(
-            (), document_frequencies=np.minimum(together, n_docs), n_docs=n_docs
+            (), document_frequencies=frequencies, n_docs=counted[0].n_docs
         )
         if self._space.untaught:
-            learned = self._lesson.learned(
-                analyzer, vocabulary, language=self.settings.language, memory=self._memory
-            )
-            return self._space.taught(learned, vocabulary)
+            return self._trained(vocabulary, analyzer)
+        self._report("finding similar terms", 0, None)
         return grown(
             self._space, vocabulary, analyzer, antonyms=antonyms_of(self.settings.language),
             plain=self.settings.plain, definite=definite,
+            progress=lambda done, total: self._report("finding similar terms", done, total),
         )  # fmt: skip
+
+    def _trained(self, vocabulary: Vocabulary, analyzer: Analyzer) -> Space:
+        """Return S as the documents of the first commit make it."""
+        counting = vocabulary if self.settings.leaves_terms_out else None
+        made = self._trainer.train(
+            FirstDocuments(
+                self._spool.texts(analyzer, counting, memory=self._memory),
+                vocabulary,
+                analyzer,
+                self.settings.language,
+                self.settings.max_neighbors,
+                self._report,
+            )
+        )
+        return Space(made.S, made.source, None, note=made.note)
 
     def _with_norms(
         self,
@@ -402,6 +494,9 @@ class Draft:
         stale: bool,
     ) -> list[Piece]:
         """Compute the soft norms that are missing, or all; none where S is too indefinite."""
+        if not self._writer.stores_norms:  # they are computed when a search needs them
+            return [replace(piece, norms=None) if stale else piece for piece in pieces]
+        self._report("computing lengths", 0, None)
         weighting = self.settings.weighting
         first, done = 0, []
         for piece in pieces:
@@ -424,9 +519,9 @@ class Draft:
     def _written(self, piece: Piece) -> Piece:
         """Write what of a piece is not on disk yet."""
         if piece.live is not None and piece.deleted is None:
-            piece = replace(piece, deleted=write_deleted(self._writer, piece.live))
+            piece = replace(piece, deleted=self._writer.write_deleted(piece.live))
         if piece.norms is not None and piece.normed is None:
-            piece = replace(piece, normed=write_norms(self._writer, piece.norms))
+            piece = replace(piece, normed=self._writer.write_norms(piece.norms))
         return self._with_updates(piece)
 
     def _with_updates(self, piece: Piece) -> Piece:
@@ -434,15 +529,13 @@ class Draft:
         updates = piece.documents.updates
         if not updates.recent:
             return piece
-        name = write_updates(self._writer, updates, piece.n_docs)
-        return piece.with_updates(name, read_updates(self._writer.part(name)))
+        return piece.with_updates(*self._writer.write_updates(updates, piece.n_docs))
 
     def _merged(self, kept: Sequence[Kept]) -> Piece:
         """Join documents into a new segment, after checking all that is in the old ones."""
         pieces = [self._pieces[one.number] for one in kept]
         chosen = [one.documents for one in kept]
-        for name in self._names(pieces):
-            self._writer.part(name).verify()
+        self._writer.verify(name for piece in pieces for name in piece.settings().parts)
         for piece in pieces:
             piece.segment.check(len(self.vocabulary))
         n_fields = len(self.settings.fields)
@@ -458,21 +551,15 @@ class Draft:
                 merge_positions([own[number] for own in every], chosen)
                 for number in range(n_fields)
             )
-        part = write_segment(
-            self._writer,
-            tuple(
+        written = self._writer.write_segment(
+            [
                 merge_fields([piece.fields[number] for piece in pieces], chosen)
                 for number in range(n_fields)
-            ),
+            ],
             MergedDocuments([piece.documents for piece in pieces], chosen),
             positions,
         )
-        merged = Piece.of(read_segment(self._writer.part(part), part=part))
-        return replace(merged, norms=joined_norms(pieces, chosen))
-
-    @staticmethod
-    def _names(pieces: Iterable[Piece]) -> list[str]:
-        return [name for piece in pieces for name in piece.settings().parts]
+        return replace(Piece.of(written), norms=joined_norms(pieces, chosen))
 
 
 def _are_equal(left: Sequence[FieldStatistics], right: Sequence[FieldStatistics]) -> bool:

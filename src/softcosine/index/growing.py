@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from softcosine.index.defaults import DefaultSource
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.constraints.guard import guarded
 from softcosine.sources.in_terms import TermKeys, in_terms
+from softcosine.sources.progress import Progress
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["Space", "grown"]
-
-_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +31,7 @@ class Space:
     rescaled : bool
         Whether similarities of terms that were there before have changed.
     untaught : bool
-        Whether the index was created with nothing given, and has learned nothing yet.
+        Whether the first commit is still to make S.
     """
 
     S: TermSimilarityMatrix
@@ -43,12 +40,6 @@ class Space:
     note: str = ""
     rescaled: bool = False
     untaught: bool = False
-
-    def taught(self, learned: DefaultSource, vocabulary: Vocabulary) -> Space:
-        """Return S from the source that the first texts taught."""
-        _logger.info(learned.note)
-        S = TermSimilarityMatrix.from_source(learned.source, vocabulary, definite=True, warn=False)
-        return Space(S, learned.source, None, note=learned.note)
 
 
 def grown(
@@ -59,6 +50,7 @@ def grown(
     antonyms: Literal["english"] | None,
     plain: bool,
     definite: bool,
+    progress: Progress | None = None,
 ) -> Space:
     """Return S over more terms, whose first are those that it has.
 
@@ -75,6 +67,8 @@ def grown(
     definite : bool
         Whether an S that was made positive semidefinite is to be so again, by which old
         similarities may change; else its new entries may leave it a little indefinite until then.
+    progress : callable, optional
+        Called with (terms done, terms in all) while the source is asked.
     """
     S, source = space.S, space.source
     if plain:
@@ -85,10 +79,13 @@ def grown(
     shrunk = "shrunk" in S.settings
     if not len(S):
         larger = TermSimilarityMatrix.from_source(
-            source, vocabulary, definite=shrunk, warn=False, **_rules(S.settings)
-        )
+            source, vocabulary, definite=shrunk, warn=False, progress=progress,
+            **_rules(S.settings),
+        )  # fmt: skip
         return Space(larger, source, None)
-    larger = S.extend(vocabulary, source, definite=definite and shrunk, warn=False)
+    larger = S.extend(
+        vocabulary, source, definite=definite and shrunk, warn=False, progress=progress
+    )
     rescaled = larger.settings.get("shrunk") != S.settings.get("shrunk")
     return Space(larger, source, None, rescaled=rescaled)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
-from softcosine.index.documents import Document
+from softcosine.index.documents import Documents
 from softcosine.index.phrases import Positions
 from softcosine.index.segment import MAX_DOCS, Segment
-from softcosine.index.stored_documents import StoredDocuments
 
 __all__ = ["Kept", "MergePolicy", "MergedDocuments", "full_groups", "merge_fields"]
 
@@ -218,52 +218,23 @@ class MergedDocuments:
 
     Parameters
     ----------
-    documents : sequence of StoredDocuments
+    documents : sequence of Documents
     chosen : sequence of ndarray of int64
         Which of each, ascending.
     """
 
-    def __init__(
-        self, documents: Sequence[StoredDocuments], chosen: Sequence[NDArray[np.int64]]
-    ) -> None:
+    def __init__(self, documents: Sequence[Documents], chosen: Sequence[NDArray[np.int64]]) -> None:
         self._documents = documents
         self._chosen = chosen
-        self._id, self._text = "", ""
-        self.keeps_texts = all(own.keeps_texts for own in documents)
 
-    def __len__(self) -> int:
-        return sum(chosen.shape[0] for chosen in self._chosen)
+    @property
+    def keeps_texts(self) -> bool:
+        """Whether texts are kept."""
+        return all(own.keeps_texts for own in self._documents)
 
-    def all_metadata(self) -> Iterator[dict[str, Any]]:
-        """Give the metadata of every document; until the next, `id` and `text` speak of it."""
+    def all_documents(self) -> Iterator[tuple[str, str, str | None]]:
+        """Give id, text and metadata (as JSON) of every document."""
         for own, chosen in zip(self._documents, self._chosen, strict=True):
             mask = np.zeros(len(own), np.bool_)
             mask[chosen] = True
-            for (id, text, metadata), taken in zip(own.all_documents(), mask, strict=True):
-                if taken:
-                    self._id, self._text = id, text
-                    yield metadata
-
-    def id(self, number: int) -> str:
-        """Return the id of the document whose metadata were given last."""
-        return self._id
-
-    def text(self, number: int) -> str:
-        """Return its text."""
-        return self._text
-
-    def metadata(self, number: int) -> dict[str, Any]:
-        """Nothing: ask `all_metadata`."""
-        raise NotImplementedError
-
-    def all_ids(self) -> Iterator[str]:
-        """Nothing: ask `all_metadata`."""
-        raise NotImplementedError
-
-    def number(self, id: str) -> int:
-        """Nothing: these documents are only written."""
-        raise NotImplementedError
-
-    def records(self, numbers: Sequence[int]) -> list[Document]:
-        """Nothing: ask `all_metadata`."""
-        raise NotImplementedError
+            yield from compress(own.all_documents(), mask.tolist())

@@ -86,6 +86,12 @@ class MetadataUpdates:
     def __bool__(self) -> bool:
         return bool(self._recent) or self._numbers.shape[0] > 0
 
+    def copy(self) -> Self:
+        """Return updates that may be added to, while these stay as they are."""
+        other = type(self)(self._numbers, self._starts, self._values, path=self.path)
+        other._recent = dict(self._recent)
+        return other
+
     def put(self, number: int, metadata: str | None) -> None:
         """Take a document's metadata, as JSON; None for none."""
         self._recent[number] = metadata

@@ -181,6 +181,14 @@ class Positions:
         )
         return holds
 
+    def renumbered(self, numbers: NDArray[np.int32]) -> Self:
+        """Return the running words by other numbers, -1 for terms that are none any more."""
+        known = self.tokens >= 0
+        tokens = self.tokens.copy()
+        moved = numbers[tokens[known]]
+        tokens[known] = np.where(moved < 0, np.int32(UNKNOWN), moved)
+        return type(self)(tokens, self.token_offsets)
+
     @classmethod
     def merge(cls, parts: Sequence[Self], live: Sequence[NDArray[np.bool_] | None]) -> Self:
         """Join segments: the documents of each that are live (None: all), in their order."""

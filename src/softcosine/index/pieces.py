@@ -9,14 +9,14 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine.index.documents import Documents
 from softcosine.index.filters import Where
 from softcosine.index.metadata_columns import MetadataColumns
 from softcosine.index.metadata_updates import MetadataUpdates
 from softcosine.index.phrases import Positions
 from softcosine.index.segment import Segment
+from softcosine.index.settings import SegmentSettings
 from softcosine.index.snapshot import IndexedSegment
-from softcosine.index.stored import SegmentSettings
-from softcosine.index.stored_documents import StoredDocuments
 
 __all__ = ["IdTable", "Piece", "hashes_of", "joined_norms"]
 
@@ -34,12 +34,12 @@ class IdTable:
 
     Parameters
     ----------
-    documents : StoredDocuments
+    documents : Documents
     hashes : ndarray of int64, optional
         Of all ids, in any order; read from the file when they pay.
     """
 
-    def __init__(self, documents: StoredDocuments, hashes: NDArray[np.int64] | None = None) -> None:
+    def __init__(self, documents: Documents, hashes: NDArray[np.int64] | None = None) -> None:
         self._documents = documents
         self._sorted = None if hashes is None else np.sort(hashes)
 
@@ -91,12 +91,10 @@ class Piece:
         hashes: NDArray[np.int64] | None = None,
     ) -> Self:
         """Take a segment as it was opened."""
-        documents = segment.documents
-        assert isinstance(documents, StoredDocuments)
         bare = replace(segment, live=None, norms=None)
         return cls(
             bare,
-            IdTable(documents, hashes),
+            IdTable(segment.documents, hashes),
             segment.live,
             segment.norms,
             None if settings is None else settings.deleted,
@@ -125,11 +123,9 @@ class Piece:
         return self.n_live == self.n_docs and not self.documents.updates
 
     @property
-    def documents(self) -> StoredDocuments:
+    def documents(self) -> Documents:
         """Its documents."""
-        documents = self.segment.documents
-        assert isinstance(documents, StoredDocuments)
-        return documents
+        return self.segment.documents
 
     @property
     def fields(self) -> tuple[Segment, ...]:
@@ -157,10 +153,24 @@ class Piece:
         live[gone] = False
         return replace(self, live=live, deleted=None)
 
-    def with_updates(self, name: str, updates: MetadataUpdates) -> Self:
-        """Take what metadata have become as it was written to a part."""
+    def with_updates(self, name: str | None, updates: MetadataUpdates) -> Self:
+        """Take other metadata of the documents, of a part or not written yet."""
         documents = self.documents.with_updates(updates)
         return replace(self, segment=self.segment.with_documents(documents, name), updated=name)
+
+    def updatable(self) -> Self:
+        """Return a piece whose metadata may be updated, while readers of this one see no change."""
+        updates = self.documents.updates
+        return self if updates.recent else self.with_updates(self.updated, updates.copy())
+
+    def rewritten(self, segment: IndexedSegment) -> Self:
+        """Return the piece with another segment of the same documents."""
+        other = type(self).of(segment)
+        return replace(other, ids=self.ids, live=self.live)
+
+    def committed(self) -> IndexedSegment:
+        """Return the segment with its deletions and norms."""
+        return replace(self.segment, live=self.live, norms=self.norms)
 
     def passing(self, where: Where) -> NDArray[np.bool_]:
         """Which documents pass a filter, deleted ones too, shape (n_docs,)."""

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from softcosine.errors import CorruptIndexError, InvalidInputError
+from softcosine.index.folder_directory import save
 from softcosine.index.generation import (
     KIND,
     Generation,
@@ -15,16 +16,10 @@ from softcosine.index.generation import (
     open_part,
     part_facts,
 )
-from softcosine.index.on_disk import save
+from softcosine.index.settings import IndexSettings, SegmentSettings
 from softcosine.index.snapshot import Snapshot
 from softcosine.index.statistics import FieldStatistics
-from softcosine.index.stored import (
-    IndexSettings,
-    SegmentSettings,
-    read_segment,
-    read_snapshot,
-    read_updates,
-)
+from softcosine.index.stored import read_segment, read_snapshot, read_updates
 from softcosine.storage import MANIFEST, Folder, check_target, checked_path
 
 __all__ = ["Rescued", "rescue"]

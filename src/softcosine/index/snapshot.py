@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, compress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import IndefiniteMatrixError, UnknownDocumentError
-from softcosine.index.documents import Document, Documents
+from softcosine.index.documents import Document, Documents, MemoryDocuments
 from softcosine.index.fields import Field, FieldsSearcher
 from softcosine.index.metadata_columns import MetadataColumns
 from softcosine.index.parts import Part
@@ -22,6 +22,7 @@ from softcosine.index.phrases import Positions
 from softcosine.index.rankings import check_ranking, prepare, soft_norms
 from softcosine.index.searcher import Searcher
 from softcosine.index.segment import Segment
+from softcosine.index.settings import IndexSettings
 from softcosine.index.statistics import FieldStatistics
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.in_terms import TermKeys, in_terms
@@ -134,7 +135,7 @@ class Snapshot:
         Of the texts, as it was recognised or chosen; ``"none"`` where it was not, None where it is
         not known.
     generation : int
-        Commits so far; 0 in memory.
+        Commits so far.
     scores_checksum : str
         Of the commit, without updated metadata; empty in memory.
     """
@@ -154,6 +155,50 @@ class Snapshot:
     scores_checksum: str = ""
     _searchers: dict[str, FieldsSearcher] = field(default_factory=dict, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        settings: IndexSettings,
+        segments: Sequence[IndexedSegment],
+        S: TermSimilarityMatrix,
+        source: TermSimilaritySource | None,
+        statistics: tuple[FieldStatistics, ...],
+        *,
+        generation: int,
+        scores_checksum: str = "",
+    ) -> Self:
+        """Return a commit; without segments it has one of no documents."""
+        empty = (Segment.empty(len(S)),) * len(settings.fields)
+        return cls(
+            segments=tuple(segments) or (IndexedSegment(empty, MemoryDocuments([])),),
+            S=S,
+            source=source,
+            analyzer=settings.analyzer or Analyzer(),
+            weighting=settings.weighting,
+            ranking=settings.ranking,
+            fields=settings.fields,
+            statistics=statistics,
+            note=settings.note,
+            plain=settings.plain,
+            language=settings.language,
+            generation=generation,
+            scores_checksum=scores_checksum,
+        )
+
+    def settings(self) -> IndexSettings:
+        """Return the settings of the index, without the names of its parts."""
+        return IndexSettings(
+            fields=self.fields,
+            analyzer=self.analyzer,
+            weighting=self.weighting,
+            ranking=self.ranking,
+            note=self.note,
+            positions=self.segments[0].positions is not None,
+            texts=self.documents.keeps_texts,
+            plain=self.plain,
+            language=self.language,
+        )
 
     def __post_init__(self) -> None:
         if self.source is not None:

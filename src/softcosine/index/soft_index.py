@@ -12,6 +12,7 @@ from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.index.answering import Answering
 from softcosine.index.defaults import RANKING
 from softcosine.index.lock import WRITER_TIMEOUT
+from softcosine.index.memory_directory import MemoryDirectory
 from softcosine.index.rankings import check_ranking
 from softcosine.index.snapshot import Snapshot
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
@@ -21,11 +22,12 @@ from softcosine.text.weighting import Weighting, checked_weighting
 
 if TYPE_CHECKING:
     from softcosine.index.backup import Backup
-    from softcosine.index.build import Progress
+    from softcosine.index.directory import Directory
     from softcosine.index.merging import MergePolicy
-    from softcosine.index.on_disk import OnDisk
     from softcosine.index.rescue import Rescued
+    from softcosine.index.training import Trainer
     from softcosine.index.writer import IndexWriter
+    from softcosine.sources.progress import Report
 
 __all__ = ["SoftIndex"]
 
@@ -33,10 +35,10 @@ __all__ = ["SoftIndex"]
 class SoftIndex(Answering):
     """Documents that are searched by meaning, exactly, and every score explained.
 
-    Make one by `from_texts`, keep it by `save`, open it by `open`; `with_similarity` and
-    `with_weighting` give a new one over the same postings. One on disk is also made by `create`,
-    changed by its `writer`, and `refresh` sees what others committed. It may be searched from many
-    threads at once.
+    It is in a folder or in memory. `from_texts` makes one in memory of its documents, `create` one
+    without documents; its `writer` changes it. `save` copies it to a folder, `open` opens one, and
+    `refresh` sees what others committed there. `with_similarity` and `with_weighting` give a new
+    one over the same postings. It may be searched from many threads at once.
 
     Examples
     --------
@@ -48,9 +50,9 @@ class SoftIndex(Answering):
     ['bike']
     """
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, directory: Directory | None = None) -> None:
         super().__init__(snapshot)
-        self._on_disk: OnDisk | None = None
+        self._directory = MemoryDirectory(snapshot) if directory is None else directory
         self._refreshing = threading.Lock()
 
     @classmethod
@@ -71,10 +73,12 @@ class SoftIndex(Answering):
         max_neighbors: int | None = None,
         min_df: int | float = 1,
         max_df: int | float = 1.0,
-        progress: Progress | None = None,
+        positions: bool | None = None,
+        keep_texts: bool = True,
+        progress: Report | None = None,
         default: Callable[[Any], Any] | None = None,
     ) -> Self:
-        """Index texts.
+        """Index texts in memory: `create`, and one commit of its writer.
 
         Parameters
         ----------
@@ -96,7 +100,7 @@ class SoftIndex(Answering):
             the bundled English vectors, if the text is English, joined with what the texts
             themselves teach; `note` says which.
         S : TermSimilarityMatrix, optional
-            A ready matrix instead; its vocabulary becomes the index's.
+            A ready matrix instead. Words that it lacks are similar to themselves alone.
         plain : bool
             True for S = I: ordinary cosine.
         analyzer : Analyzer, optional
@@ -117,6 +121,8 @@ class SoftIndex(Answering):
             texts alone.
         min_df, max_df : int or float
             See `softcosine.analyze`.
+        positions, keep_texts
+            See `create`.
         progress : callable, optional
             Called with (what is being done, how far, out of how many or None).
         default : callable, optional
@@ -129,16 +135,16 @@ class SoftIndex(Answering):
         DuplicateIdError
             If an id is given twice.
         """
-        from softcosine.index.build import build  # which opening and searching do not need
+        from softcosine.index.incoming import from_columns
 
-        index = cls(
-            build(
-                texts, fields=fields, ids=ids, metadata=metadata, source=source, S=S, plain=plain,
-                analyzer=analyzer, language=language, weighting=weighting, ranking=ranking,
-                max_neighbors=max_neighbors, min_df=min_df, max_df=max_df, progress=progress,
-                default=default,
-            )
+        index = cls.create(
+            source=source, S=S, plain=plain, analyzer=analyzer, language=language,
+            weighting=weighting, ranking=ranking, fields=fields, max_neighbors=max_neighbors,
+            min_df=min_df, max_df=max_df, positions=positions, keep_texts=keep_texts,
         )  # fmt: skip
+        with index.writer(memory=None, merge=None, default=default, progress=progress) as writer:
+            for document in from_columns(texts, ids, metadata, distinct=True):
+                writer.add(*document)
         index.searcher(ranking)  # norms are computed, and faults of S found, now
         return index
 
@@ -193,12 +199,12 @@ class SoftIndex(Answering):
     @property
     def path(self) -> Path | None:
         """The folder of the index; None in memory."""
-        return None if self._on_disk is None else self._on_disk.store.path
+        return self._directory.path
 
     @property
     def commit(self) -> str:
         """Checksum of the commit that searches are answered from; empty in memory."""
-        return "" if self._on_disk is None else self._on_disk.generation.checksum
+        return self._directory.checksum
 
     def __repr__(self) -> str:
         return f"SoftIndex({len(self)} documents, {len(self.vocabulary)} terms)"
@@ -239,14 +245,14 @@ class SoftIndex(Answering):
         AlreadyExistsError
             If something is there, and `overwrite` is false or it is no index.
         """
-        from softcosine.index.on_disk import save
+        from softcosine.index.folder_directory import save
 
         save(self._snapshot, path, overwrite=overwrite)
 
     @classmethod
     def create(
         cls,
-        path: str | Path,
+        path: str | Path | None = None,
         *,
         source: TermSimilaritySource | None = None,
         S: TermSimilarityMatrix | None = None,
@@ -255,19 +261,21 @@ class SoftIndex(Answering):
         language: str = "auto",
         weighting: Weighting | None = None,
         ranking: str = RANKING,
-        fields: Mapping[str, float] | Sequence[str] | None = None,
+        fields: Mapping[str, float] | Iterable[str] | None = None,
         max_neighbors: int | None = None,
-        positions: bool = False,
-        texts: bool = True,
+        min_df: int | float = 1,
+        max_df: int | float = 1.0,
+        positions: bool | None = None,
+        keep_texts: bool = True,
         note: str = "",
         overwrite: bool = False,
     ) -> Self:
-        """Make an index on disk, without documents yet; its `writer` adds them.
+        """Make an index without documents yet; its `writer` adds them.
 
         Parameters
         ----------
-        path : path of a folder
-            Its parent must exist.
+        path : path of a folder, optional
+            Its parent must exist. In memory by default.
         source, S, plain, analyzer, language, weighting, ranking, max_neighbors
             See `from_texts`. With neither source, S nor plain, the first commit's texts decide and
             teach the similarities. Terms that come later ask the source; those that S lacks are
@@ -275,10 +283,13 @@ class SoftIndex(Answering):
         fields : mapping of names to weights, or names, optional
             Texts that are spaces of their own, such as ``{"title": 2, "body": 1}``; a score is the
             weighted sum of the fields' scores. One field by default.
-        positions : bool
-            Whether the places of words are kept: phrases are then found without the texts. Phrases
-            in several fields need them, since the kept text does not tell where a field ends.
-        texts : bool
+        min_df, max_df : int or float
+            See `softcosine.analyze`: terms of the first commit that are in fewer, or in more, of
+            its documents are left out. Terms that come later are not.
+        positions : bool, optional
+            Whether the places of words are kept: phrases are then found without the texts. By
+            default for several fields, since the kept text does not tell where a field ends.
+        keep_texts : bool
             False keeps no texts: answers have none, and phrases need `positions`.
         note : str
             Where the similarities come from, for people.
@@ -289,14 +300,16 @@ class SoftIndex(Answering):
         ------
         InvalidInputError, AlreadyExistsError, FileNotFoundError, OSError
         """
-        from softcosine.index.on_disk import create
+        from softcosine.index.creation import create
 
-        create(
-            path, source=source, S=S, plain=plain, analyzer=analyzer, language=language,
-            weighting=weighting, ranking=ranking, fields=fields, max_neighbors=max_neighbors,
-            positions=positions, texts=texts, note=note, overwrite=overwrite,
+        return cls(
+            *create(
+                path, source=source, S=S, plain=plain, analyzer=analyzer, language=language,
+                weighting=weighting, ranking=ranking, fields=fields, max_neighbors=max_neighbors,
+                min_df=min_df, max_df=max_df, positions=positions, keep_texts=keep_texts,
+                note=note, overwrite=overwrite,
+            )
         )  # fmt: skip
-        return cls.open(path)
 
     @classmethod
     def open(
@@ -324,12 +337,9 @@ class SoftIndex(Answering):
         ------
         FileNotFoundError, IndexFormatError, CorruptIndexError
         """
-        from softcosine.index.on_disk import OnDisk
+        from softcosine.index.folder_directory import FolderDirectory
 
-        snapshot, on_disk = OnDisk.open(path, source, verify=verify)
-        index = cls(snapshot)
-        index._on_disk = on_disk
-        return index
+        return cls(*FolderDirectory.open(path, source, verify=verify))
 
     def backup(
         self,
@@ -382,11 +392,13 @@ class SoftIndex(Answering):
         >>> index.backup(f"{folder}/faq.backup").generation
         1
         """
-        if self._on_disk is None:
+        from softcosine.index.folder_directory import FolderDirectory
+
+        if not isinstance(self._directory, FolderDirectory):
             raise InvalidInputError("this index is in memory alone; `save` writes it to a folder.")
         from softcosine.index.backup import back_up
 
-        return back_up(self._on_disk.store, path, links=links, verify=verify, overwrite=overwrite)
+        return back_up(self._directory.store, path, links=links, verify=verify, overwrite=overwrite)
 
     @staticmethod
     def rescue(path: str | Path, to: str | Path, *, overwrite: bool = False) -> Rescued:
@@ -424,21 +436,21 @@ class SoftIndex(Answering):
         Searches that are under way go on with what they began with.
         """
         with self._refreshing:  # or of two threads the later could bring the older commit back
-            if self._on_disk is None:
-                return False
-            newer = self._on_disk.refreshed(self._snapshot)
+            newer = self._directory.refreshed(self._snapshot)
             if newer is None:
                 return False
-            self._snapshot, self._on_disk = newer
+            self._snapshot, self._directory = newer
             return True
 
     def writer(
         self,
         *,
         timeout: float | None = WRITER_TIMEOUT,
-        memory: int = 1 << 30,
+        memory: int | None = 1 << 30,
         merge: MergePolicy | Literal["default"] | None = "default",
         default: Callable[[Any], Any] | None = None,
+        progress: Report | None = None,
+        trainer: Trainer | None = None,
     ) -> IndexWriter:
         """Open the index for writing; this index sees each of the writer's commits.
 
@@ -446,18 +458,21 @@ class SoftIndex(Answering):
         ----------
         timeout : float or None
             Seconds to wait while one and the same writer has it open; None waits for ever.
-        memory : int
-            Bytes that documents in work may take, about.
+        memory : int or None
+            Bytes that documents in work may take, about; None for as much as there is.
         merge : MergePolicy or None
             Which segments a commit joins; None joins none.
         default : callable, optional
             What values in metadata are written as that are neither JSON's nor of
             `softcosine.index.metadata_values`, in the manner of `json.dumps`.
+        progress : callable, optional
+            Called with (what is being done, how far, out of how many or None).
+        trainer : Trainer, optional
+            Makes S where the first commit is to make it, by default from the bundled vectors and
+            the texts; see `softcosine.index.training`.
 
         Raises
         ------
-        InvalidInputError
-            If the index is in memory alone.
         IndexLockedError
             If another writer still has it open after `timeout` seconds.
         PermissionError
@@ -472,21 +487,18 @@ class SoftIndex(Answering):
         >>> index.search("+tea", where={"lang": "en"}).ids
         ['tea']
         """
-        if self._on_disk is None:
-            raise InvalidInputError(
-                "this index is in memory alone; save it and open it, or make it by "
-                "SoftIndex.create."
-            )
         from softcosine.index.merging import MergePolicy
         from softcosine.index.writer import IndexWriter
 
         return IndexWriter(
-            self._on_disk.store,
+            self._directory,
             timeout=timeout,
             memory=memory,
             merge=MergePolicy() if merge == "default" else merge,
-            source=self._on_disk.source,
+            source=self._directory.source,
             default=default,
+            progress=progress,
+            trainer=trainer,
             on_commit=self.refresh,
         )
 
@@ -498,7 +510,7 @@ class SoftIndex(Answering):
         note: str = "",
         timeout: float | None = WRITER_TIMEOUT,
     ) -> None:
-        """Take another S, on disk too; no posting is rewritten, norms are computed anew.
+        """Take another S; no posting is rewritten, norms are computed anew.
 
         Parameters
         ----------
@@ -513,9 +525,6 @@ class SoftIndex(Answering):
         ------
         VocabularyMismatchError, IndexLockedError, PermissionError
         """
-        if self._on_disk is None:
-            self._snapshot = self._with_similarity(S, source).changed(note=note)
-            return
         with self.writer(timeout=timeout) as writer:
             writer.set_similarity(S, source=source, note=note)
 
@@ -527,9 +536,6 @@ class SoftIndex(Answering):
         timeout: float | None = WRITER_TIMEOUT,
     ) -> None:
         """Take other term weights, or another ranking; as `set_similarity`."""
-        if self._on_disk is None:
-            self._snapshot = self._with_weighting(weighting, ranking)
-            return
         with self.writer(timeout=timeout) as writer:
             writer.set_weighting(weighting, ranking=ranking)
 
@@ -551,7 +557,9 @@ class SoftIndex(Answering):
 
     def __getstate__(self) -> dict[str, Any]:
         # Who is sent an index does not follow its folder. As bytes: see `SoftNeighbors`.
-        return {"_snapshot": pickle.dumps(self._snapshot)}
+        settings = getattr(self._directory, "settings", None)
+        return {"_snapshot": pickle.dumps((self._snapshot, settings))}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(pickle.loads(state["_snapshot"]))  # type: ignore[misc]
+        snapshot, settings = pickle.loads(state["_snapshot"])
+        self.__init__(snapshot, MemoryDirectory(snapshot, settings))  # type: ignore[misc]

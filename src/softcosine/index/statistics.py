@@ -32,6 +32,11 @@ class FieldStatistics:
     average_length: float
 
     @classmethod
+    def none(cls, n_terms: int) -> Self:
+        """Return the statistics of no documents."""
+        return cls(0, np.zeros(n_terms, np.int64), 0.0)
+
+    @classmethod
     def of(
         cls,
         segments: Sequence[Segment],

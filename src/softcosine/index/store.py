@@ -58,7 +58,21 @@ class Store:
         *,
         overwrite: bool = False,
     ) -> Self:
-        """Make an index so that it is there whole or not at all.
+        """Make an index so that it is there whole or not at all; see `creating`."""
+        with cls.creating(path, fill, overwrite=overwrite):
+            pass
+        return cls(Path(path).absolute())
+
+    @classmethod
+    @contextlib.contextmanager
+    def creating(
+        cls,
+        path: str | Path,
+        fill: Callable[[StoreWriter], Committed],
+        *,
+        overwrite: bool = False,
+    ) -> Iterator[Self]:
+        """Make an index elsewhere; it takes its place at the end, unless an exception is raised.
 
         Parameters
         ----------
@@ -86,7 +100,7 @@ class Store:
             with StoreWriter(base, lock=None) as writer:
                 first = fill(writer)
                 writer.commit(first.settings, first.parts)
-        return cls(Path(path).absolute())
+            yield cls(work)
 
     @classmethod
     def open(cls, path: str | Path) -> Self:

@@ -1,4 +1,4 @@
-"""An index on disk: what its parts hold and what its manifest says (see docs/format.md).
+"""The parts of an index on disk (see docs/format.md).
 
 Writing and reading of each kind of part stand side by side; `softcosine.index.store` knows how
 parts become a generation.
@@ -7,22 +7,26 @@ parts become a generation.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import CorruptIndexError, InvalidInputError, SoftCosineError
-from softcosine.index.documents import Documents, MemoryDocuments
-from softcosine.index.fields import Field
+from softcosine.index.documents import WrittenDocuments
 from softcosine.index.generation import Generation
 from softcosine.index.metadata_updates import MetadataUpdates
 from softcosine.index.phrases import Positions
-from softcosine.index.rankings import check_ranking
 from softcosine.index.segment import MAX_DOCS, Segment
+from softcosine.index.settings import (
+    UNFORESEEN,
+    IndexSettings,
+    SegmentSettings,
+    count_in,
+    given_in,
+)
 from softcosine.index.snapshot import IndexedSegment, Snapshot
 from softcosine.index.statistics import FieldStatistics
 from softcosine.index.store_writer import Committed, StoreWriter
@@ -32,13 +36,9 @@ from softcosine.matrix.stored import source_settings, stored_source
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.source import TermSimilaritySource, state_of
 from softcosine.storage import Folder
-from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
-from softcosine.text.weighting import Weighting
 
 __all__ = [
-    "IndexSettings",
-    "SegmentSettings",
     "read_deleted",
     "read_norms",
     "read_segment",
@@ -60,177 +60,12 @@ _DOCUMENTS = "documents.sqlite"
 _COUNTED = 2**53  # so far float64 counts
 _ROUNDING = 1e-9
 _LEAST_NORM = 1e-100
-# What reading a manifest with unforeseen contents may raise.
-_UNFORESEEN = (
-    LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError
-)  # fmt: skip
-
-_T = TypeVar("_T")
-
-
-@dataclass(frozen=True, slots=True)
-class SegmentSettings:
-    """What a manifest says of a segment: names of its parts, None for those it lacks."""
-
-    part: str
-    n_docs: int
-    deleted: str | None = None
-    norms: str | None = None
-    updates: str | None = None
-
-    @property
-    def parts(self) -> dict[str, str]:
-        """Kind of each part that there is, by its name."""
-        kinds = {
-            self.part: "segment",
-            self.deleted: "deleted",
-            self.norms: "norms",
-            self.updates: "updates",
-        }
-        return {name: kind for name, kind in kinds.items() if name is not None}
-
-    @classmethod
-    def from_dict(cls, settings: Mapping[str, Any]) -> Self:
-        """Return what a manifest says; CorruptIndexError if it cannot say that of a segment."""
-        return cls(
-            part=_given(settings, "part", str),
-            n_docs=_count(settings, "n_docs", MAX_DOCS),
-            deleted=_name(settings, "deleted"),
-            norms=_name(settings, "norms"),
-            updates=_name(settings, "updates"),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class IndexSettings:
-    """What a manifest says of an index.
-
-    Attributes
-    ----------
-    segments : tuple of SegmentSettings
-    space, statistics : str or None
-        Parts; None in an index that never had a document.
-    fields : tuple of Field
-    analyzer : Analyzer or None
-        None until the first documents decide it.
-    weighting : Weighting
-    ranking, note : str
-    positions : bool
-        Whether the places of words are kept, for phrases.
-    texts : bool
-        Whether the documents' texts are kept.
-    plain : bool
-        Whether S = I, so that new terms are like no other.
-    language : str or None
-        Of the texts; ``"none"`` where none was recognised, None until the first documents decide
-        it.
-    """
-
-    fields: tuple[Field, ...]
-    weighting: Weighting
-    ranking: str
-    analyzer: Analyzer | None = None
-    segments: tuple[SegmentSettings, ...] = ()
-    space: str | None = None
-    statistics: str | None = None
-    note: str = ""
-    positions: bool = False
-    texts: bool = True
-    plain: bool = False
-    language: str | None = None
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """Names of all parts."""
-        named = [self.space, self.statistics]
-        for segment in self.segments:
-            named += segment.parts
-        return tuple(name for name in named if name is not None)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings in JSON's types."""
-        return {
-            "segments": [asdict(segment) for segment in self.segments],
-            "space": self.space,
-            "statistics": self.statistics,
-            "fields": [asdict(one) for one in self.fields],
-            "analyzer": None if self.analyzer is None else self.analyzer.to_dict(),
-            "weighting": self.weighting.to_dict(),
-            "ranking": self.ranking,
-            "note": self.note,
-            "positions": self.positions,
-            "texts": self.texts,
-            "plain": self.plain,
-            "language": self.language,
-        }
-
-    @classmethod
-    def from_dict(cls, settings: Mapping[str, Any]) -> Self:
-        """Return the settings whose `to_dict` gave these; CorruptIndexError if they cannot be."""
-        try:
-            analyzer = settings["analyzer"]
-            read = cls(
-                segments=tuple(
-                    SegmentSettings.from_dict(segment)
-                    for segment in _given(settings, "segments", list)
-                ),
-                space=_name(settings, "space"),
-                statistics=_name(settings, "statistics"),
-                fields=tuple(Field(**one) for one in _given(settings, "fields", list)),
-                analyzer=None if analyzer is None else Analyzer.from_dict(analyzer),
-                weighting=Weighting.from_dict(settings["weighting"]),
-                ranking=check_ranking(settings["ranking"]),
-                note=_given(settings, "note", str),
-                positions=_given(settings, "positions", bool),
-                texts=_given(settings, "texts", bool),
-                plain=_given(settings, "plain", bool),
-                language=_name(settings, "language"),  # which older indexes lack
-            )
-        except (*_UNFORESEEN, InvalidInputError) as error:
-            raise CorruptIndexError(f"the manifest lacks a part of an index: {error!r}") from error
-        names = [one.name for one in read.fields]
-        for what, every in (("part", read.parts), ("field", names)):
-            if len(set(every)) < len(every):
-                twice = next(name for name in every if every.count(name) > 1)
-                raise CorruptIndexError(
-                    f"the manifest lists the {what} {twice!r} twice; rebuild the index."
-                )
-        if not names:
-            raise CorruptIndexError("the manifest lists no field; rebuild the index.")
-        return read
-
-
-def _given(settings: Mapping[str, Any], name: str, kind: type[_T]) -> _T:
-    """Return a setting of a manifest; CorruptIndexError if it is not of its type."""
-    value = settings.get(name) if isinstance(settings, Mapping) else None
-    if type(value) is not kind:
-        raise CorruptIndexError(
-            f"a manifest says {name}: {value!r:.80}, but that is of type {kind.__name__}; rebuild "
-            "the index."
-        )
-    return value
-
-
-def _name(settings: Mapping[str, Any], name: str) -> str | None:
-    """Return the name of a part, or None where there is none."""
-    return None if settings.get(name) is None else _given(settings, name, str)
-
-
-def _count(settings: Mapping[str, Any], name: str, most: int = _COUNTED) -> int:
-    """Return a number of a manifest; CorruptIndexError if it is below 0 or above a bound."""
-    value = _given(settings, name, int)
-    if not 0 <= value <= most:
-        raise CorruptIndexError(
-            f"a manifest says {name}: {value!r:.80}, but that is from 0 to {most}; rebuild the "
-            "index."
-        )
-    return value
 
 
 def write_segment(
     writer: StoreWriter,
     fields: Sequence[Segment],
-    documents: Documents,
+    documents: WrittenDocuments,
     positions: Sequence[Positions] | None = None,
 ) -> str:
     """Write a segment; its name."""
@@ -253,10 +88,10 @@ def write_segment(
 def read_segment(folder: Folder, *, part: str = "") -> IndexedSegment:
     """Open a segment, its deleted documents and norms aside."""
     settings = folder.settings
-    n_docs = _count(settings, "n_docs", MAX_DOCS)
+    n_docs = count_in(settings, "n_docs", MAX_DOCS)
     arrays, fields = [], []
     try:
-        for number in range(_count(settings, "fields")):
+        for number in range(count_in(settings, "fields")):
             arrays.append(folder.arrays(str(number)))
             fields.append(Segment.from_arrays(arrays[-1]))  # ends where there are no arrays
     except CorruptIndexError as error:
@@ -267,7 +102,7 @@ def read_segment(folder: Folder, *, part: str = "") -> IndexedSegment:
             f"{[segment.n_docs for segment in fields]}; rebuild the index."
         )
     positions = None
-    if _given(settings, "positions", bool):
+    if given_in(settings, "positions", bool):
         positions = tuple(Positions.from_arrays(of_field, n_docs) for of_field in arrays)
     documents = StoredDocuments(folder.file(_DOCUMENTS), n_docs)
     return IndexedSegment(tuple(fields), documents, positions=positions, part=part)
@@ -312,11 +147,11 @@ def write_statistics(writer: StoreWriter, statistics: Sequence[FieldStatistics])
 def read_statistics(folder: Folder, n_terms: int) -> tuple[FieldStatistics, ...]:
     """Open the statistics of all fields; terms that came later stand in no document."""
     read = []
-    for number, settings in enumerate(_given(folder.settings, "fields", list)):
+    for number, settings in enumerate(given_in(folder.settings, "fields", list)):
         frequencies = folder.array(f"{number}/document_frequencies")
         check_array("document_frequencies", frequencies, ("int64",))
-        n_docs = _count(settings, "n_docs")
-        average = _given(settings, "average_length", float)
+        n_docs = count_in(settings, "n_docs")
+        average = given_in(settings, "average_length", float)
         # Frequencies are whole numbers, so that a mean other than 0 is no smaller than this.
         if average != 0 and not 1 / max(n_docs, 1) * (1 - _ROUNDING) <= average <= _COUNTED:
             raise CorruptIndexError(
@@ -342,7 +177,7 @@ def write_deleted(writer: StoreWriter, live: NDArray[np.bool_]) -> str:
 
 def read_deleted(folder: Folder) -> NDArray[np.bool_]:
     """Return which documents of a segment are not deleted, shape (n_docs,)."""
-    n_docs = _count(folder.settings, "n_docs", MAX_DOCS)
+    n_docs = count_in(folder.settings, "n_docs", MAX_DOCS)
     bits = folder.array("deleted")
     check_array("deleted", bits, ("uint8",), (n_docs + 7) // 8)
     return ~np.unpackbits(np.asarray(bits), count=n_docs).astype(bool)
@@ -356,7 +191,7 @@ def write_updates(writer: StoreWriter, updates: MetadataUpdates, n_docs: int) ->
 def read_updates(folder: Folder) -> MetadataUpdates:
     """Open what metadata of a segment have become."""
     arrays = {name: folder.array(name) for name in ("numbers", "starts", "values")}
-    n_docs = _count(folder.settings, "n_docs", MAX_DOCS)
+    n_docs = count_in(folder.settings, "n_docs", MAX_DOCS)
     return MetadataUpdates.from_arrays(arrays, n_docs, path=folder.path)
 
 
@@ -369,7 +204,9 @@ def write_norms(writer: StoreWriter, norms: Sequence[NDArray[np.float64]]) -> st
 
 def read_norms(folder: Folder, n_docs: int) -> tuple[NDArray[np.float64], ...]:
     """Return the soft norms of a segment, field by field, each of shape (n_docs,)."""
-    norms = tuple(folder.array(str(number)) for number in range(_count(folder.settings, "fields")))
+    norms = tuple(
+        folder.array(str(number)) for number in range(count_in(folder.settings, "fields"))
+    )
     for own in norms:
         check_array("norms", own, ("float64",), n_docs)
         check_values("norms", own, least=0.0)
@@ -404,7 +241,7 @@ def read_snapshot(
         statistics = _statistics(generation, settings, len(S))
     except SoftCosineError:
         raise
-    except _UNFORESEEN as error:
+    except UNFORESEEN as error:
         raise CorruptIndexError(f"{generation.path} lacks a part of an index: {error!r}") from error
     if len(statistics) != len(settings.fields):
         raise CorruptIndexError(
@@ -412,21 +249,10 @@ def read_snapshot(
             f"{len(settings.fields)}; rebuild the index."
         )
     _check_together(generation.path, settings, segments, len(S))
-    return Snapshot(
-        segments=segments or (_nothing(settings, len(S)),),
-        S=S,
-        source=kept if source is None else source,
-        analyzer=settings.analyzer or Analyzer(),
-        weighting=settings.weighting,
-        ranking=settings.ranking,
-        fields=settings.fields,
-        statistics=statistics,
-        note=settings.note,
-        plain=settings.plain,
-        language=settings.language,
-        generation=generation.number,
-        scores_checksum=generation.scores_checksum,
-    )
+    return Snapshot.of(
+        settings, segments, S, kept if source is None else source, statistics,
+        generation=generation.number, scores_checksum=generation.scores_checksum,
+    )  # fmt: skip
 
 
 def write_snapshot(snapshot: Snapshot, writer: StoreWriter) -> Committed:
@@ -443,19 +269,11 @@ def write_snapshot(snapshot: Snapshot, writer: StoreWriter) -> Committed:
                 norms=None if one.norms is None else write_norms(writer, one.norms),
             )
         )
-    settings = IndexSettings(
+    settings = replace(
+        snapshot.settings(),
         segments=tuple(segments),
         space=write_space(writer, snapshot.S, snapshot.source),
         statistics=write_statistics(writer, snapshot.statistics),
-        fields=snapshot.fields,
-        analyzer=snapshot.analyzer,
-        weighting=snapshot.weighting,
-        ranking=snapshot.ranking,
-        note=snapshot.note,
-        positions=snapshot.segments[0].positions is not None,
-        texts=snapshot.documents.keeps_texts,
-        plain=snapshot.plain,
-        language=snapshot.language,
     )
     return Committed(settings.to_dict(), settings.parts)
 
@@ -471,9 +289,9 @@ def _space(
 def _statistics(
     generation: Generation, settings: IndexSettings, n_terms: int
 ) -> tuple[FieldStatistics, ...]:
-    if settings.statistics is not None:
-        return read_statistics(generation.part(settings.statistics), n_terms)
-    return tuple(FieldStatistics(0, np.zeros(n_terms, np.int64), 0.0) for _ in settings.fields)
+    if settings.statistics is None:
+        return (FieldStatistics.none(n_terms),) * len(settings.fields)
+    return read_statistics(generation.part(settings.statistics), n_terms)
 
 
 def _segment(
@@ -492,12 +310,6 @@ def _segment(
             updates = read_updates(generation.part(settings.updates))
         segment = segment.with_documents(segment.documents.with_updates(updates), settings.updates)
     return replace(segment, live=live, norms=norms)
-
-
-def _nothing(settings: IndexSettings, n_terms: int) -> IndexedSegment:
-    """Return a segment of no documents, so that there is one."""
-    empty = Segment.empty(n_terms)
-    return IndexedSegment(tuple(empty for _ in settings.fields), MemoryDocuments([]))
 
 
 def _check_together(

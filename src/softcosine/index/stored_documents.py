@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -14,7 +13,7 @@ from typing import Any
 from softcosine.errors import CorruptIndexError
 from softcosine.index.documents import (
     Document,
-    Documents,
+    WrittenDocuments,
     block_loaded,
     loaded,
     unknown_document,
@@ -178,13 +177,13 @@ class StoredDocuments:
         for number, row in enumerate(self._rows("id")):
             yield self._decoded(row[0], number)
 
-    def all_documents(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
-        """Give id, text and metadata of every document, in order of number."""
+    def all_documents(self) -> Iterator[tuple[str, str, str | None]]:
+        """Give id, text and metadata (as JSON, which is read) of every document, in order."""
         texts, updated = ["text"] if self.keeps_texts else [], self.updates.all()
         for number, (id, metadata, *text) in enumerate(self._rows("id", "metadata", *texts)):
             shown = self._decoded(text[0], number) if text else ""
-            facts = self._loaded(updated.get(number, metadata), number)
-            yield self._decoded(id, number), shown, facts
+            stored = updated.get(number, metadata)
+            yield self._decoded(id, number), shown, stored if self._loaded(stored, number) else None
 
     def records(self, numbers: Sequence[int]) -> list[Document]:
         """Return some documents, in the order given."""
@@ -249,7 +248,7 @@ class StoredDocuments:
         return rows
 
 
-def write_documents(documents: Documents, path: Path) -> None:
+def write_documents(documents: WrittenDocuments, path: Path) -> None:
     """Write documents to a new SQLite file that `StoredDocuments` opens; OSError if it cannot.
 
     CorruptIndexError if two have one id: what was given has been checked, what was stored has not.
@@ -267,7 +266,7 @@ def write_documents(documents: Documents, path: Path) -> None:
         raise OSError(number, f"cannot be written: {error}", str(path)) from error
 
 
-def _write_documents(documents: Documents, path: Path) -> None:
+def _write_documents(documents: WrittenDocuments, path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         # The file is written once, aside, and synced as a whole: no journal is needed.
         connection.execute("PRAGMA journal_mode = OFF")
@@ -278,13 +277,8 @@ def _write_documents(documents: Documents, path: Path) -> None:
         connection.executemany(
             f"INSERT INTO documents VALUES ({', '.join('?' * (len(_COLUMNS) - (not texts)))})",
             (
-                (
-                    number,
-                    _encoded(documents.id(number)),
-                    *([_encoded(documents.text(number))] if texts else []),
-                    json.dumps(facts) if facts else None,
-                )
-                for number, facts in enumerate(documents.all_metadata())
+                (number, _encoded(id), *([_encoded(text)] if texts else []), metadata)
+                for number, (id, text, metadata) in enumerate(documents.all_documents())
             ),
         )
         connection.execute(_INDEX)

@@ -14,10 +14,10 @@ from softcosine.index.documents import loaded
 from softcosine.index.generation import Generation
 from softcosine.index.rankings import soft_norms
 from softcosine.index.segment import Segment
+from softcosine.index.settings import IndexSettings
 from softcosine.index.snapshot import IndexedSegment, Snapshot
 from softcosine.index.store import Store
 from softcosine.index.stored import (
-    IndexSettings,
     read_deleted,
     read_norms,
     read_segment,

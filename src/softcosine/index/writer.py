@@ -1,4 +1,4 @@
-"""Documents added to an index on disk, replaced and deleted while it is searched."""
+"""Documents added to an index, replaced and deleted while it is searched."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import repeat, zip_longest
 from types import TracebackType
 from typing import Any, Self
 
@@ -18,21 +17,23 @@ from softcosine.errors import (
     UnknownDocumentError,
     VocabularyMismatchError,
 )
+from softcosine.index.directory import Directory
 from softcosine.index.documents import loaded
 from softcosine.index.draft import Draft
 from softcosine.index.filters import Where
-from softcosine.index.incoming import NewDocument, checked_id, new_document
+from softcosine.index.incoming import NewDocument, checked_id, from_columns, new_document
 from softcosine.index.lock import WRITER_TIMEOUT
 from softcosine.index.merging import MergePolicy
 from softcosine.index.metadata_values import Default, metadata_json
 from softcosine.index.rankings import check_ranking
 from softcosine.index.segment import MAX_DOCS
-from softcosine.index.store import Store
+from softcosine.index.training import Trainer
 from softcosine.matrix.term_similarity_matrix import (
     TermSimilarityMatrix,
     checked_similarity,
     checked_source,
 )
+from softcosine.sources.progress import Report, silent
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import shortened
 from softcosine.text.vocabulary import Vocabulary
@@ -44,7 +45,6 @@ _MEMORY = 1 << 30
 _LEAST_MEMORY = 1 << 16
 # Texts of so many characters as this part of the memory take about half of it while analysed.
 _SHARE = 64
-_MISSING = object()
 
 
 class IndexWriter:
@@ -63,11 +63,12 @@ class IndexWriter:
 
     Parameters
     ----------
-    store : Store
+    directory : Directory
     timeout : float or None
         Seconds to wait while one and the same writer has it open; None waits for ever.
-    memory : int
-        Bytes that the documents in work may take, about. At least 65,536.
+    memory : int or None
+        Bytes that the documents in work may take, about. At least 65,536. With None, all documents
+        of a commit are analysed together.
     merge : MergePolicy or None
         Which segments a commit joins; None joins none.
     source : TermSimilaritySource, optional
@@ -77,6 +78,10 @@ class IndexWriter:
         `softcosine.index.metadata_values`, in the manner of `json.dumps`.
     on_commit : callable, optional
         Called without arguments after each commit.
+    trainer : Trainer, optional
+        Makes S where the first commit is to make it; by default as `default_source` says.
+    progress : callable, optional
+        Called with (what is being done, how far, out of how many or None).
 
     Raises
     ------
@@ -89,24 +94,31 @@ class IndexWriter:
 
     def __init__(
         self,
-        store: Store,
+        directory: Directory,
         *,
         timeout: float | None = WRITER_TIMEOUT,
-        memory: int = _MEMORY,
+        memory: int | None = _MEMORY,
         merge: MergePolicy | None = MergePolicy(),  # noqa: B008  # it is frozen
         source: TermSimilaritySource | None = None,
         default: Default | None = None,
         on_commit: Callable[[], object] | None = None,
+        trainer: Trainer | None = None,
+        progress: Report | None = None,
     ) -> None:
-        if type(memory) is not int or memory < _LEAST_MEMORY:
+        if memory is not None and (type(memory) is not int or memory < _LEAST_MEMORY):
             raise InvalidInputError(
-                f"memory is {memory!r} bytes; pass a whole number of {_LEAST_MEMORY} or more."
+                f"memory is {memory!r} bytes; pass a whole number of {_LEAST_MEMORY} or more, or "
+                "None for as much as there is."
             )
+        for name, function in (("default", default), ("progress", progress)):
+            if function is not None and not callable(function):
+                raise InvalidInputError(f"{name} is {function!r}; pass a function, or None.")
         if merge is not None and not isinstance(merge, MergePolicy):
             raise InvalidInputError(f"merge is {merge!r}; pass a MergePolicy, or None.")
-        self._memory = memory
-        if default is not None and not callable(default):
-            raise InvalidInputError(f"default is {default!r}; pass a function, or None.")
+        self._memory = sys.maxsize if memory is None else memory
+        self._most = sys.maxsize if memory is None else MAX_DOCS  # documents in the buffer
+        self._trainer = trainer
+        self._report = progress or silent
         self._policy = merge
         self._given_source = None if source is None else checked_source(source)
         self._default = default
@@ -114,7 +126,7 @@ class IndexWriter:
         self._buffer: dict[str, NewDocument] = {}
         self._size = 0
         self._open = True
-        self._writer = store.writing(timeout)
+        self._writer = directory.writing(timeout)
         try:
             self._draft = self._new_draft()
         except BaseException:
@@ -139,7 +151,7 @@ class IndexWriter:
     @property
     def generation(self) -> int:
         """Number of the last commit."""
-        return self._writer.base.number
+        return self._writer.number
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -193,31 +205,8 @@ class IndexWriter:
             As for `add`, or if there are not as many of each. The documents before are added.
         """
         self._check_open()
-        for name, given in (("ids", ids), ("texts", texts)):
-            if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-                raise InvalidInputError(
-                    f"{name} is of type {type(given).__name__}; pass a list, one a document."
-                )
-        if isinstance(metadata, str | Mapping) or not isinstance(metadata, Iterable | None):
-            raise InvalidInputError(
-                f"metadata is of type {type(metadata).__name__}; pass a list of mappings, one a "
-                "document."
-            )
-        facts: Iterable[Any] = repeat(None) if metadata is None else metadata
-        columns = zip_longest(ids, texts, fillvalue=_MISSING)
-        iterator = iter(facts)
-        for number, (id, text) in enumerate(columns):
-            own = next(iterator, _MISSING)
-            if id is _MISSING or text is _MISSING or own is _MISSING:
-                raise InvalidInputError(
-                    f"ids, texts and metadata do not go together: one of them ends at document "
-                    f"{number}; give one of each a document."
-                )
-            self.add(id, text, own)  # type: ignore[arg-type]
-        if metadata is not None and next(iterator, _MISSING) is not _MISSING:
-            raise InvalidInputError(
-                "there are more metadata than documents; give one of each a document."
-            )
+        for id, text, own in from_columns(texts, ids, metadata):
+            self.add(id, text, own)
 
     def delete(
         self,
@@ -460,14 +449,17 @@ class IndexWriter:
         self._writer.discard()
 
     def _new_draft(self) -> Draft:
-        return Draft(self._writer, source=self._given_source, memory=self._memory)
+        return Draft(
+            self._writer, source=self._given_source, memory=self._memory, trainer=self._trainer,
+            report=self._report,
+        )  # fmt: skip
 
     def _is_full_for(self, document: NewDocument) -> bool:
         """Whether the buffer has to be written before it takes another document."""
         if not self._buffer:
             return False
         return (
-            len(self._buffer) >= MAX_DOCS
+            len(self._buffer) >= self._most
             or self._size + document.size > self._memory // _SHARE
             # Texts and token lists are not analysed together.
             or next(iter(self._buffer.values())).tokenized != document.tokenized

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.sources.progress import silent
+from softcosine.sources.progress import Report, silent
 
 if TYPE_CHECKING:
     from softcosine.sources.source import TermSimilaritySource
     from softcosine.sources.vectors.approximate import ApproximateSimilarity
     from softcosine.text.corpus import AnalyzedTexts
+    from softcosine.text.stream import TextStream
+    from softcosine.text.vocabulary import Vocabulary
 
 __all__ = [
     "KINDS",
@@ -30,8 +32,6 @@ __all__ = [
     "told",
 ]
 
-Progress = Callable[[str, int, "int | None"], None]
-
 
 @dataclass(frozen=True, slots=True)
 class SourceSettings:
@@ -41,8 +41,10 @@ class SourceSettings:
     ----------
     threshold, exponent : float or None
         Of cosines and other scales of vectors; None takes what each source has.
-    texts : AnalyzedTexts or None
+    texts : AnalyzedTexts or TextStream or None
         What sources that learn from texts learn from.
+    vocabulary : Vocabulary or None
+        Of a stream of texts.
     words : tuple of str or None
         The only words whose vectors are needed; None for all.
     report : callable
@@ -55,9 +57,10 @@ class SourceSettings:
 
     threshold: float | None
     exponent: float | None
-    texts: AnalyzedTexts | None
+    texts: AnalyzedTexts | TextStream | None
     words: tuple[str, ...] | None
-    report: Progress = silent
+    report: Report = silent
+    vocabulary: Vocabulary | None = None
     engine: str | None = None
     approximated: list[tuple[str, ApproximateSimilarity]] = field(default_factory=list)
 
@@ -208,9 +211,16 @@ def _regression(argument: str, settings: SourceSettings) -> TermSimilaritySource
 
 def _snos(argument: str, settings: SourceSettings) -> TermSimilaritySource:
     from softcosine.sources.snos.source import SnosSimilarity
+    from softcosine.text.corpus import AnalyzedTexts
 
+    texts = _learned_from("snos", settings)
+    if not isinstance(texts, AnalyzedTexts):
+        raise InvalidInputError(
+            "the source 'snos' must see all texts at once, and these are more than --memory "
+            "allows; give more, or leave it out."
+        )
     return SnosSimilarity.fit(
-        _learned_from("snos", settings),
+        texts,
         progress=settings.progress("spreading similarities"),
         **settings.of_cosines(),
     )
@@ -253,7 +263,9 @@ def _of_texts(make: _Maker) -> _Maker:
 
         source, texts = make(argument, settings), settings.texts
         assert texts is not None  # or it would not have been made
-        return pieces_apart(source, texts.vocabulary, segmented=texts.segmented)
+        vocabulary = settings.vocabulary or texts.vocabulary
+        assert vocabulary is not None
+        return pieces_apart(source, vocabulary, segmented=texts.segmented)
 
     return made
 

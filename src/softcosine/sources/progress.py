@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["Progress", "report", "reporting", "silent"]
+__all__ = ["Progress", "Report", "report", "reporting", "silent"]
 
 Progress = Callable[[int, int], None]
+# What is being done, how far, and out of how many or None.
+Report = Callable[[str, int, int | None], None]
 
 _listener: ContextVar[Progress | None] = ContextVar("softcosine_progress", default=None)
 
@@ -46,4 +48,4 @@ def report(done: int, total: int) -> None:
 
 
 def silent(what: str, done: int, total: int | None) -> None:
-    """Report nothing, where somebody is to be told what is done, how far, and out of how many."""
+    """No-op `Report`."""

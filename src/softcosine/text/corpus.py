@@ -25,7 +25,14 @@ from softcosine.text.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["AnalyzedTexts", "analyze", "check_corpus"]
+__all__ = [
+    "AnalyzedTexts",
+    "analyze",
+    "check_corpus",
+    "check_df_limit",
+    "in_vocabulary",
+    "within_df_limits",
+]
 
 # Characters (or tokens) and documents that are numbered at a time, between reports of progress.
 _BATCH = 1 << 20
@@ -139,7 +146,7 @@ def analyze(
     [[0, 1, 1], [1, 1, 2]]
     """
     for name, limit in (("min_df", min_df), ("max_df", max_df)):
-        _check_limit(name, limit)
+        check_df_limit(name, limit)
     if isinstance(n_fields, bool) or not isinstance(n_fields, int) or n_fields < 1:
         raise InvalidInputError(
             f"n_fields is {n_fields!r}; it must be a whole number of 1 or more."
@@ -154,10 +161,7 @@ def analyze(
     of_documents = np.ascontiguousarray(stream.offsets[::n_fields])
     frequencies, _ = _document_frequencies(stream.tokens, of_documents, n_terms=len(stream.strings))
     n_docs = len(of_documents) - 1
-    kept = np.flatnonzero(
-        (frequencies >= _n_documents(min_df, n_docs))
-        & (frequencies <= _n_documents(max_df, n_docs))
-    )
+    kept = np.flatnonzero(within_df_limits(frequencies, n_docs, min_df=min_df, max_df=max_df))
     order = np.array(sorted(kept.tolist(), key=stream.strings.__getitem__), dtype=np.int64)
     numbers = np.full(len(stream.strings), -1, dtype=np.int32)
     numbers[order] = np.arange(len(order), dtype=np.int32)
@@ -464,7 +468,8 @@ def _check_tokens(document: object, position: int) -> None:
             )
 
 
-def _check_limit(name: str, limit: object) -> None:
+def check_df_limit(name: str, limit: Any) -> int | float:
+    """Return a limit of document frequencies; InvalidInputError if it makes no sense."""
     if isinstance(limit, int | np.integer):
         valid = not isinstance(limit, bool) and limit >= 0
     else:
@@ -474,7 +479,36 @@ def _check_limit(name: str, limit: object) -> None:
             f"{name} is {limit!r}; it must be a number of documents (an int of at least 0) or a "
             "proportion of them (a float from 0 to 1)."
         )
+    return int(limit) if isinstance(limit, int | np.integer) else float(limit)
+
+
+def within_df_limits(
+    document_frequencies: NDArray[np.int64],
+    n_docs: int,
+    *,
+    min_df: int | float,
+    max_df: int | float,
+) -> NDArray[np.bool_]:
+    """Whether each term stands in enough documents and not in too many, shape (n_terms,)."""
+    return (document_frequencies >= _n_documents(min_df, n_docs)) & (
+        document_frequencies <= _n_documents(max_df, n_docs)
+    )
 
 
 def _n_documents(limit: int | float, n_docs: int) -> float:
     return limit * n_docs if isinstance(limit, float | np.floating) else limit
+
+
+def in_vocabulary(counts: csr_array, own: Vocabulary, given: Vocabulary) -> csr_array:
+    """Return counts in the columns of another vocabulary; terms that it lacks are left out."""
+    from scipy.sparse import csr_array
+
+    columns = given.indices(own.terms)
+    coo = counts.tocoo()
+    rows, places = coo.coords[0], columns[coo.coords[1]]
+    kept = places >= 0
+    moved = csr_array(
+        (coo.data[kept], (rows[kept], places[kept])), shape=(counts.shape[0], len(given))
+    )
+    moved.sum_duplicates()
+    return moved

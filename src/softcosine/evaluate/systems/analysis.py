@@ -19,10 +19,9 @@ from softcosine.evaluate.systems.settings import (
     text,
     whole,
 )
-from softcosine.index.build import in_vocabulary
 from softcosine.index.language import AnalyzedInLanguage, analyze_in_language, check_language
 from softcosine.text.analyzer import Analyzer
-from softcosine.text.corpus import AnalyzedTexts, analyze
+from softcosine.text.corpus import AnalyzedTexts, analyze, in_vocabulary
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 

@@ -18,14 +18,13 @@ from softcosine.evaluate.systems.sentence_model import SentenceModel
 from softcosine.evaluate.systems.settings import number, optional, setting, several, text
 from softcosine.evaluate.systems.similarities import Similarities
 from softcosine.evaluate.systems.system import Ranked
-from softcosine.index.build import in_vocabulary
 from softcosine.index.explanation import Explanation
 from softcosine.index.soft_index import SoftIndex
 from softcosine.learn.distilled_index import DistilledIndex
 from softcosine.learn.distilled_space import DistilledSpace
 from softcosine.learn.soft_words import made_soft
 from softcosine.sources.named import SourceSettings, check_sources, joined_source
-from softcosine.text.corpus import AnalyzedTexts, analyze
+from softcosine.text.corpus import AnalyzedTexts, analyze, in_vocabulary
 from softcosine.text.weighting import Weighting
 
 __all__ = ["Distilled", "FittedDistilled"]

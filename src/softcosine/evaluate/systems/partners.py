@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine.evaluate.systems.similarities import Similarities
-from softcosine.index.build import in_vocabulary
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.text.analyzer import Analyzer
-from softcosine.text.corpus import analyze
+from softcosine.text.corpus import analyze, in_vocabulary
 from softcosine.text.weighting import Weighting
 
 __all__ = ["Partners"]

@@ -18,7 +18,7 @@ from softcosine.index.soft_index import SoftIndex
 from softcosine.text.corpus import analyze
 
 if TYPE_CHECKING:
-    from softcosine.index.build import Progress
+    from softcosine.sources.progress import Report
 
 __all__ = ["indexed"]
 
@@ -29,7 +29,7 @@ def indexed(
     *,
     metadata: Sequence[Mapping[str, Any] | None] | None = None,
     sources: Sources | None = None,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> SoftIndex:
     """Index documents by settings: their sources, S, weights, ranking, fields and analysis.
 

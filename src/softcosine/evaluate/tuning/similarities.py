@@ -27,7 +27,7 @@ from softcosine.sources.vectors.embedding import EmbeddingSimilarity
 from softcosine.sources.vectors.encoder import EncoderSimilarity
 
 if TYPE_CHECKING:
-    from softcosine.index.build import Progress
+    from softcosine.sources.progress import Report
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.corpus import AnalyzedTexts
     from softcosine.text.vocabulary import Vocabulary
@@ -146,7 +146,7 @@ class Similarities:
         sources: Sources,
         *,
         longest: int,
-        report: Progress | None = None,
+        report: Report | None = None,
         outside: Iterable[str] = (),
         ready: dict[str, TermSimilaritySource] | None = None,
     ) -> None:

@@ -27,7 +27,7 @@ from softcosine.evaluate.tuning.workbench import Workbench
 from softcosine.inputs import is_whole
 
 if TYPE_CHECKING:
-    from softcosine.index.build import Progress
+    from softcosine.sources.progress import Report
 
 __all__ = ["SOURCES", "tune"]
 
@@ -51,7 +51,7 @@ def tune(
     stemmer: str | None = None,
     kept: str | Path | None = None,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> Tuned:
     """Choose settings on labelled queries, and say what that brings on others.
 
@@ -154,7 +154,7 @@ class _Run:
     budget: int
     rule: str
     random_state: int
-    progress: Progress | None
+    progress: Report | None
 
     def outcome(self, dataset: str, parts: str) -> Tuned:
         """Return what was found, or, if it is interrupted, what was found so far."""

@@ -30,8 +30,8 @@ from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
 
 if TYPE_CHECKING:
-    from softcosine.index.build import Progress
     from softcosine.index.snapshot import Snapshot
+    from softcosine.sources.progress import Report
 
 __all__ = ["Workbench"]
 
@@ -71,7 +71,7 @@ class Workbench:
         queries: Sequence[str] = (),
         sources: Sources,
         longest: int = 200,
-        report: Progress | None = None,
+        report: Report | None = None,
         threads: int | None = None,
     ) -> None:
         self._documents = documents
@@ -171,7 +171,7 @@ class _Bench:
     sources: Sources
     ready: dict[str, TermSimilaritySource]
     longest: int
-    report: Progress | None
+    report: Report | None
 
     def __post_init__(self) -> None:
         self._parsed: OrderedDict[tuple[str, ...], tuple[ParsedQuery, ...]] = OrderedDict()

@@ -1,4 +1,4 @@
-"""The texts that a new index learns its similarities from, kept aside until its first commit."""
+"""The texts of a new index, kept aside until its first commit has learned from them."""
 
 from __future__ import annotations
 
@@ -8,25 +8,24 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from softcosine.index.defaults import DefaultSource, default_source
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts
 from softcosine.text.stream import TextStream
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["Lesson"]
+__all__ = ["TrainingSpool"]
 
 
-class Lesson:
+class TrainingSpool:
     """Texts that are learned from: one batch in memory, or many in a file.
 
     Parameters
     ----------
-    folder : Path
+    folder : Path or None
         Where the file goes; it vanishes with the process, however it ends.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         self._file: IO[str] | None = None
         self._first: tuple[Sequence[Any], AnalyzedTexts] | None = None
@@ -56,34 +55,26 @@ class Lesson:
             self._first = None
         self._write(texts)
 
-    def learned(
-        self,
-        analyzer: Analyzer,
-        vocabulary: Vocabulary,
-        *,
-        memory: int,
-        language: str | None = None,
-    ) -> DefaultSource:
-        """Return what `default_source` chooses.
+    def texts(
+        self, analyzer: Analyzer, vocabulary: Vocabulary | None, *, memory: int
+    ) -> AnalyzedTexts | TextStream:
+        """Return all texts, to learn from.
 
         Parameters
         ----------
         analyzer : Analyzer
-        vocabulary : Vocabulary
-            Of all texts, with document frequencies.
+        vocabulary : Vocabulary or None
+            The terms that count, if some are left out.
         memory : int
             Bytes that may be taken, about.
-        language : str, optional
-            Of the texts, if it is known.
         """
         if self._file is None:
             assert self._first is not None
-            return default_source(self._first[1], language=language)
+            return self._first[1]
         self._file.flush()
         # A stream takes texts or token lists; the words of a text, as tokens, give its terms.
         words = analyzer.words if len(self._kinds) > 1 else None
-        stream = TextStream(_Lines(self._file, words), analyzer, memory=memory)
-        return default_source(stream, vocabulary=vocabulary, language=language)
+        return TextStream(_Lines(self._file, words), analyzer, vocabulary=vocabulary, memory=memory)
 
     def close(self) -> None:
         """Forget the texts."""

@@ -1,0 +1,176 @@
+"""An index without documents, in a folder or in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from softcosine.errors import InvalidInputError
+from softcosine.index.defaults import RANKING, WEIGHTING
+from softcosine.index.directory import Directory
+from softcosine.index.fields import checked_fields
+from softcosine.index.folder_directory import FolderDirectory
+from softcosine.index.language import check_language
+from softcosine.index.memory_directory import MemoryDirectory
+from softcosine.index.rankings import check_ranking
+from softcosine.index.settings import IndexSettings
+from softcosine.index.snapshot import Snapshot
+from softcosine.index.statistics import FieldStatistics
+from softcosine.index.store import Store
+from softcosine.index.store_writer import Committed, StoreWriter
+from softcosine.index.stored import write_space
+from softcosine.matrix.rules import Rules
+from softcosine.matrix.term_similarity_matrix import (
+    TermSimilarityMatrix,
+    checked_similarity,
+    checked_source,
+)
+from softcosine.sources.in_terms import phrases_in
+from softcosine.sources.source import TermSimilaritySource
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.corpus import check_df_limit
+from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.weighting import Weighting, checked_weighting
+
+__all__ = ["create", "creating"]
+
+_Made = tuple[Snapshot, Directory]
+
+
+def create(path: str | Path | None, *, overwrite: bool = False, **given: Any) -> _Made:
+    """Make an index without documents; see `SoftIndex.create`.
+
+    Parameters
+    ----------
+    path : path of a folder, or None for memory
+    overwrite, **given
+        See `SoftIndex.create`.
+    """
+    if path is None:
+        return _in_memory(_Beginning.of(**given))
+    with creating(path, overwrite=overwrite, **given):
+        pass
+    return FolderDirectory.open(path)
+
+
+@contextmanager
+def creating(path: str | Path, *, overwrite: bool = False, **given: Any) -> Iterator[_Made]:
+    """Make an index elsewhere; it takes its place at the end, unless an exception is raised.
+
+    Its writer must be closed by then. Arguments and errors as for `SoftIndex.create`.
+    """
+    beginning = _Beginning.of(**given)
+
+    def fill(writer: StoreWriter) -> Committed:
+        settings = beginning.settings
+        if beginning.similarity is not None:
+            settings = replace(settings, space=write_space(writer, *beginning.similarity))
+        return Committed(settings.to_dict(), settings.parts)
+
+    with Store.creating(path, fill, overwrite=overwrite) as store:
+        yield FolderDirectory.open(store.path)
+
+
+def _in_memory(beginning: _Beginning) -> _Made:
+    settings = beginning.settings
+    S, source = beginning.similarity or (TermSimilarityMatrix.identity(Vocabulary([])), None)
+    if beginning.similarity is not None:
+        settings = replace(settings, space="space")
+    statistics = (FieldStatistics.none(len(S)),) * len(settings.fields)
+    snapshot = Snapshot.of(settings, (), S, source, statistics, generation=1)
+    return snapshot, MemoryDirectory(snapshot, settings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """What an index begins with.
+
+    Attributes
+    ----------
+    settings : IndexSettings
+        Without parts.
+    similarity : tuple of TermSimilarityMatrix and TermSimilaritySource or None, or None
+        None where the first commit is to make it.
+    """
+
+    settings: IndexSettings
+    similarity: tuple[TermSimilarityMatrix, TermSimilaritySource | None] | None
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        source: TermSimilaritySource | None = None,
+        S: TermSimilarityMatrix | None = None,
+        plain: bool = False,
+        analyzer: Analyzer | None = None,
+        language: str = "auto",
+        weighting: Weighting | None = None,
+        ranking: str = RANKING,
+        fields: Any = None,
+        max_neighbors: int | None = None,
+        min_df: int | float = 1,
+        max_df: int | float = 1.0,
+        positions: bool | None = None,
+        keep_texts: bool = True,
+        note: str = "",
+    ) -> Self:
+        """Check arguments of `SoftIndex.create`."""
+        if (source is not None) + (S is not None) + bool(plain) > 1:
+            raise InvalidInputError(
+                "source, S and plain exclude each other; give at most one of them."
+            )
+        if max_neighbors is not None:
+            Rules(max_neighbors)
+            if S is not None or plain:
+                raise InvalidInputError(
+                    "max_neighbors limits what a source says, and S or plain leaves no source to "
+                    "ask; leave it out."
+                )
+        check_language(language, analyzer)
+        chosen = analyzer
+        if analyzer is None and language != "auto":
+            chosen = Analyzer.for_language(language)
+        if chosen is not None:
+            chosen = chosen.with_phrases(phrases_in(source))
+        chosen_fields = checked_fields(fields)
+        settings = IndexSettings(
+            fields=chosen_fields,
+            weighting=WEIGHTING if weighting is None else checked_weighting(weighting),
+            ranking=check_ranking(ranking),
+            analyzer=chosen,
+            language=None if language == "auto" else language,
+            note="Ordinary cosine: S = I." if plain else note,
+            positions=len(chosen_fields) > 1 if positions is None else bool(positions),
+            texts=bool(keep_texts),
+            plain=bool(plain),
+            min_df=check_df_limit("min_df", min_df),
+            max_df=check_df_limit("max_df", max_df),
+            max_neighbors=max_neighbors,
+        )
+        similarity = _first_similarity(source, S, plain=plain, max_neighbors=max_neighbors)
+        return cls(settings, similarity)
+
+
+def _first_similarity(
+    source: TermSimilaritySource | None,
+    S: TermSimilarityMatrix | None,
+    *,
+    plain: bool,
+    max_neighbors: int | None,
+) -> tuple[TermSimilarityMatrix, TermSimilaritySource | None] | None:
+    """Return what an index begins with; None where the first commit is to make it."""
+    if S is not None:
+        return checked_similarity(S), None
+    nothing = Vocabulary([])
+    if plain:
+        return TermSimilarityMatrix.identity(nothing), None
+    if source is None:
+        return None
+    made = TermSimilarityMatrix.from_source(
+        checked_source(source), nothing, max_neighbors=max_neighbors, balanced=True, warn=False
+    )
+    return made, source

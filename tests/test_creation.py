@@ -1,0 +1,167 @@
+"""Indexes made in one commit: at once or in batches, in a folder or in memory."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from softcosine.errors import IndexLockedError, InvalidInputError
+from softcosine.index import segment as segments
+from softcosine.index import writer as writers
+from softcosine.index.soft_index import SoftIndex
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.pairs import PairSimilarity
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.vocabulary import Vocabulary
+
+WORDS = ["tea", "tyre", "tire", "wheel", "milk", "the"]
+PAIRS = {("tyre", "tire"): 0.75, ("tea", "milk"): 0.5, ("wheel", "tire"): 0.25}
+RULES = Analyzer("english", stop_words="english")
+texts = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)
+documents = st.lists(st.fixed_dictionaries({"title": texts, "body": texts}), max_size=9)
+limits = st.fixed_dictionaries(
+    {"min_df": st.sampled_from([1, 2, 3, 0.25]), "max_df": st.sampled_from([1.0, 0.7, 4, 1])}
+)
+QUERIES = ("tire", "tea wheel", '"tyre tea"', "+milk -tea", '"tea wheel milk"')
+
+
+def answers(index):
+    return [
+        [(hit.id, hit.score, hit.text, hit.metadata) for hit in index.search(query, k=9)]
+        for query in QUERIES
+    ]
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+@given(
+    documents, limits, st.sampled_from([None, {"title": 2.0, "body": 1.0}]), st.booleans(),
+    st.sampled_from([1, 2, 4]),
+)  # fmt: skip
+def test_batches_give_the_index_that_is_made_at_once(
+    tmp_path_factory, in_memory, given_documents, chosen, fields, keep_texts, size
+):
+    given = given_documents if fields else [document["body"] for document in given_documents]
+    options = {
+        "source": PairSimilarity(PAIRS), "fields": fields, "positions": True,
+        "keep_texts": keep_texts, "analyzer": RULES, **chosen,
+    }  # fmt: skip
+    whole = SoftIndex.from_texts(given, **options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writers, "MAX_DOCS", size)
+        path = None if in_memory else tmp_path_factory.mktemp("batches") / "x.index"
+        index = SoftIndex.create(path, **options)
+        with index.writer(merge=None) as writer:
+            writer.add_many([str(n) for n in range(len(given))], given)
+    assert len(index) == len(whole) == len(given)
+    # Limits bring terms into order; without, terms of later batches come behind.
+    assert sorted(index.vocabulary.terms) == sorted(whole.vocabulary.terms)
+    if index.vocabulary == whole.vocabulary:
+        assert answers(index) == answers(whole)
+        assert (index.S.to_scipy() != whole.S.to_scipy()).nnz == 0
+    else:
+        assert chosen == {"min_df": 1, "max_df": 1.0}
+        for one, other in zip(answers(index), answers(whole), strict=True):
+            assert sorted(hit[0] for hit in one) == sorted(hit[0] for hit in other)
+    places = index.vocabulary.indices(whole.vocabulary.terms)
+    for ours, theirs in zip(index.snapshot.statistics, whole.snapshot.statistics, strict=True):
+        assert ours.average_length == theirs.average_length
+        assert (ours.document_frequencies[places] == theirs.document_frequencies).all()
+    if len(whole.vocabulary):
+        counted = whole.vocabulary.document_frequencies
+        assert (index.vocabulary.document_frequencies[places] == counted).all()
+
+
+def test_texts_beyond_one_segment_have_one_sorted_vocabulary(monkeypatch):
+    monkeypatch.setattr(segments, "MAX_DOCS", 2)
+    index = SoftIndex.from_texts(["wheel", "milk tea", "tyre", "apple"], analyzer=RULES, plain=True)
+    assert len(index.snapshot.segments) == 2
+    assert list(index.vocabulary.terms) == sorted(index.vocabulary.terms)
+
+
+def test_an_index_in_memory_is_written_like_one_in_a_folder():
+    index = SoftIndex.create(plain=True)
+    assert len(index) == 0
+    assert index.search("tea").ids == []
+    with index.writer() as writer:
+        writer.add("a", "green tea", {"n": 1})
+        writer.add("b", "black coffee")
+    assert index.path is None
+    assert index.search("tea", where={"n": 1}).ids == ["a"]
+    with index.writer() as writer:
+        writer.delete("a")
+        writer.add("b", "white tea")
+        writer.update_metadata("b", {"n": 2})
+    assert [(one.id, one.metadata) for one in index.filter()] == [("b", {"n": 2})]
+    assert index.search("tea").ids == ["b"]
+    with index.writer() as writer:
+        writer.add("c", "tea")
+        writer.rollback()
+    assert list(index) == ["b"]
+
+
+def test_a_second_writer_in_memory_waits_for_the_first():
+    index = SoftIndex.create(plain=True)
+    with index.writer():
+        with pytest.raises(IndexLockedError, match="another writer has this index open"):
+            index.writer(timeout=0.01)
+        other = SoftIndex.create(plain=True)
+        other.writer(timeout=0).close()
+    index.writer(timeout=0).close()
+
+
+def test_the_first_commit_in_memory_makes_the_default_similarities():
+    index = pickle.loads(pickle.dumps(SoftIndex.create(max_neighbors=2)))
+    with index.writer() as writer:
+        writer.add("bike", "The puncture in the tyre of the bike is mended.")
+        writer.add("tea", "The tea is getting cold.")
+    whole = SoftIndex.from_texts(
+        ["The puncture in the tyre of the bike is mended.", "The tea is getting cold."],
+        ids=["bike", "tea"], max_neighbors=2,
+    )  # fmt: skip
+    assert index.search("bicycle repair").ids == ["bike"]
+    assert index.note == whole.note
+    assert index.language == "english"
+    assert answers(index) == answers(whole)
+    assert max(len(index.S.neighbors(term)) for term in index.vocabulary.terms) <= 2
+
+
+def test_similarities_and_weights_of_an_index_in_memory_are_set_like_those_of_a_folder(tmp_path):
+    made = SoftIndex.from_texts(["tyre", "tire tea"], analyzer=RULES, plain=True)
+    made.save(tmp_path / "x.index")
+    S = TermSimilarityMatrix.from_source(PairSimilarity(PAIRS), made.vocabulary)
+    indexes = made, SoftIndex.open(tmp_path / "x.index")
+    for index in indexes:
+        index.set_similarity(S, note="pairs")
+        with index.writer() as writer:
+            writer.add("2", "wheel")
+        assert index.note == "pairs"
+        assert index.vocabulary.terms[-1] == "wheel"
+    assert answers(indexes[0]) == answers(indexes[1])
+
+
+def test_words_that_were_left_out_as_rare_are_no_stop_words_in_phrases():
+    rules = Analyzer(stop_words=["of"])
+    texts = [{"a": "king of spain"}, {"a": "king rare spain"}, {"a": "king spain"}]
+    index = SoftIndex.from_texts(texts, fields=["a", "b"], analyzer=rules, plain=True, min_df=2)
+    assert index.search('"king of spain"').ids == ["0"]
+    assert index.search('"king spain"').ids == ["2"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"min_df": -1}, "min_df is -1"),
+        ({"max_df": 1.5}, "max_df is 1.5"),
+        ({"S": TermSimilarityMatrix.identity(Vocabulary(["a"])), "plain": True}, "exclude each"),
+        ({"plain": True, "max_neighbors": 3}, "S or plain leaves no source"),
+        ({"max_neighbors": -2}, "max_neighbors is -2"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused_and_nothing_is_made(tmp_path, settings, message):
+    for path in (None, tmp_path / "x.index"):
+        with pytest.raises(InvalidInputError, match=message):
+            SoftIndex.create(path, **settings)
+    assert list(tmp_path.iterdir()) == []
