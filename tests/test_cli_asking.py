@@ -229,6 +229,13 @@ def test_a_query_of_exclusions_alone_is_told(run, folder):
     assert "only what must not be" not in run("search", folder, "--no-syntax", "--", "-xyzzyx")
 
 
+def test_a_query_that_begins_like_an_option_is_told_how_to_be_given(run, folder):
+    message = run("search", folder, "-tyre", code=2)
+    assert "Words that begin with - stand at the end, after --: " in message
+    assert "search INDEX -- '-word'." in message
+    assert "after --" not in run("info", folder, "-tyre", code=2)
+
+
 def test_exact_answers_come_first_when_asked(run, folder):
     first = found(run, "search", folder, "tyre bicycle", "--exact-first")
     assert set(first[:2]) == {"bike", "bike2"}

@@ -24,7 +24,7 @@ from softcosine.cli.options import (
     Summary,
     TextFields,
 )
-from softcosine.errors import AlreadyExistsError, InvalidInputError
+from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from softcosine.sources.constraints.decision_list import Decisions
@@ -144,10 +144,6 @@ def index(
     """
     from softcosine.storage import check_target
 
-    if output.exists() and not overwrite:
-        raise AlreadyExistsError(
-            f"{output} exists already; say --overwrite, or choose another name."
-        )
     check_target(output, "index", overwrite=overwrite)
     _check_one(plain=plain, source=source, similarity=similarity)
     _check_one(plain=plain, decisions=decisions, similarity=similarity)
