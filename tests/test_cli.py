@@ -238,7 +238,9 @@ def test_verify_finds_an_altered_file(run, source_file, tmp_path):
     data = bytearray(file.read_bytes())
     data[-1] ^= 1
     file.write_bytes(data)
-    assert "documents.sqlite has changed" in run("verify", path, code=1)
+    message = run("verify", path, code=1)
+    assert "documents.sqlite has changed" in message
+    assert f"'softcosine rescue {path} -o NEW' saves what is whole." in message
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def saying_how_to_go_on(folder: Path | None) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if folder is not None:
-            show_warning(f"the same command goes on from what was found; {folder.name} keeps it.")
+            show_warning(f"the same command goes on from what was found; {folder} keeps it.")
         raise
 
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["index"]
 
+_EMPTIED = "--min-df {} left out every word, so that searches find nothing; take a smaller one."
+
 
 def index(
     inputs: Inputs,
@@ -218,7 +220,8 @@ def index(
             progress=lambda done: report("reading documents", done, None),
         )
         note = make_index(plan, documents, report)
-    _show(output, plan.decisions, note, time.perf_counter() - started, as_json)
+    seconds = time.perf_counter() - started
+    _show(output, plan.decisions, note, seconds, as_json, min_df=min_df)
 
 
 def _weights(given: list[str] | None) -> dict[str, float] | None:
@@ -249,7 +252,13 @@ def _check_one(**given: Any) -> None:
 
 
 def _show(
-    output: Path, decisions: Decisions | None, note: str, seconds: float, as_json: bool
+    output: Path,
+    decisions: Decisions | None,
+    note: str,
+    seconds: float,
+    as_json: bool,
+    *,
+    min_df: str | None = None,
 ) -> None:
     from softcosine.cli.calling import program
     from softcosine.cli.inspecting import bytes_of
@@ -267,7 +276,8 @@ def _show(
 
     made = SoftIndex.open(output)
     outside = words_outside(decisions, made.vocabulary, analyzer=made.analyzer)
-    note = " ".join(filter(None, (note, outside)))
+    emptied = "" if min_df is None or len(made.vocabulary) else _EMPTIED.format(min_df)
+    note = " ".join(filter(None, (note, outside, emptied)))
     n_bytes, use = bytes_of(output), made.list_use
     if as_json:
         print_json(

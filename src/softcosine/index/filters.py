@@ -92,14 +92,14 @@ class Where:
         paths = set(self._node.paths())
         return self._node.mask(columns.columns(paths), columns.n_docs)
 
-    def required(self) -> Iterable[tuple[Where, Path, list[Any]]]:
-        """Return the conditions that no ``not`` stands before.
+    def required(self) -> Iterable[tuple[dict[str, Any], Path, list[Any]]]:
+        """Give the conditions that no ``not`` stands before.
 
         Each as a filter of its own, with its key and the values that it compares with.
         """
         for one in self._node.conditions():
             values = one.value if one.operator in ("in", "not in") else [one.value]
-            yield Where(_text(one.to_json()), one), one.path, values
+            yield one.to_json(), one.path, values
 
 
 class _Node(Protocol):
