@@ -517,7 +517,10 @@ def breaking(monkeypatch):
 def test_an_interrupted_build_leaves_nothing_half_written_and_goes_on(run, folder, breaking):
     command = ("similarity", "build", "vectors.txt", "--vocabulary", "docs.jsonl", "-o", "s.matrix")
     message = run(*command, code=130)
-    assert f"the same command goes on from what was found; {folder}/.s.matrix.building keeps it" in message
+    assert (
+        f"the same command goes on from what was found; {folder}/.s.matrix.building keeps it"
+        in message
+    )
     assert "nothing was left half-written" in message
     assert not (folder / "s.matrix").exists()
     n_before = len(breaking)
