@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["index"]
 
-_EMPTIED = "--min-df {} left out every word, so that searches find nothing; take a smaller one."
+_NO_WORDS = (
+    "No word is indexed, so that searches find nothing; --min-df and --stop-words leave words out."
+)
 
 
 def index(
@@ -220,8 +222,7 @@ def index(
             progress=lambda done: report("reading documents", done, None),
         )
         note = make_index(plan, documents, report)
-    seconds = time.perf_counter() - started
-    _show(output, plan.decisions, note, seconds, as_json, min_df=min_df)
+    _show(output, plan.decisions, note, time.perf_counter() - started, as_json)
 
 
 def _weights(given: list[str] | None) -> dict[str, float] | None:
@@ -252,13 +253,7 @@ def _check_one(**given: Any) -> None:
 
 
 def _show(
-    output: Path,
-    decisions: Decisions | None,
-    note: str,
-    seconds: float,
-    as_json: bool,
-    *,
-    min_df: str | None = None,
+    output: Path, decisions: Decisions | None, note: str, seconds: float, as_json: bool
 ) -> None:
     from softcosine.cli.calling import program
     from softcosine.cli.inspecting import bytes_of
@@ -276,7 +271,7 @@ def _show(
 
     made = SoftIndex.open(output)
     outside = words_outside(decisions, made.vocabulary, analyzer=made.analyzer)
-    emptied = "" if min_df is None or len(made.vocabulary) else _EMPTIED.format(min_df)
+    emptied = _NO_WORDS if len(made) and not len(made.vocabulary) else ""
     note = " ".join(filter(None, (note, outside, emptied)))
     n_bytes, use = bytes_of(output), made.list_use
     if as_json:
