@@ -324,7 +324,8 @@ class TestEngines:
 def test_the_command_copies_and_says_so(index, tmp_path, run):
     out = run("backup", index.path, tmp_path / "b")
     assert "Copied 5 documents of commit 4" in " ".join(out.split())
-    assert "exists already" in run("backup", index.path, tmp_path / "b", code=1)
+    message = run("backup", index.path, tmp_path / "b", code=1)
+    assert "exists already; choose another name, or say --overwrite." in message
     told = json.loads(run("backup", index.path, tmp_path / "b", "--overwrite", "--links", "--json"))
     assert (told["documents"], told["generation"], told["engines"]) == (5, 4, [])
     run("verify", tmp_path / "b")

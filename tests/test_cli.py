@@ -133,7 +133,11 @@ def test_decisions_alone_stand_above_the_default(run, source_file, tmp_path):
 
 def test_an_index_is_not_overwritten_unasked(run, source_file, folder, tmp_path):
     message = run("index", source_file, "-o", folder, code=1)
-    assert "exists already" in message
+    assert "exists already; choose another name, or say --overwrite." in message
+    (tmp_path / "empty").mkdir()
+    for place in (tmp_path / "empty", source_file):
+        message = run("index", source_file, "-o", place, code=1)
+        assert "is no softcosine index, so it is not overwritten; choose another name." in message
     path = tmp_path / "b.index"
     run("index", source_file, "-o", path, "--plain")
     run("index", source_file, "-o", path, "--plain", "--overwrite")
@@ -234,7 +238,9 @@ def test_verify_finds_an_altered_file(run, source_file, tmp_path):
     data = bytearray(file.read_bytes())
     data[-1] ^= 1
     file.write_bytes(data)
-    assert "documents.sqlite has changed" in run("verify", path, code=1)
+    message = run("verify", path, code=1)
+    assert "documents.sqlite has changed" in message
+    assert f"'softcosine rescue {path} -o NEW' saves what is whole." in message
 
 
 @pytest.mark.parametrize(

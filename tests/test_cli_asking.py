@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import pytest
 
-from softcosine.cli.conditions import compares_numbers, read_where
+from softcosine.cli.conditions import read_where
 from softcosine.errors import InvalidInputError
 from softcosine.index.filters import Where
 from softcosine.index.soft_index import SoftIndex
+from softcosine.sources.pairs import PairSimilarity
 
 DOCUMENTS = {
     "bike": ("A flat tyre of a bicycle", {"lang": "en", "year": 2019, "tags": ["road"]}),
@@ -153,13 +155,55 @@ def test_signs_inside_keys_and_values_stay_theirs(given, filter):
 def test_without_filters_there_is_none():
     assert read_where(None) is None
     assert read_where([]) is None
-    assert not compares_numbers(None)
 
 
-def test_finding_nothing_says_that_numbers_compare_with_numbers(run, folder):
-    shown = run("search", folder, "tea", "--where", "year>2030")
-    assert "compared with numbers; what CSV and TSV files hold is text" in " ".join(shown.split())
-    assert "compared with numbers" not in run("search", folder, "tea", "--where", "lang=fr")
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ("year>2030", "'year' holds text, as all that CSV and TSV files hold, and is compared"),
+        ('n>"1"', "'n' holds numbers and is compared with text"),
+        ("author.nmae=x", "No document has the key 'author.nmae'."),
+        ("lang=fr", "Nothing found. No document passes --where. 0 of"),
+    ],
+)
+def test_a_filter_that_no_document_passes_is_told_with_the_reason(run, tmp_path, where, told):
+    path = tmp_path / "x"
+    metadata = [{"year": "2021", "n": 3, "lang": "en"}, {"n": 4}]
+    SoftIndex.from_texts(["tea", "more tea"], metadata=metadata, plain=True).save(path)
+    shown = " ".join(run("search", path, "tea", "--where", where).split())
+    assert "No document passes --where." in shown
+    assert told in shown
+    assert ("holds" in shown, "has the key" in shown) == ("holds" in told, "has the key" in told)
+
+
+def test_a_filter_that_documents_pass_is_not_blamed_for_finding_nothing(run, folder):
+    for query in ('"tea bicycle"', "xyzzyx"):
+        shown = run("search", folder, query, "--where", "year>2018")
+        assert "Nothing found." in shown
+        assert "where" not in shown
+
+
+def test_a_key_to_sort_by_that_no_document_has_is_told(run, folder):
+    asked = ("search", folder, "tyre", "--sort", "-nokey", "--sort", "year")
+    assert "No document has the key nokey, so --sort does nothing by it." in run(*asked)
+    assert "key year" not in run(*asked)
+    assert json.loads(run(*asked, "--json"))["hits"]
+
+
+def test_each_of_several_queries_stands_above_its_answers(run, folder, monkeypatch):
+    lines = io.BytesIO(b"cold tea\n\n  \nflat tyre\n")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(lines)))
+    shown = run("search", folder, "-", "-k", 1).split("\n\n")
+    assert [one.splitlines()[0] for one in shown] == ["cold tea", "flat tyre"]
+    assert "tea is getting cold" in shown[0]
+
+
+def test_several_words_without_similar_ones_are_similar_to_none_as_a_whole(run, tmp_path):
+    path = tmp_path / "x"
+    similar = PairSimilarity({("inner tube", "rim"): 0.7})
+    SoftIndex.from_texts(["an inner tube", "a tyre"], source=similar).save(path)
+    shown = run("terms", path, "inner tube")
+    assert "no indexed word is similar to it as a whole; 'search' also uses its words" in shown
 
 
 def test_marks_in_a_query_demand_exclude_quote_and_weigh(run, folder):
@@ -185,6 +229,13 @@ def test_a_query_of_exclusions_alone_is_told(run, folder):
     assert "only what must not be" not in run("search", folder, "--no-syntax", "--", "-xyzzyx")
 
 
+def test_a_query_that_begins_like_an_option_is_told_how_to_be_given(run, folder):
+    message = run("search", folder, "-tyre", code=2)
+    assert "Words that begin with - stand at the end, after --: " in message
+    assert "search INDEX -- '-word'." in message
+    assert "after --" not in run("info", folder, "-tyre", code=2)
+
+
 def test_exact_answers_come_first_when_asked(run, folder):
     first = found(run, "search", folder, "tyre bicycle", "--exact-first")
     assert set(first[:2]) == {"bike", "bike2"}
@@ -200,7 +251,9 @@ def test_pages_go_on_where_the_last_ended(run, folder):
     lines = run("search", folder, "tyre tea", "-k", 1, "--page", 2).splitlines()
     assert lines[0].split()[0] == "2"
     beyond = run("search", folder, "tyre tea", "--page", 9)
-    assert "There are no more than 80 answers." in beyond
+    assert "There are 4 answers, and 80 were passed over." in beyond
+    assert "There is 1 answer, and 10 were" in run("search", folder, "cold", "--offset", 10)
+    assert "Unknown" in run("search", folder, "xyzzyx", "--page", 9)
     assert "exclude each other" in run("search", folder, "tea", "--page", 2, "--offset", 1, code=2)
 
 

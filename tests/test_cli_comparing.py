@@ -14,9 +14,12 @@ import numpy as np
 import pytest
 
 from softcosine.cli import progress
+from softcosine.cli.app import main
 from softcosine.cli.tables import TableWriter
 from softcosine.errors import InvalidInputError
 from softcosine.index.soft_index import SoftIndex
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.text.vocabulary import Vocabulary
 
 WORDS = ["ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen"]
 
@@ -119,12 +122,38 @@ def test_a_comparison_goes_on_from_its_checkpoint(run, folder, tmp_path, monkeyp
         message = run(
             "pairs", folder, "--min", 0.5, "--checkpoint", kept, "-o", tmp_path / "p.csv", code=130
         )
-    assert "the same command goes on from what was found; state keeps it." in message
+    assert f"the same command goes on from what was found; {kept} keeps it." in message
     assert not (tmp_path / "p.csv").exists()
     assert run("pairs", folder, "--min", 0.5, "--checkpoint", kept) == whole
     assert run("pairs", folder, "--min", 0.5, "--checkpoint", kept) == whole
     message = run("pairs", folder, "--min", 0.6, "--checkpoint", kept, code=2)
     assert "holds the progress of another question" in message
+
+
+def test_finding_no_similar_documents_is_told_apart_from_the_list(run, tmp_path, capsys):
+    path = tmp_path / "x"
+    SoftIndex.from_texts(["ant bee", "ant cat", "dog"], plain=True).save(path)
+    for command in ("pairs", "dedupe"):
+        with pytest.raises(SystemExit):
+            main([command, str(path), "--min", "0.95"])
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert "no two documents have a similarity of at least 0.95." in captured.err
+        with pytest.raises(SystemExit):
+            main([command, str(path), "--min", "0.95", "--json"])
+        assert capsys.readouterr() == ("", "")
+
+
+def test_similarities_that_no_soft_cosine_reaches_are_refused(run, folder, tmp_path):
+    for command in ("pairs", "dedupe"):
+        message = run(command, folder, "--min", 1.5, code=2)
+        assert "is 1.5, and the soft cosines of this index are at most 1" in message
+    assert run("pairs", folder, "--min", 1)
+    S = np.array([[1, 0.9, 0.9], [0.9, 1, 0], [0.9, 0, 1]])  # indefinite
+    matrix = TermSimilarityMatrix.from_matrix(S, Vocabulary(["ant", "bee", "cat"]), warn=False)
+    path = tmp_path / "x"
+    SoftIndex.from_texts(["ant bee", "ant cat"], plain=True).with_similarity(matrix).save(path)
+    run("pairs", path, "--min", 1.5)
 
 
 def test_near_duplicates_come_in_groups(run, folder, texts):

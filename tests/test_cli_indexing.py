@@ -264,6 +264,15 @@ def test_an_index_by_fields_shows_the_field_of_the_title(run, folder):
     assert (hit["title"], hit["metadata"]) == ("Big cup", {})
 
 
+def test_leaving_out_every_word_is_told(run, folder):
+    summary = json.loads(run("index", "many.jsonl", "-o", "a", "--min-df", 1000, "--json"))
+    assert summary["terms"] == 0
+    told = "No word is indexed, so that searches find nothing; --min-df and --stop-words leave"
+    assert told in summary["note"]
+    summary = json.loads(run("index", "many.jsonl", "-o", "b", "--min-df", 2, "--json"))
+    assert "No word" not in summary["note"]
+
+
 def test_a_list_in_place_of_a_matrix_is_told_where_it_belongs(run, folder):
     Path("synonyms.txt").write_text("tea, chai\n", encoding="utf-8")
     options = ["index", "synonyms.txt", "-o", "x.index", "--similarity", "synonyms.txt"]

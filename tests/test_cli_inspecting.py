@@ -29,6 +29,10 @@ def test_info_tells_what_is_kept_and_how_it_lies_on_disk(run, folder):
     assert "in 1 segment, generation 1" in shown
     assert "the texts" in shown
     assert "counts" not in shown
+    n_terms, similarity = facts["terms"], facts["similarity"]
+    n_with = similarity["n_terms_with_neighbors"]
+    told = f"{n_with} of {n_terms} terms have some; {similarity['mean_neighbors']:.1f} on average"
+    assert f"{told} over all terms" in " ".join(shown.split())
 
 
 def test_info_measures_how_often_single_words_come_first(run, folder):

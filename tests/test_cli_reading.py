@@ -110,7 +110,11 @@ def test_a_folder_gives_its_text_files_by_path_and_leaves_out_the_others(tmp_pat
 
 def test_a_folder_without_text_files_says_what_it_holds(tmp_path):
     written(tmp_path / "c.png", b"\x89PNG\0")
-    with pytest.raises(InvalidInputError, match=r"1 other files, such as c\.png.*--glob"):
+    with pytest.raises(InvalidInputError, match=r"holds one other file, c\.png\. Choose.*--glob"):
+        read_documents([str(tmp_path)])
+    written(tmp_path / "d.png", b"\x89PNG\0")
+    named = r"named \*\.txt, \*\.text, .*, \*\.org or \*\.tex; it holds 2 other files, such as c"
+    with pytest.raises(InvalidInputError, match=named):
         read_documents([str(tmp_path)])
 
 
@@ -122,6 +126,25 @@ def test_standard_input_holds_a_document_a_line_or_what_is_said(monkeypatch):
     assert read_documents(["-"], format="jsonl").texts == ["red"]
     Stdin.buffer = io.BufferedReader(io.BytesIO(b"red\nblue\n"))
     assert read_documents(["-"]).texts == ["red", "blue"]
+
+
+@pytest.mark.parametrize(
+    ("content", "format", "texts"),
+    [
+        (b'\n{"text": "red"}\n{"text": "blue"}\n', None, ["red", "blue"]),
+        (b'{"text": "red"}\n', "lines", ['{"text": "red"}']),
+        (b'red\n{"text": "blue"}\n', None, ["red", '{"text": "blue"}']),
+        (b"[1]\n{x}\n", None, ["[1]", "{x}"]),
+    ],
+)
+def test_standard_input_holds_json_lines_if_its_first_is_an_object(
+    monkeypatch, content, format, texts
+):
+    class Stdin:
+        buffer = io.BufferedReader(io.BytesIO(content))
+
+    monkeypatch.setattr("sys.stdin", Stdin)
+    assert read_documents(["-"], format=format).texts == texts
 
 
 def test_text_fields_are_joined_and_one_of_them_is_enough(tmp_path):

@@ -420,7 +420,7 @@ def test_a_matrix_of_quite_other_words_is_refused(run, folder):
         (["cut.txt.gz", "V"], 2, "cut.txt.gz, line 2: the compressed file cannot be read further"),
         (["nan.txt", "V"], 2, "nan.txt, line 1: 'nan' stands where a finite number is needed"),
         (["english", "V", "-o", "no/where"], 1, "the folder no does not exist"),
-        (["english", "V", "-o", "docs.jsonl"], 1, "docs.jsonl exists already"),
+        (["english", "V", "-o", "docs.jsonl"], 1, "docs.jsonl exists and is no softcosine matrix"),
     ],
 )
 def test_every_error_is_one_clear_line(run, folder, arguments, code, message):
@@ -516,7 +516,10 @@ def breaking(monkeypatch):
 def test_an_interrupted_build_leaves_nothing_half_written_and_goes_on(run, folder, breaking):
     command = ("similarity", "build", "vectors.txt", "--vocabulary", "docs.jsonl", "-o", "s.matrix")
     message = run(*command, code=130)
-    assert "the same command goes on from what was found; .s.matrix.building keeps it" in message
+    assert (
+        f"the same command goes on from what was found; {folder}/.s.matrix.building keeps it"
+        in message
+    )
     assert "nothing was left half-written" in message
     assert not (folder / "s.matrix").exists()
     n_before = len(breaking)

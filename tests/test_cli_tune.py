@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from softcosine.cli.app import main
 from softcosine.evaluate.tuning.kept import KeptFigures
 from softcosine.evaluate.tuning.settings import Settings
 from softcosine.index.soft_index import SoftIndex
@@ -150,7 +151,7 @@ def test_without_the_package_that_measures_nothing_is_begun(run, folder, monkeyp
     assert "pip install 'softcosine[evaluate]'" in error
 
 
-def test_ctrl_c_gives_the_best_so_far(run, folder, monkeypatch):
+def test_ctrl_c_gives_the_best_so_far(run, folder, monkeypatch, capsys):
     real, n_put = KeptFigures.put, []
 
     def put(self, settings, figures):
@@ -160,7 +161,12 @@ def test_ctrl_c_gives_the_best_so_far(run, folder, monkeypatch):
         real(self, settings, figures)
 
     monkeypatch.setattr(KeptFigures, "put", put)
-    run("tune", "toy", "-o", "tuned.json", *FAST, code=130)
+    with pytest.raises(SystemExit) as stop:
+        main(["tune", "toy", "-o", "tuned.json", *map(str, FAST)])
+    assert stop.value.code == 130
+    told = capsys.readouterr()
+    assert "for minutes; figures are kept in .tuned.json.figures." in told.err
+    assert "goes on from the figures kept in .tuned.json.figures." in told.out
     assert Settings.load("tuned.json")
     monkeypatch.undo()
     monkeypatch.chdir(folder)

@@ -158,8 +158,17 @@ def test_every_error_names_its_line(tmp_path: Path, text: str, line: int, messag
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "decisions.txt"
     path.write_bytes(b"caf\xe9 = coffee")
-    with pytest.raises(MalformedFileError, match="it is not UTF-8 text"):
+    with pytest.raises(MalformedFileError, match=r"it is not UTF-8 text .* holds one a line: tyre"):
         read_decisions(path)
+
+
+@pytest.mark.parametrize("start", ['{"text": ', "a,b,c,", '"never closed '])
+def test_a_file_of_another_kind_is_shown_cut_with_what_is_needed(tmp_path, start) -> None:
+    path = written(tmp_path, start + "word " * 1000)
+    with pytest.raises(MalformedFileError) as raised:
+        read_decisions(path)
+    assert "A file of decisions holds one a line: tyre = tire 0.9, hot ! cold" in str(raised.value)
+    assert len(str(raised.value)) < len(str(path)) + 400
 
 
 def test_saying_the_same_twice_is_no_contradiction() -> None:

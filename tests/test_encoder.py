@@ -367,8 +367,10 @@ def test_a_named_model_without_its_package_says_what_to_install(
     VectorCache(tmp_path / "c", "all-MiniLM-L6-v2").put(["tyre"], np.ones((1, 2), np.float32))
     source = EncoderSimilarity("all-MiniLM-L6-v2", cache=tmp_path / "c")
     assert source.knows(["tyre"]).all()  # the model is not needed for what is there
-    with pytest.raises(MissingDependencyError, match=r"pip install 'softcosine\[encoder\]'"):
+    with pytest.raises(MissingDependencyError, match=r"pip install 'softcosine\[minilm\]'"):
         source.encode(["new"])
+    with pytest.raises(MissingDependencyError, match=r"pip install 'softcosine\[encoder\]'"):
+        EncoderSimilarity("another-model").encode(["new"])
 
 
 def test_a_named_model_is_loaded_when_the_first_term_is_encoded(

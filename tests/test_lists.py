@@ -332,6 +332,12 @@ def test_the_entries_that_have_no_effect_are_told_with_the_reason():
     assert sc.SoftIndex.from_texts(TEXTS, source=toy).list_use is None
 
 
+def test_entries_without_words_are_not_counted():
+    index = sc.SoftIndex.from_texts(TEXTS, source=pairs(("defect", "bug"), (",", "bug")))
+    assert index.list_use.n_entries == 1
+    assert not index.list_use.unused
+
+
 def test_phrases_that_an_index_did_not_learn_and_full_columns_are_told():
     index = sc.SoftIndex.from_texts(POSTS, plain=True, analyzer=ENGLISH)
     S = sc.TermSimilarityMatrix.from_source(PHRASES, index.vocabulary, analyzer=ENGLISH)

@@ -350,7 +350,7 @@ def test_a_matrix_of_no_terms_is_saved(tmp_path):
 def test_saving_replaces_only_what_may_be_replaced(tmp_path):
     first, second = similarity_matrix(np.eye(2)), similarity_matrix(np.eye(3))
     first.save(tmp_path / "S")
-    with pytest.raises(AlreadyExistsError, match="ask for overwriting"):
+    with pytest.raises(AlreadyExistsError, match="or pass overwrite=True"):
         second.save(tmp_path / "S")
     assert len(TermSimilarityMatrix.load(tmp_path / "S")) == 2
     second.save(tmp_path / "S", overwrite=True)

@@ -119,6 +119,12 @@ def test_similarities_outside_0_to_1_are_refused_by_name(weight: float) -> None:
         PairSimilarity([("a", "b", 1.0), ("tea", "coffee", weight)])
 
 
+@pytest.mark.parametrize("pairs", [{"ab": 0.7}, ["ab."], ["abc"], {"tyre": 0.7}])
+def test_a_string_is_no_pair(pairs) -> None:
+    with pytest.raises(InvalidInputError, match=r"pair.* give \(term, term, similarity\)"):
+        PairSimilarity(pairs)
+
+
 def test_terms_that_are_no_strings_are_refused() -> None:
     with pytest.raises(InvalidInputError, match=r"\('a', 3\) is not of two strings"):
         PairSimilarity([("a", 3, 0.5)])  # type: ignore[list-item]

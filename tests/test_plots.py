@@ -566,6 +566,32 @@ def test_regions_are_named_by_what_sets_them_apart():
         assert np.hypot(region.x - middle[0], region.y - middle[1]) < 0.1
 
 
+def test_stop_words_name_no_region_unless_nothing_else_does():
+    rng = np.random.default_rng(0)
+    owner = np.repeat([0, 1], 20)
+    places = np.array([[-0.8, -0.8], [0.8, 0.8]])[owner] + rng.normal(scale=0.03, size=(40, 2))
+    X = np.zeros((40, 4))
+    X[owner == 0, :2] = 1
+    X[:3, 1] = 0  # tells less than the function word
+    X[owner == 1, 2] = 1
+    vocabulary = Vocabulary(["an", "bee", "how", "tea"])
+    S = similarity_matrix(np.eye(4), vocabulary)
+    words = {"an", "how"}
+    regions, _ = regions_of(places, csr_array(X), S, stop_words=words)
+    assert sorted(region.words for region in regions) == [("bee",), ("how",)]
+    regions, _ = regions_of(places, csr_array(X), S)
+    assert ("an", "bee") in [region.words for region in regions]
+
+
+def test_a_map_of_english_is_named_without_its_stop_words():
+    texts = [f"how do an elephant and its calf {i} walk" for i in range(12)]
+    texts += [f"green tea of leaves {i} steeped" for i in range(12)]
+    made = document_map(SoftIndex.from_texts(texts, language="english"), threads=1)
+    named = {word for region in made.regions for word in region.words}
+    assert named
+    assert not named & {"how", "do", "an", "and", "its", "of"}
+
+
 def test_a_few_documents_make_no_region():
     S = similarity_matrix(np.eye(2))
     regions, owners = regions_of(np.zeros((4, 2)), csr_array(np.ones((4, 2))), S)

@@ -16,6 +16,7 @@ from softcosine.errors import (
 )
 from softcosine.index.store import Store
 from softcosine.index.verification import verify_index
+from softcosine.sources.pairs import PairSimilarity
 from toys import ToySource
 
 TEXTS = ["a flat tyre on my bike", "tea and coffee", "the tire of a bike", "green tea", "old bike"]
@@ -112,12 +113,40 @@ def test_a_missing_part_and_two_damaged_ones_leave_what_is_whole(copied, tmp_pat
     assert ids_of(SoftIndex.open(tmp_path / "y")) == ["4"]
 
 
-def test_all_segments_lost_leave_an_empty_index(copied, tmp_path):
+def test_without_any_document_left_nothing_is_written(copied, tmp_path):
     for number in range(3):
         spoil(copied, "part", "documents.sqlite", number=number)
-    report = SoftIndex.rescue(copied, tmp_path / "y")
-    assert (report.n_docs, report.n_lost, len(report.damage)) == (0, 5, 3)
-    assert ids_of(SoftIndex.open(tmp_path / "y")) == []
+    with pytest.raises(CorruptIndexError, match=r"no document is left, up to 5 are lost\..*sqlite"):
+        SoftIndex.rescue(copied, tmp_path / "y")
+    assert not (tmp_path / "y").exists()
+
+
+def test_an_index_without_documents_is_rescued_whole(tmp_path):
+    SoftIndex.create(tmp_path / "x")
+    assert SoftIndex.rescue(tmp_path / "x", tmp_path / "y").n_docs == 0
+
+
+@pytest.mark.parametrize("deleted", [True, False])
+def test_a_damaged_source_is_left_out_and_said_to_be_lost(tmp_path, deleted):
+    path = tmp_path / "x"
+    source = PairSimilarity({("tyre", "tire"): 0.8, ("tyre", "pneu"): 0.7})
+    SoftIndex.from_texts(TEXTS, source=source).save(path)
+    before = scores_of(SoftIndex.open(path))
+    (part,) = (path / "parts").glob("space-*")
+    file = next((part / "source").rglob("*.npy"))
+    content = file.read_bytes()
+    file.unlink()
+    if not deleted:
+        file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    report = SoftIndex.rescue(path, tmp_path / "y")
+    assert (report.n_docs, report.n_lost, len(report.damage)) == (len(TEXTS), 0, 1)
+    assert str(file) in report.damage[0]
+    assert "The source of the similarities is lost" in report.damage[0]
+    index = SoftIndex.open(tmp_path / "y", verify=True)
+    assert index.source is None
+    assert scores_of(index) == before
+    assert not len(index.search("pneu"))
+    verify_index(Store.open(tmp_path / "y"))
 
 
 def test_a_whole_index_is_rescued_whole(written, tmp_path):
@@ -130,7 +159,7 @@ def test_what_cannot_be_rescued_says_why_and_writes_nothing(copied, tmp_path):
     with pytest.raises(InvalidInputError, match="is the damaged index itself"):
         SoftIndex.rescue(copied, copied, overwrite=True)
     (tmp_path / "y").mkdir()
-    with pytest.raises(AlreadyExistsError, match="exists already"):
+    with pytest.raises(AlreadyExistsError, match="is no softcosine index"):
         SoftIndex.rescue(copied, tmp_path / "y")
     with pytest.raises(FileNotFoundError):
         SoftIndex.rescue(tmp_path / "nothing", tmp_path / "z")

@@ -244,7 +244,7 @@ def test_creating_leaves_nothing_if_it_fails(tmp_path):
     before = tree(tmp_path)
     with pytest.raises(ZeroDivisionError):
         Store.create(tmp_path / "x", fail, overwrite=True)
-    with pytest.raises(AlreadyExistsError, match="ask for overwriting"):
+    with pytest.raises(AlreadyExistsError, match="or pass overwrite=True"):
         created(tmp_path / "x")
     assert tree(tmp_path) == before
     (tmp_path / "y").mkdir()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -187,7 +187,10 @@ def search(
         raise InvalidInputError(
             "--rerank and --width tell another engine what to do; name it by --engine."
         )
+    notes = _unknown_keys(opened, sort) if not as_json else []
     for number, query in enumerate(_queries(words)):
+        if words == ["-"] and not as_json:
+            _show_query(query, first=number == 0)
         ask = partial(
             find, query, k=k, offset=passed, min_score=min_score, syntax=syntax, max_terms=most
         )
@@ -198,7 +201,7 @@ def search(
         )
         _answer(
             opened, ask, why, explain=explain, plan=plan, as_json=as_json, where=only,
-            syntax=syntax, plot=plot,
+            syntax=syntax, plot=plot, notes=notes, countable=engine is None,
         )  # fmt: skip
 
 
@@ -328,7 +331,7 @@ def _queries(words: list[str]) -> Iterator[str]:
 
 def _answer(
     opened: SoftIndex,
-    ask: Callable[[], Hits],
+    ask: Callable[..., Hits],
     why: Callable[[str], Explanation],
     *,
     explain: bool,
@@ -338,6 +341,8 @@ def _answer(
     syntax: bool = True,
     plot: Path | None = None,
     asked: str | None = None,
+    notes: Sequence[str] = (),
+    countable: bool = True,
 ) -> None:
     from softcosine.cli.showing import hits_record, print_json, show_hits
 
@@ -350,24 +355,54 @@ def _answer(
     if as_json:
         print_json(hits_record(hits, seconds, explanations, plan=plan))
         return
-    note = _note(opened, hits, where, syntax=syntax)
-    show_hits(hits, len(opened), seconds, explanations, note=note, plan=plan)
+    note = _beyond(hits, ask if countable else None) or _note(opened, hits, where, syntax=syntax)
+    show_hits(hits, len(opened), seconds, explanations, note=note, plan=plan, more=notes)
+
+
+def _beyond(hits: Hits, ask: Callable[..., Hits] | None) -> str:
+    """Say that a page lies behind the last answer, with their number if that can be asked."""
+    from softcosine.cli.showing import counted
+
+    if len(hits) or not hits.offset:
+        return ""
+    if ask is None:
+        return f"There are no more than {counted(hits.offset, 'answer')}."
+    n_hits = len(ask(k=hits.offset, offset=0))
+    verb = "is" if n_hits == 1 else "are"
+    there = f"There {verb} {counted(n_hits, 'answer')}, and {hits.offset:,} were passed over."
+    return there if n_hits else ""
+
+
+def _unknown_keys(opened: SoftIndex, sort: list[str] | None) -> list[str]:
+    """Say which keys that answers are to be sorted by no document has."""
+    from softcosine.cli.showing import printable
+    from softcosine.index.sorting import keys_of, parse_sort
+
+    return [
+        f"No document has the key {printable('.'.join(key.path))}, so --sort does nothing by it."
+        for key in parse_sort(sort)
+        if not keys_of(opened.snapshot, key.path)
+    ]
+
+
+def _show_query(query: str, *, first: bool) -> None:
+    """Print a query of several above its answers."""
+    from softcosine.cli.showing import console, printable
+
+    if not first:
+        console().print()
+    console().print(printable(query), style="bold")
 
 
 def _note(opened: SoftIndex, hits: Hits, where: dict[str, Any] | None, *, syntax: bool) -> str:
     """Say why nothing could be found, if nothing was asked."""
-    from softcosine.cli.conditions import compares_numbers
+    from softcosine.cli.conditions import why_none_passes
     from softcosine.index.syntax import parse_syntax
 
     if len(hits):
         return ""
-    if hits.offset:
-        return f"There are no more than {hits.offset:,} answers."
-    if compares_numbers(where):
-        return (
-            "A number in --where is compared with numbers; what CSV and TSV files hold is text, "
-            "as in 'year>=\"2020\"'."
-        )
+    if none_passes := why_none_passes(opened, where):
+        return none_passes
     if hits.outside or hits.unknown or hits.query.startswith("like "):
         return ""
     if not opened.analyzer.words(hits.query):

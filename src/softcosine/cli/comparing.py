@@ -105,6 +105,8 @@ def pairs(
                 }  # fmt: skip
                 write(row if k is None else {**row, "rank": rank})
                 n_pairs += 1
+    if not n_pairs and not as_json:
+        _say_nothing_found(min_similarity)
     what = "pair" if k is None else "neighbour"
     _conclude(f"{counted(n_pairs, what)} among {counted(len(opened), 'document')}", started)
 
@@ -159,6 +161,8 @@ def dedupe(
         _show_groups(groups, as_json)
     else:
         _show_dropped(groups, as_json)
+    if not groups and not as_json:
+        _say_nothing_found(min_similarity)
     n_others = sum(len(group.others) for group in groups)
     _conclude(
         f"{counted(len(groups), 'group')} of {counted(len(groups) + n_others, 'document')}, "
@@ -212,6 +216,14 @@ def _show_dropped(groups: Iterable[SimilarGroup], as_json: bool) -> None:
             print_json({"id": one.other, "kept": one.id, "similarity": one.score})
         else:
             sys.stdout.write(f"{shown(one.other)}\n")
+
+
+def _say_nothing_found(least: float | None) -> None:
+    """Say on standard error, where it stays out of lists, that no documents are similar."""
+    from softcosine.cli.showing import console
+
+    so = f"have a similarity of at least {least:g}" if least else "are similar"
+    console(stderr=True).print(f"Nothing found: no two documents {so}.")
 
 
 def _conclude(told: str, started: float) -> None:

@@ -6,14 +6,17 @@ import math
 import re
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from softcosine.errors import InvalidInputError
 from softcosine.files import parsed_json
 
-__all__ = ["Conditions", "compares_numbers", "read_where"]
+if TYPE_CHECKING:
+    from softcosine.index.soft_index import SoftIndex
+
+__all__ = ["Conditions", "read_where", "why_none_passes"]
 
 Conditions = Annotated[
     list[str] | None,
@@ -64,17 +67,39 @@ def read_where(given: Sequence[str] | None) -> dict[str, Any] | None:
     return read[0] if len(read) == 1 else {"all": read}
 
 
-def compares_numbers(where: Any) -> bool:
-    """Whether some comparison in a filter asks for the order of numbers, which no text has."""
-    if isinstance(where, list):
-        return any(map(compares_numbers, where))
-    if not isinstance(where, dict):
-        return False
-    return any(
-        compares_numbers(value)
-        or (name in ("<", "<=", ">", ">=") and isinstance(value, int | float))
-        for name, value in where.items()
-    )
+def why_none_passes(opened: SoftIndex, where: dict[str, Any] | None) -> str:
+    """Say why no document passes a filter; an empty string where there is none, or some pass."""
+    from softcosine.index.filters import Where
+    from softcosine.index.sorting import keys_of
+
+    if where is None or opened.count(where):
+        return ""
+    told = ["No document passes --where."]
+    for alone, path, values in Where.parse(where).required():
+        if opened.count(alone):
+            continue
+        key, held = ".".join(path), keys_of(opened.snapshot, path)
+        kinds, compared = set(map(_kind, held)), set(map(_kind, values))
+        if not held:
+            told.append(f"No document has the key {_shown(key)}.")
+        elif "text" in kinds and compared == {"number"}:
+            told.append(
+                f"{_shown(key)} holds text, as all that CSV and TSV files hold, and is compared "
+                f"with a number; put it in quotation marks, as in '{key}>=\"2020\"'."
+            )
+        elif "number" in kinds and compared == {"text"}:
+            told.append(
+                f"{_shown(key)} holds numbers and is compared with text; write a number without "
+                f"quotation marks, as in '{key}>=2020'."
+            )
+    return " ".join(dict.fromkeys(told))
+
+
+def _kind(value: object) -> str:
+    """Return what a value can be compared with."""
+    from softcosine.index.metadata_columns import is_number
+
+    return "text" if isinstance(value, str) else "number" if is_number(value) else "another"
 
 
 def _json(given: str) -> dict[str, Any]:

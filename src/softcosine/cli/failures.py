@@ -18,12 +18,18 @@ import typer
 
 from softcosine.cli.showing import printable
 from softcosine.cli.streams import drop_output, settle_output
-from softcosine.errors import IndexLockedError, InvalidInputError, SoftCosineError
+from softcosine.errors import (
+    AlreadyExistsError,
+    IndexLockedError,
+    InvalidInputError,
+    SoftCosineError,
+)
 
 __all__ = ["clear_errors", "saying_how_to_go_on", "show_warning"]
 
 _FAILED, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
 _LONGEST = 1200  # characters of a message
+_TAKING_WORDS = (" search", " explain", " terms", " similar")  # in arguments
 # What typer calls wrong usage; it does not export the class itself.
 _UsageError: Any = typer.BadParameter.__base__
 
@@ -72,7 +78,7 @@ def saying_how_to_go_on(folder: Path | None) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if folder is not None:
-            show_warning(f"the same command goes on from what was found; {folder.name} keeps it.")
+            show_warning(f"the same command goes on from what was found; {folder} keeps it.")
         raise
 
 
@@ -84,6 +90,8 @@ def _message(error: Exception) -> str:
         return f"{error.strerror}." if place is None else f"{place}: {error.strerror}."
     if isinstance(error, IndexLockedError) and "timeout=" in str(error):
         return f"{str(error).rpartition(';')[0]}; try again when it has ended."
+    if isinstance(error, AlreadyExistsError):
+        return str(error).replace("pass overwrite=True", "say --overwrite")
     if isinstance(error, SoftCosineError | OSError):
         return str(error)
     if isinstance(error, MemoryError):
@@ -102,6 +110,8 @@ def _usage(error: Any) -> str:
         problem += f"; given was {details()[0].get('input')!r}"
     path = error.ctx.command_path if error.ctx is not None else "softcosine"
     end = "" if problem.endswith("?") else "."
+    if type(error).__name__ == "NoSuchOption" and path.endswith(_TAKING_WORDS):
+        end += f" Words that begin with - stand at the end, after --: {path} INDEX -- '-word'."
     return f"{problem}{end} See {path} --help."
 
 

@@ -52,9 +52,12 @@ def read_folder(
         if (_is_text_name(name) if pattern is None else _matches(name.parts, Path(pattern).parts))
     ]
     if not chosen:
-        wanted = pattern or " or ".join(f"*{suffix}" for suffix in _TEXT_SUFFIXES)
+        *most, last = (f"*{suffix}" for suffix in _TEXT_SUFFIXES)
+        wanted = pattern or f"{', '.join(most)} or {last}"
         seen = "it is empty"
-        if visible:
+        if len(visible) == 1:
+            seen = f"it holds one other file, {visible[0]}"
+        elif visible:
             seen = f"it holds {len(visible)} other files, such as {visible[0]}"
         raise InvalidInputError(
             f"{folder}: no file there is named {wanted}; {seen}. Choose files by --glob, or give "

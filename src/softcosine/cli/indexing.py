@@ -24,12 +24,16 @@ from softcosine.cli.options import (
     Summary,
     TextFields,
 )
-from softcosine.errors import AlreadyExistsError, InvalidInputError
+from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from softcosine.sources.constraints.decision_list import Decisions
 
 __all__ = ["index"]
+
+_NO_WORDS = (
+    "No word is indexed, so that searches find nothing; --min-df and --stop-words leave words out."
+)
 
 
 def index(
@@ -144,10 +148,6 @@ def index(
     """
     from softcosine.storage import check_target
 
-    if output.exists() and not overwrite:
-        raise AlreadyExistsError(
-            f"{output} exists already; say --overwrite, or choose another name."
-        )
     check_target(output, "index", overwrite=overwrite)
     _check_one(plain=plain, source=source, similarity=similarity)
     _check_one(plain=plain, decisions=decisions, similarity=similarity)
@@ -283,7 +283,8 @@ def _show(
 
     made = SoftIndex.open(output)
     outside = words_outside(decisions, made.vocabulary, analyzer=made.analyzer)
-    note = " ".join(filter(None, (note, outside)))
+    emptied = _NO_WORDS if len(made) and not len(made.vocabulary) else ""
+    note = " ".join(filter(None, (note, outside, emptied)))
     n_bytes, use = bytes_of(output), made.list_use
     if as_json:
         print_json(

@@ -11,6 +11,7 @@ import typer
 
 from softcosine.cli.asking import Index, Json
 from softcosine.cli.showing import counted, printable
+from softcosine.errors import CorruptIndexError
 
 if TYPE_CHECKING:
     from softcosine.index.generation import Generation
@@ -69,7 +70,8 @@ def verify(index: Index, as_json: Json = False) -> None:
 
     Beside the checksums: postings are the inverse of the documents' terms, every document is found
     by its id and no two have the same, similarities and lengths are what they say they are. The
-    last commit is checked, and may be while the index is written.
+    last commit is checked, and may be while the index is written. 'rescue' saves what is whole of a
+    damaged index.
 
     JSON: index, generation, files, bytes, seconds. The first file that has changed, or part that
     does not fit, is named, and ends the command with exit code 1.
@@ -80,8 +82,14 @@ def verify(index: Index, as_json: Json = False) -> None:
     from softcosine.index.verification import verify_index
 
     started = time.perf_counter()
+    store = Store.open(index)
     with Reporter() as report:
-        generation = verify_index(Store.open(index), report)
+        try:
+            generation = verify_index(store, report)
+        except CorruptIndexError as error:
+            raise CorruptIndexError(
+                f"{error} Without a copy, 'softcosine rescue {index} -o NEW' saves what is whole."
+            ) from error
     seconds = time.perf_counter() - started
     n_files = files_of(generation)
     n_bytes = bytes_of(index)
@@ -181,7 +189,8 @@ def rescue(
 
     For when 'verify' names a file that has changed, and there is no copy to restore it from. Every
     file is read; a segment with a file that is missing or altered is left out whole. Add the
-    documents that are lost anew. Without its manifest or its vocabulary, nothing can be read.
+    documents that are lost anew. Without its manifest or its vocabulary, nothing can be read. The
+    source of its similarities may be lost: the message says what that means.
 
     JSON: index, documents, lost (documents of the segments left out), damage (a list of messages).
     """
@@ -348,8 +357,9 @@ def _unnamed_source(facts: dict[str, Any]) -> str:
 
 def _similar(S: dict[str, Any]) -> str:
     return (
-        f"{S['n_terms_with_neighbors']:,} terms have some: {S['mean_neighbors']:.1f} a term "
-        f"on average, {S['max_neighbors']} at most; mean similarity {S['mean_similarity']:.2f}"
+        f"{S['n_terms_with_neighbors']:,} of {S['n_terms']:,} terms have some; "
+        f"{S['mean_neighbors']:.1f} on average over all terms, {S['max_neighbors']} at most; mean "
+        f"similarity {S['mean_similarity']:.2f}"
     )
 
 

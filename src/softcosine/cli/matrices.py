@@ -105,8 +105,9 @@ def show_facts(S: TermSimilarityMatrix, path: Path, n_bytes: int) -> None:
     lines = {
         "terms": f"{figures.n_terms:,}",
         "neighbours": (
-            f"{figures.n_neighbors:,}: {figures.n_terms_with_neighbors:,} terms have some, "
-            f"{figures.mean_neighbors:.1f} a term on average, {figures.max_neighbors} at most"
+            f"{figures.n_neighbors:,}: {figures.n_terms_with_neighbors:,} of "
+            f"{figures.n_terms:,} terms have some, {figures.mean_neighbors:.1f} on average over "
+            f"all terms, {figures.max_neighbors} at most"
         ),
         "similarity": f"{figures.mean_similarity:.2f} on average",
         "kind": f"{kind}, diagonally dominant" if figures.dominant else kind,

@@ -33,7 +33,11 @@ __all__ = [
 
 Inputs = Annotated[
     list[str],
-    typer.Argument(metavar="FILE", help="Files, folders of text files, or - for stdin."),
+    typer.Argument(
+        metavar="FILE",
+        help="Files, folders of text files, or - for stdin: lines of text, or JSON lines where the "
+        "first is a JSON object; --format for others.",
+    ),
 ]
 IdField = Annotated[
     str | None,

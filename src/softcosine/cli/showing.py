@@ -248,6 +248,7 @@ def show_hits(
     *,
     note: str = "",
     plan: bool = False,
+    more: Iterable[str] = (),
 ) -> None:
     """Print documents with their rank, score, id and passage, and what became of the query."""
     from rich.padding import Padding
@@ -282,7 +283,7 @@ def show_hits(
         if len(counts) > _SHOWN_VALUES:
             values.append(f"{len(counts) - _SHOWN_VALUES:,} more values")
         out.print(f"{printable(key)}: {', '.join(values) or 'in none of them'}")
-    for line in _notes(hits):
+    for line in (*_notes(hits), *more):
         out.print(Padding.indent(line, 0), style="yellow")
     out.print(
         f"{len(hits)} of {n_docs:,} documents in {duration(seconds)}, once loaded; "
@@ -429,6 +430,8 @@ def show_neighbors(record: dict[str, Any], told: Sequence[str], forbidden: Seque
         table.add_row(*shown, *([printable(origin)] if origin else []))
     if record["neighbors"]:
         print_table(table)
+    elif " " in record["word"].strip():
+        out.print("  no indexed word is similar to it as a whole; 'search' also uses its words")
     else:
         out.print("  no indexed word is similar to it")
     for line in forbidden:

@@ -75,7 +75,10 @@ class TableWriter:
         self._file: IO[str] | None = None
 
     def __enter__(self) -> _Write:
-        self._file = self._new.open("x", encoding="utf-8", errors="surrogatepass", newline="")
+        from softcosine.storage import naming_the_target
+
+        with naming_the_target(self._path, self._new):
+            self._file = self._new.open("x", encoding="utf-8", errors="surrogatepass", newline="")
         return _FORMATS[self._path.suffix.lower()](self._file, self._names)
 
     def __exit__(

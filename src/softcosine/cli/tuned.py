@@ -82,7 +82,9 @@ def _documents(options: Sequence[str]) -> str:
     return "DOCUMENTS"
 
 
-def show_tuned(tuned: Tuned, commands: list[str], seconds: float, *, written: bool) -> None:
+def show_tuned(
+    tuned: Tuned, commands: list[str], seconds: float, *, written: bool, kept: Path | None
+) -> None:
     """Print the settings, what each would have given at other values, and what they bring.
 
     Parameters
@@ -93,11 +95,13 @@ def show_tuned(tuned: Tuned, commands: list[str], seconds: float, *, written: bo
     seconds : float
     written : bool
         Whether the settings are in a file.
+    kept : Path or None
+        The file that keeps figures.
     """
     from rich.table import Table
     from rich.text import Text
 
-    from softcosine.cli.showing import console, duration, print_table
+    from softcosine.cli.showing import console, duration, print_table, printable
     from softcosine.evaluate.tuning.settings import shown
 
     out = console()
@@ -127,8 +131,11 @@ def show_tuned(tuned: Tuned, commands: list[str], seconds: float, *, written: bo
         style="dim",
     )
     out.print(tuned.verdict, style="bold" if tuned.certain else "yellow")
-    if not tuned.complete:
-        out.print("The same command goes on from the figures that are kept.", style="dim")
+    if not tuned.complete and kept is not None:
+        out.print(
+            f"The same command goes on from the figures kept in {printable(str(kept))}.",
+            style="dim", soft_wrap=True,
+        )  # fmt: skip
     if tuned.test is not None:
         gain = tuned.test.gain
         out.print(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from softcosine.cli.failures import saying_how_to_go_on
 from softcosine.cli.judged import (
     Grades,
     JudgedDocuments,
@@ -148,7 +149,9 @@ def tune(
     The test's judgements change nothing. --test scores the settings and the default on it when all
     is chosen; whoever tunes again after looking has no test any more.
 
-    Ctrl-C gives the best so far. The same command goes on from the figures that are kept.
+    It takes minutes: about 3 of one processor for 1,400 documents and 169 queries, 8 for 317
+    questions with 10 candidates each. Ctrl-C gives the best so far. The same command goes on from
+    the figures that are kept.
 
     JSON: settings (to be used), verdict, certain, gain (difference, low, high, p), default, chosen
     and trials of settings, mean and folds, by_fold, test, commands, and how it was done.
@@ -168,13 +171,14 @@ def tune(
     place = _Place(dataset, tuple(documents or ()), tuple(queries or ()), tuple(qrels or ()))
     found = _loaded(place, kind=kind, grades=grades, fields=topic_fields, encoding=encoding)
     started = time.perf_counter()
-    with Reporter() as progress:
+    kept = checkpoint or kept_figures(place.named, output)
+    _announce(kept)
+    with saying_how_to_go_on(kept), Reporter() as progress:
         tuned = tuned_by(
             found, measure=measure, space=_space(tried), sources=sources or SOURCES, folds=folds,
             budget=budget, rule=rule, test_split=test_splits or None, test_share=test_share,
             score_test=test, random_state=seed, stemmer=stemmer,
-            kept=checkpoint or kept_figures(place.named, output), threads=threads,
-            progress=progress,
+            kept=kept, threads=threads, progress=progress,
         )  # fmt: skip
         if output is not None:
             tuned.settings.save(output, overwrite=overwrite)
@@ -189,9 +193,19 @@ def tune(
     if as_json:
         print_json({**tuned.to_dict(), "commands": commands})
     else:
-        show_tuned(tuned, commands, time.perf_counter() - started, written=output is not None)
+        show_tuned(
+            tuned, commands, time.perf_counter() - started, written=output is not None, kept=kept
+        )
     if not tuned.complete:
         raise typer.Exit(_INTERRUPTED)
+
+
+def _announce(kept: Path | None) -> None:
+    """Say on standard error that it takes a while, and where figures are kept."""
+    from softcosine.cli.showing import console, printable
+
+    where = "" if kept is None else f"; figures are kept in {printable(str(kept))}"
+    console(stderr=True).print(f"Trying settings, for minutes{where}.", style="dim", soft_wrap=True)
 
 
 @dataclass(frozen=True, slots=True)

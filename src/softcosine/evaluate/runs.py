@@ -71,7 +71,7 @@ class Run:
             check_trec_ids("document", ids)
         if target.exists() and not overwrite:
             raise AlreadyExistsError(
-                f"{target} exists already; choose another name, or ask for overwriting."
+                f"{target} exists already; choose another name, or pass overwrite=True."
             )
         write_text(target, trec_run(self.rankings, name))
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,8 @@ def read_records(
     path : str
         Text formats may be compressed by gzip.
     format : str, optional
-        One of `FORMATS`; by default the file's name tells, and standard input holds lines.
+        One of `FORMATS`; by default the file's name tells. Standard input holds JSON lines if its
+        first line is a JSON object, else plain lines.
     encoding : str
         Of text formats. A byte order mark of UTF-8 is skipped.
     advice : str
@@ -86,8 +88,9 @@ def read_records(
             yield Record(values, path)
         return
     newline = "" if chosen in ("csv", "tsv") else None
+    unknown = path == STANDARD_INPUT and format is None
     with opened(path, encoding, newline, advice=advice) as text:
-        yield from _READERS[chosen](text)
+        yield from _lines_of_some_kind(text) if unknown else _READERS[chosen](text)
 
 
 def format_of(path: str) -> str:
@@ -104,8 +107,24 @@ def format_of(path: str) -> str:
     )
 
 
-def _lines(text: Text) -> Iterator[Record]:
-    for number, line in text.lines():
+def _lines_of_some_kind(text: Text) -> Iterator[Record]:
+    """Read JSON lines where the first line is a JSON object, else plain lines."""
+    numbered = text.lines()
+    for number, line in numbered:
+        if line.strip():
+            read = _json_lines if _is_object(line) else _lines
+            yield from read(text, chain([(number, line)], numbered))
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(parsed_json(line), dict)
+    except ValueError:
+        return False
+
+
+def _lines(text: Text, numbered: Iterable[tuple[int, str]] | None = None) -> Iterator[Record]:
+    for number, line in numbered or text.lines():
         if line.strip():
             yield Record({"text": line.rstrip("\n")}, text.path, number)
 
@@ -114,8 +133,8 @@ def _whole(text: Text) -> Iterator[Record]:
     yield Record({"text": "".join(line for _, line in text.lines())}, text.path)
 
 
-def _json_lines(text: Text) -> Iterator[Record]:
-    for number, line in text.lines():
+def _json_lines(text: Text, numbered: Iterable[tuple[int, str]] | None = None) -> Iterator[Record]:
+    for number, line in numbered or text.lines():
         if not line.strip():
             continue
         try:

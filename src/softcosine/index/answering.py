@@ -427,7 +427,8 @@ class Answering:
         Parameters
         ----------
         min_similarity : float
-            Above 0, unless k is given. Pairs come by their documents' numbers.
+            Above 0, unless k is given, and at most 1 where no soft cosine can be larger.
+            Pairs come by their documents' numbers.
         k : int, optional
             For each document the k most similar others, best first; each pair may then come twice.
         ranking : {"soft_cosine", "inner_product"}

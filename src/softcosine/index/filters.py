@@ -92,6 +92,15 @@ class Where:
         paths = set(self._node.paths())
         return self._node.mask(columns.columns(paths), columns.n_docs)
 
+    def required(self) -> Iterable[tuple[dict[str, Any], Path, list[Any]]]:
+        """Give the conditions that no ``not`` stands before.
+
+        Each as a filter of its own, with its key and the values that it compares with.
+        """
+        for one in self._node.conditions():
+            values = one.value if one.operator in ("in", "not in") else [one.value]
+            yield one.to_json(), one.path, values
+
 
 class _Node(Protocol):
     """A part of a filter."""
@@ -101,6 +110,8 @@ class _Node(Protocol):
     def mask(self, columns: _Columns, n_docs: int) -> NDArray[np.bool_]: ...
 
     def paths(self) -> Iterable[Path]: ...
+
+    def conditions(self) -> Iterable[_Condition]: ...
 
     def to_json(self) -> dict[str, Any]: ...
 
@@ -123,6 +134,9 @@ class _Condition:
     def paths(self) -> Iterable[Path]:
         return (self.path,)
 
+    def conditions(self) -> Iterable[_Condition]:
+        return (self,)
+
     def to_json(self) -> dict[str, Any]:
         return {_spelled(self.path): {self.operator: self.value}}
 
@@ -142,6 +156,9 @@ class _All:
 
     def paths(self) -> Iterable[Path]:
         return (path for part in self.parts for path in part.paths())
+
+    def conditions(self) -> Iterable[_Condition]:
+        return (one for part in self.parts for one in part.conditions())
 
     def to_json(self) -> dict[str, Any]:
         return {"all": [part.to_json() for part in self.parts]}
@@ -163,6 +180,9 @@ class _Any:
     def paths(self) -> Iterable[Path]:
         return (path for part in self.parts for path in part.paths())
 
+    def conditions(self) -> Iterable[_Condition]:
+        return (one for part in self.parts for one in part.conditions())
+
     def to_json(self) -> dict[str, Any]:
         return {"any": [part.to_json() for part in self.parts]}
 
@@ -181,6 +201,9 @@ class _Not:
 
     def paths(self) -> Iterable[Path]:
         return self.part.paths()
+
+    def conditions(self) -> Iterable[_Condition]:
+        return ()
 
     def to_json(self) -> dict[str, Any]:
         return {"not": self.part.to_json()}

@@ -155,14 +155,22 @@ def part_facts(path: Path, manifest: Mapping[str, Any]) -> dict[str, tuple[str, 
     return {name: (part["kind"], part["checksum"]) for name, part in parts.items()}
 
 
-def open_part(path: Path, name: str, kind: str, checksum: str, *, n_parts: int = 1) -> Folder:
+def open_part(
+    path: Path,
+    name: str,
+    kind: str,
+    checksum: str,
+    *,
+    n_parts: int = 1,
+    without: str | None = None,
+) -> Folder:
     """Open a part; CorruptIndexError if it is missing or another than that of the commit."""
     if not PART_NAME.fullmatch(name):
         raise CorruptIndexError(f"{path / MANIFEST} names a part {name!r}, which is no name.")
     folder = path / PARTS / name
     try:
         check_folder(folder)
-        part = open_folder(folder, kind, n_folders=n_parts)
+        part = open_folder(folder, kind, n_folders=n_parts, without=without)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise CorruptIndexError(
             f"{folder} is missing; rebuild the index, or restore the folder from a copy."

@@ -11,6 +11,7 @@ from softcosine.index.all_pairs import Progress, nearest_neighbors, similar_pair
 from softcosine.index.groups import find_groups
 from softcosine.index.parts import Part
 from softcosine.index.snapshot import Snapshot
+from softcosine.inputs import is_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,6 +84,8 @@ def pairs_of(
 ) -> SimilarPairs:
     """Give similar pairs; see `SoftIndex.pairs`. Arguments are checked at once."""
     parts, ids = _parts(snapshot, ranking), _Ids(snapshot)
+    if ranking == "soft_cosine":
+        _check_reachable(snapshot, min_similarity)
     what = f"min_similarity={min_similarity:g}, k={k}, ranking={ranking!r}"
     if k is None:
         blocks = similar_pairs(
@@ -120,6 +123,7 @@ def groups_of(
     progress: Progress | None,
 ) -> list[SimilarGroup]:
     """Group near duplicates; see `SoftIndex.dedupe`."""
+    _check_reachable(snapshot, min_similarity)
     groups = find_groups(
         _parts(snapshot, "soft_cosine"), snapshot.S, min_similarity=min_similarity, method=method,
         threads=threads, checkpoint=checkpoint, progress=progress,
@@ -132,6 +136,17 @@ def groups_of(
         others = tuple(SimilarPair(first, ids[other], score) for other, score in members)
         found.append(SimilarGroup(first, others))
     return found
+
+
+def _check_reachable(snapshot: Snapshot, min_similarity: float) -> None:
+    """Raise InvalidInputError where no soft cosine can be so large: S is known to be definite."""
+    S = snapshot.S
+    definite = S.dominant or (S.scales is not None and not S.settings.get("extended"))
+    if is_number(min_similarity) and min_similarity > 1 and definite:
+        raise InvalidInputError(
+            f"the least similarity is {min_similarity:g}, and the soft cosines of this index are "
+            "at most 1; choose one from 0 to 1, such as 0.8."
+        )
 
 
 def _parts(snapshot: Snapshot, ranking: str) -> tuple[Part, ...]:

@@ -25,6 +25,12 @@ from softcosine.storage import MANIFEST, Folder, check_target, checked_path
 __all__ = ["Rescued", "rescue"]
 
 
+_SOURCE_LOST = (
+    " The source of the similarities is lost, so that words that no document has are unknown in "
+    "queries and new words are similar to no other; SoftIndex.open(path, source=...) gives it one."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Rescued:
     """What could be read of a damaged index, and what could not.
@@ -47,7 +53,8 @@ class Rescued:
 def rescue(path: str | Path, to: str | Path, *, overwrite: bool) -> Rescued:
     """Save all segments of which every byte is as it was written; see `SoftIndex.rescue`.
 
-    Norms and statistics that are damaged are computed anew. A segment is left out whole, since a
+    Norms and statistics that are damaged are computed anew, and a damaged source of similarities is
+    left out. A segment is left out whole, since a
     document must have its id, its metadata, and a mark whether it was deleted.
     """
     target = checked_path(to)
@@ -66,10 +73,15 @@ def _read(path: Path) -> tuple[Snapshot, Rescued]:
     for name in settings.parts:
         if name not in parts:
             damage.setdefault(name, f"{path / MANIFEST} does not list the part {name}.")
+    facts = part_facts(path, manifest)
     if settings.space is not None and settings.space not in parts:
-        raise CorruptIndexError(
-            f"nothing can be rescued of {path} without its vocabulary: {damage[settings.space]}"
-        )
+        try:
+            parts[settings.space] = _without_source(path, settings.space, facts)
+        except OSError as error:
+            raise CorruptIndexError(
+                f"nothing can be rescued of {path} without its vocabulary: {damage[settings.space]}"
+            ) from error
+        damage[settings.space] += _SOURCE_LOST
     whole = [
         replace(segment, norms=segment.norms if segment.norms in parts else None)
         for segment in settings.segments
@@ -82,16 +94,29 @@ def _read(path: Path) -> tuple[Snapshot, Rescued]:
     left = replace(
         settings, segments=tuple(whole), statistics=settings.statistics if counted else None
     )
-    facts = part_facts(path, manifest)
     generation = Generation(
         path, manifest["generation"], left.to_dict(), MappingProxyType(parts),
         manifest["checksum"], {name: kind for name, (kind, _) in facts.items()},
     )  # fmt: skip
     snapshot = read_snapshot(generation)
+    if lost and not snapshot.n_docs:
+        raise CorruptIndexError(
+            f"nothing can be rescued of {path}: no document is left, up to {sum(lost.values()):,} "
+            f"are lost. {' '.join(damage.values())}"
+        )
     if not counted:
         snapshot = _counted(snapshot)
     report = Rescued(snapshot.n_docs, sum(lost.values()), tuple(damage.values()))
     return snapshot, report
+
+
+def _without_source(path: Path, name: str, facts: dict[str, tuple[str, str]]) -> Folder:
+    """Open S and its vocabulary where files of the source alone are damaged; OSError if not."""
+    if name not in facts:
+        raise CorruptIndexError(f"{path / MANIFEST} does not list the part {name}.")
+    part = open_part(path, name, *facts[name], without="source/")
+    part.verify()
+    return replace(part, settings={**part.settings, "source": None})
 
 
 def _whole_parts(path: Path, manifest: dict[str, Any]) -> tuple[dict[str, Folder], dict[str, str]]:

@@ -409,7 +409,7 @@ class SoftIndex(Answering):
         """Save what can be read of a damaged index as a new one.
 
         Every file is read. A segment with a file that is missing or was altered is left out whole;
-        the documents of the others keep their scores.
+        the documents of the others keep their scores. A damaged source of similarities is left out.
 
         Parameters
         ----------
@@ -427,7 +427,7 @@ class SoftIndex(Answering):
         Raises
         ------
         CorruptIndexError
-            If nothing can be read, since the manifest or the vocabulary is damaged.
+            If the manifest or the vocabulary is damaged, or no document is left.
         FileNotFoundError, IndexFormatError, AlreadyExistsError
         """
         from softcosine.index.rescue import rescue

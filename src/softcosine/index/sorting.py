@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.filters import key_path
-from softcosine.index.metadata_columns import Path, order_of
+from softcosine.index.metadata_columns import MISSING, Path, order_of
 from softcosine.index.snapshot import Snapshot
 
-__all__ = ["SortKey", "columns_of", "parse_sort", "sorted_places"]
+__all__ = ["SortKey", "columns_of", "keys_of", "parse_sort", "sorted_places"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,12 @@ def columns_of(
         distinct, numbers = np.unique(codes, return_inverse=True)
         found.append((places, numbers, column.keys(distinct)))
     return found
+
+
+def keys_of(snapshot: Snapshot, path: Path) -> set[Hashable]:
+    """Return the keys of the values that documents have at a key; none where none has it."""
+    columns = columns_of(snapshot, path, snapshot.documents.numbers)
+    return {key for *_, keys in columns for key in keys if key is not MISSING}
 
 
 def _ranks(snapshot: Snapshot, key: SortKey, documents: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -158,7 +158,8 @@ def _entries(source: TermSimilaritySource, keys: TermKeys) -> list[tuple[str, st
     for written in lists_in(source):
         for left, right in _pairs(written):
             (a, term), (b, other) = known(left), known(right)
-            if a != b:  # two ways to write one word, such as e-mail and e mail, are no entry
+            # What holds no word is no entry, nor are two ways to write one: e-mail and e mail.
+            if a and b and a != b:
                 # Those of one term stand by their words.
                 pair = (term, other) if term != other else (a, b)
                 entries.setdefault((min(pair), max(pair)), (left, right))

@@ -22,6 +22,7 @@ from softcosine.plots.layout import kept_neighbors, laid_out
 from softcosine.plots.neighborhoods import Neighborhoods, neighborhoods
 from softcosine.plots.regions import Region, regions_of
 from softcosine.text.analyzer import shortened
+from softcosine.text.stop_words import stop_word_lists
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -206,7 +207,10 @@ def document_map(
     if graph.shape[0]:
         pulling = Neighborhoods(numbers[drawn], graph).nearest(n_neighbors).graph
         places = laid_out(pulling, progress=lambda step, of: report("laying out", step, of))
-    regions, owners = regions_of(places, _presence(snapshot, numbers[drawn]), snapshot.S)
+    regions, owners = regions_of(
+        places, _presence(snapshot, numbers[drawn]), snapshot.S,
+        stop_words=stop_word_lists().get(snapshot.language or "", frozenset()),
+    )  # fmt: skip
     kept = drawn.tolist()
     return DocumentMap(
         ids=tuple(id for id, there in zip(ids, kept, strict=True) if there),

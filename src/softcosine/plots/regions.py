@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +39,11 @@ class Region:
 
 
 def regions_of(
-    places: NDArray[np.float64], X: csr_array, S: TermSimilarityMatrix
+    places: NDArray[np.float64],
+    X: csr_array,
+    S: TermSimilarityMatrix,
+    *,
+    stop_words: Collection[str] = (),
 ) -> tuple[tuple[Region, ...], NDArray[np.int64]]:
     """Cut a map into the surroundings of its densest places.
 
@@ -50,6 +55,8 @@ def regions_of(
         1 where a document has a term.
     S : TermSimilarityMatrix
         Knows the words that stand for terms, and which of them say the same.
+    stop_words : collection of str
+        Name no region that other words tell apart too.
 
     Returns
     -------
@@ -72,7 +79,7 @@ def regions_of(
         inside = of_document == one
         owners[inside] = number
         words = _telling(np.asarray(X[inside].sum(axis=0), np.float64), frequencies,
-                         int(sizes[one]), n, S)  # fmt: skip
+                         int(sizes[one]), n, S, stop_words)  # fmt: skip
         x, y = peaks[one].tolist()
         regions.append(Region(words, x, y, int(sizes[one])))
     return tuple(regions), owners
@@ -110,6 +117,7 @@ def _telling(
     n_inside: int,
     n: int,
     S: TermSimilarityMatrix,
+    stop_words: Collection[str],
 ) -> tuple[str, ...]:
     """Return the words that most set some documents apart.
 
@@ -122,6 +130,12 @@ def _telling(
     lift = min(_LIFT, (1.0 + n / n_inside) / 2.0)
     often = (inside >= max(2.0, 0.1 * n_inside)) & (share >= lift * usual) & (share > usual)
     terms = np.flatnonzero(often)
+    telling = [
+        not all(word in stop_words for word in S.representative(term).casefold().split())
+        for term in terms.tolist()
+    ]
+    if any(telling):
+        terms = terms[telling]
     worth = share[terms] * np.log(share[terms] / usual[terms])
     indptr, indices, data = S.arrays
     taken: list[int] = []

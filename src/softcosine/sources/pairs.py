@@ -18,6 +18,7 @@ from softcosine.sources.last_tuple import LastTuple
 from softcosine.sources.neighbors import Neighbors, StringOrder
 from softcosine.sources.ragged import slices
 from softcosine.sources.source import SourceState, check_limit, check_pairs, equal_strings, rows_of
+from softcosine.text.analyzer import shortened
 from softcosine.text.packing import pack_strings, unpack_strings
 
 __all__ = ["PairSimilarity"]
@@ -377,15 +378,25 @@ def _triples(
 ) -> Iterator[tuple[str, str, float]]:
     given: Iterable[Any] = pairs
     if isinstance(pairs, Mapping):
-        given = ((*pair, weight) for pair, weight in pairs.items())
+        given = ((*_no_string(pair), weight) for pair, weight in pairs.items())
     for pair in given:
         try:
-            a, b, weight = pair
+            a, b, weight = _no_string(pair)
         except (TypeError, ValueError):
             raise InvalidInputError(
-                f"{pair!r} is no pair with its similarity; give (term, term, similarity)."
+                f"{pair!r:.80} is no pair with its similarity; give (term, term, similarity)."
             ) from None
         yield a, b, weight
+
+
+def _no_string(pair: Any) -> Any:
+    """Return a pair; a string of two characters would pass for one."""
+    if isinstance(pair, str):
+        raise InvalidInputError(
+            f"{shortened(pair)} is a string where a pair of terms is needed; give (term, term, "
+            "similarity), or a dictionary of (term, term)."
+        )
+    return pair
 
 
 def _check_pair(left: object, right: object, weight: Any) -> None:

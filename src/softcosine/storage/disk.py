@@ -19,6 +19,7 @@ __all__ = [
     "checked_path",
     "file_size",
     "naming_a_full_disk",
+    "naming_the_target",
     "open_regular",
     "sha256",
     "sync",
@@ -142,8 +143,9 @@ def written_beside(path: Path) -> Iterator[Path]:
     """Give a name beside a file to write to, which then replaces it: whole, or not at all."""
     new = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.tmp")
     try:
-        yield new
-        new.replace(path)
+        with naming_the_target(path, new):
+            yield new
+            new.replace(path)
     finally:
         new.unlink(missing_ok=True)
 
@@ -152,6 +154,17 @@ def write_text(path: Path, text: str) -> None:
     """Write a file in UTF-8, whole or not at all."""
     with written_beside(path) as new:
         new.write_text(text, encoding="utf-8")
+
+
+@contextlib.contextmanager
+def naming_the_target(target: Path, new: Path) -> Iterator[None]:
+    """Have errors of a temporary file or folder name the target that it stands for."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None and os.fsdecode(error.filename) == str(new):
+            error.filename = str(target)
+        raise
 
 
 @contextlib.contextmanager

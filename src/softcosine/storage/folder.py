@@ -190,7 +190,12 @@ def fill_folder(
 
 
 def open_folder(
-    path: str | Path, kind: str, *, version: int = FORMAT_VERSION, n_folders: int = 1
+    path: str | Path,
+    kind: str,
+    *,
+    version: int = FORMAT_VERSION,
+    n_folders: int = 1,
+    without: str | None = None,
 ) -> Folder:
     """Open a stored object: read its manifest, and check that every file is there in full size.
 
@@ -203,6 +208,8 @@ def open_folder(
     version : int
     n_folders : int
         How many are opened together: the arrays of many are mapped if they are large only.
+    without : str, optional
+        Files whose names begin so are left out, whether or not they are there.
 
     Raises
     ------
@@ -219,7 +226,10 @@ def open_folder(
         raise CorruptIndexError(f"{folder / MANIFEST} holds no settings; rebuild the {kind}.")
     own = os.fspath(folder)  # joining Paths takes longer than asking for a file's size
     checked: set[str] = set()
-    for name, facts in _named_files(folder, manifest).items():
+    files = _named_files(folder, manifest)
+    if without is not None:
+        files = {name: facts for name, facts in files.items() if not name.startswith(without)}
+    for name, facts in files.items():
         folders = _folders_of(name)
         if folders is None:
             raise CorruptIndexError(
@@ -241,7 +251,7 @@ def open_folder(
                 "cut short or altered: rebuild the index or restore the file from a copy."
             )
     least = _MAPPED_BYTES if n_folders <= _MANY else _MAPPED_BYTES_OF_MANY
-    return Folder(folder, manifest["settings"], manifest["files"], manifest["checksum"], least)
+    return Folder(folder, manifest["settings"], files, manifest["checksum"], least)
 
 
 @lru_cache(1024)  # the parts of an index have the same names again and again

@@ -66,8 +66,21 @@ def read_manifest(folder: Path, kind: str, version: int) -> dict[str, Any]:
         if not folder.exists():
             raise FileNotFoundError(f"there is no {kind} at {folder}.") from None
         raise IndexFormatError(f"{folder} is no softcosine {kind}: it has no {MANIFEST}.") from None
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise CorruptIndexError(f"{file} is not a readable manifest: {error!r}") from error
+    except json.JSONDecodeError as error:
+        raise CorruptIndexError(
+            f"{file} is not a readable manifest: it is not JSON ({error.msg} in line "
+            f"{error.lineno}, column {error.colno})."
+        ) from error
+    except KeyError as error:
+        raise CorruptIndexError(
+            f"{file} is not a readable manifest: it has no {error.args[0]!r}."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise CorruptIndexError(f"{file} is not a readable manifest: it is not UTF-8.") from error
+    except (ValueError, TypeError, RecursionError) as error:
+        raise CorruptIndexError(
+            f"{file} is not a readable manifest: it holds no JSON object that can be read."
+        ) from error
     if found != f"softcosine-{kind}":
         raise IndexFormatError(f"{folder} holds a {found}; a softcosine-{kind} was needed.")
     if given != version:

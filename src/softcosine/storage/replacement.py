@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from softcosine.errors import AlreadyExistsError
-from softcosine.storage.disk import checked_path, naming_a_full_disk, sync
+from softcosine.storage.disk import checked_path, naming_a_full_disk, naming_the_target, sync
 from softcosine.storage.manifest import is_stored
 
 __all__ = ["check_target", "replacing"]
@@ -63,14 +63,14 @@ def check_target(path: str | Path, kind: str, *, overwrite: bool) -> None:
 def _check_free(target: Path, kind: str, overwrite: bool) -> None:
     if not target.exists() and not target.is_symlink():
         return
-    if not overwrite:
-        raise AlreadyExistsError(
-            f"{target} exists already; choose another name, or ask for overwriting."
-        )
     if not is_stored(target, kind):
         raise AlreadyExistsError(
             f"{target} exists and is no softcosine {kind}, so it is not overwritten; "
             "choose another name."
+        )
+    if not overwrite:
+        raise AlreadyExistsError(
+            f"{target} exists already; choose another name, or pass overwrite=True."
         )
     here = Path.cwd()
     if target.resolve() in (here, *here.parents):
@@ -95,7 +95,8 @@ def _new_folder(target: Path) -> tuple[Path, int | None]:
     """Make a folder and lock it against `_sweep`, where the system can."""
     while True:
         work = target.parent / f".{target.name}.{uuid.uuid4().hex[:12]}.tmp"
-        work.mkdir()
+        with naming_the_target(target, work):
+            work.mkdir()
         try:
             lock = _lock(work)
         except (FileNotFoundError, BlockingIOError):

@@ -221,7 +221,7 @@ class Settings:
         target = Path(path)
         if target.exists() and not overwrite:
             raise AlreadyExistsError(
-                f"{target} exists already; choose another name, or ask for overwriting."
+                f"{target} exists already; choose another name, or pass overwrite=True."
             )
         content = {"format": _FORMAT, "version": _VERSION, **self.to_dict()}
         write_text(target, json.dumps(content, indent=2) + "\n")

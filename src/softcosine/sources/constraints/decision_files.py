@@ -31,9 +31,14 @@ from softcosine.sources.constraints.decision_list import (
     find_contradiction,
 )
 from softcosine.storage import checked_path
+from softcosine.text.analyzer import shortened
 
 __all__ = ["decisions_of_lines", "read_decisions"]
 
+_NEEDED = (
+    "A file of decisions holds one a line: tyre = tire 0.9, hot ! cold, java * coffee 0.2 or "
+    "E1042 !."
+)
 _TOKEN = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^\s"]+))(?=\s|$)')
 _SIGNS: dict[str, Sign] = {"=": "=", "!": "!", "*": "*", "only": "only"}
 _ESCAPED = {"n": "\n", "r": "\r"}
@@ -54,7 +59,7 @@ def read_decisions(path: str | PathLike[str]) -> Decisions:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise MalformedFileError(path, f"it is not UTF-8 text ({error}).") from error
+        raise MalformedFileError(path, f"it is not UTF-8 text ({error}). {_NEEDED}") from error
     for number, line in enumerate(re.split(r"\r\n|\r|\n", text), start=1):
         try:
             decision = _decision(_tokens(line))
@@ -98,8 +103,8 @@ def _tokens(line: str) -> list[tuple[str, bool]]:
         found = _TOKEN.match(line, position)
         if found is None:
             raise InvalidInputError(
-                f"{line.strip()!r} has a quote that is not closed, or not at the edge of a word; "
-                'write \\" for a quote within quotes.'
+                f"{shortened(line.strip())} has a quote that is not closed, or not at the edge of "
+                f'a word; write \\" for a quote within quotes. {_NEEDED}'
             )
         quoted, plain = found.groups()
         if plain is not None:
@@ -116,23 +121,23 @@ def _decision(tokens: list[tuple[str, bool]]) -> Decision | None:
     if not tokens:
         return None
     words = [word for word, _ in tokens]
-    shown = " ".join(f'"{word}"' if quoted else word for word, quoted in tokens)
+    shown = shortened(" ".join(f'"{word}"' if quoted else word for word, quoted in tokens))
     sign = _SIGNS.get(words[1]) if len(tokens) > 1 and not tokens[1][1] else None
     if sign is None:
         raise InvalidInputError(
-            f"{shown!r} has none of =, !, * and only after its first word; put what has spaces "
-            'in quotes: "new york" = nyc 0.9.'
+            f"{shown} has none of =, !, * and only after its first word; put what has spaces "
+            f'in quotes: "new york" = nyc 0.9. {_NEEDED}'
         )
     rest = words[2:]
     n_words = {"=": (1,), "!": (0, 1), "*": (0, 1), "only": (0,)}[sign]
     value = 1.0
     if sign == "*" or (sign == "=" and len(rest) > 1):
         if not rest:
-            raise InvalidInputError(f"{shown!r} has no weight; needed is a number in [0, 1].")
+            raise InvalidInputError(f"{shown} has no weight; needed is a number in [0, 1].")
         value = _number(rest.pop(), shown, quoted=tokens[-1][1])
     if len(rest) not in n_words:
         raise InvalidInputError(
-            f"{shown!r} has {len(rest)} words after {sign}, where "
+            f"{shown} has {len(rest)} words after {sign}, where "
             f"{' or '.join(map(str, n_words))} can stand; put what has spaces in quotes: "
             '"new york" = nyc 0.9.'
         )
@@ -146,5 +151,5 @@ def _number(word: str, shown: str, *, quoted: bool) -> float:
         return float(word)
     except ValueError:
         raise InvalidInputError(
-            f"{shown!r} ends with {word!r}; needed is a number in [0, 1]."
+            f"{shown} ends with {shortened(word)}; needed is a number in [0, 1]."
         ) from None

