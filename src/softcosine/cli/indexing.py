@@ -135,7 +135,7 @@ def index(
     before it, which hits show; the id stands in 'id' or '_id', as in BEIR's corpus.jsonl, or in
     'docid'. Fields that are neither become metadata and come back with every answer. Without
     --source and --similarity, similarities come from bundled English word vectors, if the text is
-    English, and from the texts themselves.
+    English, and else from the texts themselves.
 
     Files are read as they are indexed, so there may be more than memory holds. The index is there
     once it is whole; 'add' and 'delete' change it later.

@@ -398,9 +398,10 @@ class Answering:
             for other, similarity in self.S.neighbors(term, k=k)
         ]
 
-    def parse(self, query: str | Sequence[str]) -> ParsedQuery:
-        """Find the query's terms, its words outside the vocabulary, and its unknown words."""
-        return parse_query(query, self.analyzer, self.S, self.source)
+    def parse(self, query: str | Sequence[str], *, keep_stop_words: bool = False) -> ParsedQuery:
+        """Find a plain query's terms, its words outside the vocabulary, and its unknown words."""
+        stop_words = () if keep_stop_words else self._snapshot.stop_words
+        return parse_query(query, self.analyzer, self.S, self.source, stop_words=stop_words)
 
     def parse_word(self, word: str) -> ParsedQuery:
         """Find the term of a word, or the one that several words are together."""

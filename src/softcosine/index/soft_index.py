@@ -96,8 +96,8 @@ class SoftIndex(Answering):
             Anything that JSON can hold, and dates, datetimes, UUIDs and NumPy scalars
             (`softcosine.index.metadata_values`); given back with every hit.
         similarity : SimilarityRecipe, optional
-            How S is made. By default from the bundled English vectors, if the text is English,
-            joined with what the texts themselves teach; `note` says which.
+            How S is made. By default from the bundled English vectors, if the text is English, and
+            else from what the texts themselves teach; `note` says which.
         source : TermSimilaritySource, optional
             In its place one source; S is balanced (`TermSimilarityMatrix.from_source`), but for the
             pairs of your own lists, whose phrases become terms; see `list_use`.

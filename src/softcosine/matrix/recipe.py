@@ -106,9 +106,9 @@ class SimilarityRecipe:
     Examples
     --------
     >>> import softcosine as sc
-    >>> recipe = SimilarityRecipe(sources=[sc.PairSimilarity({("tyre", "tire"): 0.8})])
+    >>> recipe = SimilarityRecipe(sources=[sc.PairSimilarity({("tyre", "tire"): 0.75})])
     >>> recipe.build(sc.Vocabulary(["tire", "tyre"])).S.neighbors("tyre")
-    [('tire', 0.8)]
+    [('tire', 0.75)]
     """
 
     sources: Sequence[str | TermSimilaritySource] | None = None

@@ -66,7 +66,7 @@ class SimilaritySettings(TextSettings):
     ----------
     sources : tuple of str or None
         Names, files, or kinds with a place, as ``softcosine similarity build`` takes them; None
-        takes what `SoftIndex` takes: the English table, and what the texts teach.
+        takes what `SoftIndex` takes: the English table, or what the texts teach.
     join : str
         How several are joined.
     calibrate : bool
