@@ -203,8 +203,6 @@ def search(
         ask = partial(
             find, query, k=k, offset=passed, min_score=min_score, syntax=syntax, max_terms=most
         )
-        if number == 0:
-            ask()  # loads compiled code, which is not timed
         why = partial(
             opened.explain, query, ranking=ranking, syntax=syntax, max_terms=most, fuzzy=fuzzy,
             keep_stop_words=keep_stop_words,
@@ -243,7 +241,6 @@ def similar(
     only = read_where(where)
     opened = _open(index)
     ask = partial(opened.similar, id, k=k, min_score=min_score, where=only, ranking=ranking)
-    ask()  # loads compiled code, which is not timed
     why = partial(opened.explain_similar, id, ranking=ranking)
     _answer(
         opened, ask, why, explain=explain, as_json=as_json, where=only, plot=plot, asked=id
