@@ -70,7 +70,7 @@ class Settings:
     {'exponent': 2.0}
     """
 
-    sources: tuple[str, ...] = ("english", "texts")
+    sources: tuple[str, ...] = ("english",)
     join: str = "first"
     exponent: float = 4.0
     threshold: float = 0.3
