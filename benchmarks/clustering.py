@@ -25,7 +25,6 @@ from sklearn.preprocessing import normalize
 from measure import data_folder, read_jsonl, write_report
 from newsgroups import CACHE
 from softcosine import TermSimilarityMatrix, Weighting, analyze, unit_documents
-from softcosine.index.defaults import default_source
 from softcosine.learn.coordinates import SoftCosineTransformer
 from softcosine.learn.estimator import BlockwiseTransformer, row_blocks
 from softcosine.learn.lsa import SoftLSA
@@ -33,6 +32,7 @@ from softcosine.learn.neighbor_graph import SoftNeighborsTransformer
 from softcosine.learn.random_projection import SoftRandomProjection
 from softcosine.learn.similarity import SimilaritySettings, built_similarity
 from softcosine.learn.spectral import SoftSpectralTransformer
+from softcosine.sources.default import default_source
 from softcosine.text.corpus import AnalyzedTexts
 
 __all__ = ["communities", "measured", "similarity_kept", "spherical_k_means"]

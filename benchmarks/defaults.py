@@ -37,18 +37,21 @@ class Setting:
     exponent: float
     ranking: str
     k1: float
+    keep_stop_words: bool = True
 
     def __str__(self) -> str:
         words = "stems" if self.stemmer else "words"
         s = "S = I" if self.similarity == "none" else f"{self.similarity}, e = {self.exponent:g}"
         k1 = f", k1 = {self.k1:g}" if self.ranking == "soft_bm25" else ""
-        return f"{self.ranking}{k1}; {words}; {s}"
+        queries = "" if self.keep_stop_words else "; no stop words in queries"
+        return f"{self.ranking}{k1}; {words}; {s}{queries}"
 
 
 COSINE = Setting("english", "none", 1, "soft_cosine", 1.2)
 BM25 = Setting("english", "none", 1, "soft_bm25", 1.2)
 TUNED_BM25 = Setting("english", "none", 1, "soft_bm25", 1.6)
-DEFAULT = Setting("english", "first", 4, "soft_bm25", 1.6)
+STOPPED_BM25 = Setting("english", "none", 1, "soft_bm25", 1.6, keep_stop_words=False)
+DEFAULT = Setting("english", "english", 4, "soft_bm25", 1.6, keep_stop_words=False)
 
 
 def grid() -> Iterator[Setting]:
@@ -58,7 +61,8 @@ def grid() -> Iterator[Setting]:
     for stemmer in (None, "english"):
         for similarity, exponent in similarities:
             for ranking, k1 in (("soft_cosine", 1.2), ("soft_bm25", 1.2), ("soft_bm25", 1.6)):
-                yield Setting(stemmer, similarity, exponent, ranking, k1)
+                for keep in (True, False):
+                    yield Setting(stemmer, similarity, exponent, ranking, k1, keep)
 
 
 def source_of(setting: Setting, analyzed: AnalyzedTexts) -> TermSimilaritySource:
@@ -95,7 +99,10 @@ def measure_collection(
                 index = plain.with_similarity(S, source=source)
             for setting in same:
                 weighted = index.with_weighting(sc.Weighting(k1=setting.k1))
-                results[setting] = test.score(all_scores(weighted, setting.ranking, test))
+                scores = all_scores(
+                    weighted, setting.ranking, test, keep_stop_words=setting.keep_stop_words
+                )
+                results[setting] = test.score(scores)
     return results
 
 
@@ -129,6 +136,7 @@ def main() -> None:
         row("cosine (stems, S = I)", of(COSINE)),
         row("BM25 (stems, S = I)", of(BM25)),
         row("BM25 (stems, S = I, k1 = 1.6)", of(TUNED_BM25)),
+        row("BM25 (the same, no stop words in queries)", of(STOPPED_BM25)),
         row(f"the default: {DEFAULT}", of(DEFAULT)),
         row("chosen leaving the collection out", held_out),
     ]
@@ -137,6 +145,7 @@ def main() -> None:
         ("cosine", COSINE),
         ("BM25", BM25),
         ("BM25 with k1 = 1.6", TUNED_BM25),
+        ("BM25 with k1 = 1.6, no stop words in queries", STOPPED_BM25),
     ):
         for name, values in (("The default", of(DEFAULT)), ("The choice left out", held_out)):
             gain, low, high = (100 * x for x in gain_interval(values, of(setting)))

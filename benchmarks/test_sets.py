@@ -96,13 +96,18 @@ def average_precision(ranked: NDArray[np.int64], gains: dict[int, float]) -> flo
 
 
 def all_scores(
-    index: sc.SoftIndex, ranking: str, test: TestSet, *, depth: int = 10
+    index: sc.SoftIndex,
+    ranking: str,
+    test: TestSet,
+    *,
+    depth: int = 10,
+    keep_stop_words: bool = True,
 ) -> NDArray[np.float64]:
     """Scores of every query and its `depth` best documents, shape (n_queries, n_docs)."""
     searcher = index.searcher(ranking)
     vectors = [
-        (query_vector(index.parse(query), searcher.ranking, index.S, index.source),)
-        for query in test.queries
+        (query_vector(parsed, searcher.ranking, index.S, index.source),)
+        for parsed in (index.parse(one, keep_stop_words=keep_stop_words) for one in test.queries)
     ]
     depth = len(index) if test.candidates is not None else depth
     scores = np.zeros((len(test.queries), len(index)))

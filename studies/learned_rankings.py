@@ -17,13 +17,13 @@ from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.evaluate.measures import measured
 from softcosine.evaluate.runs import Run
 from softcosine.evaluate.significance import paired_bootstrap
-from softcosine.index.defaults import default_source
 from softcosine.learn.pair_weights import (
     Preferences,
     bm25_vectors,
     held_out_losses,
     learn_pair_weights,
 )
+from softcosine.sources.default import default_source
 
 __all__ = ["COLLECTIONS", "rankings_part"]
 

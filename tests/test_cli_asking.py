@@ -300,3 +300,16 @@ def test_answers_are_filled_up_and_made_to_differ(run, folder):
     assert plain[0] == differing[0]
     assert set(plain) == set(differing)
     assert found(run, "search", folder, "flat tyre bicycle", "--mmr", "1") == plain
+
+
+def test_stop_words_of_a_question_count_on_request(run, folder):
+    plain = found(run, "search", folder, "how do I mend the tyre")
+    assert plain == found(run, "search", folder, "mend tyre")
+    assert plain != found(run, "search", folder, "how do I mend the tyre", "--keep-stop-words")
+    explained = ("explain", folder, "the puncture", "bike", "--json")
+    words = {part["query_word"] for part in json.loads(run(*explained))["parts"]}
+    assert "the" not in words
+    both = {
+        part["query_word"] for part in json.loads(run(*explained, "--keep-stop-words"))["parts"]
+    }
+    assert words < both

@@ -340,7 +340,7 @@ def test_a_process_that_is_ended_lets_the_next_writer_in(folder, number):
             break
     child.send_signal(number)
     _, message = child.communicate()
-    assert child.returncode == (130 if number == signal.SIGINT else 128 + number)
+    assert child.returncode == (130 if number == signal.SIGINT else 128 + number), message
     assert b"Traceback" not in message
     with SoftIndex.open(folder).writer() as writer:
         writer.delete("tea")

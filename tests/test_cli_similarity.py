@@ -86,8 +86,8 @@ def test_a_matrix_of_several_sources_is_built(run, folder):
     assert S.similarity("cars", "automobiles") == np.float32(0.8)
     assert S.neighbors("e1042") == []
     settings = S.settings
-    assert settings["sources"] == ["vectors.txt", "synonyms.txt"]
-    assert settings["join"] == "strongest"
+    assert settings["recipe"]["sources"] == ["vectors.txt", "synonyms.txt"]
+    assert settings["recipe"]["combine"] == "strongest"
     assert settings["vocabulary"] == ["docs.jsonl"]
     assert settings["analyzer"]["stemmer"] is None
     assert "EmbeddingSimilarity(3 words x 3" in settings["source"]
@@ -227,7 +227,7 @@ def test_decisions_have_the_last_word(run, folder):
     )  # fmt: skip
     assert S.similarity("tea", "puncture") == 0.75
     assert S.similarity("cars", "automobiles") == 0
-    assert S.settings["decisions"] == "pins.txt"
+    assert S.settings["recipe"]["overrides"][0] == "tea = puncture 0.75"
     (folder / "pins.txt").write_text("tea is nice\n")
     message = run(
         "similarity", "build", "english", "--vocabulary", "docs.jsonl", "--decisions", "pins.txt",
@@ -396,7 +396,6 @@ def test_a_matrix_of_quite_other_words_is_refused(run, folder):
         (["wordnt", "--vocabulary", "nowhere.txt"], 2, "the source 'wordnt' is not understood"),
         (["vectors:no.vec", "--vocabulary", "nowhere.txt"], 1, "there is no file no.vec, which"),
         (["V", "--join", "best"], 2, "no join 'best'"),
-        (["V", "--threshold", "0.5"], 2, "of vectors, and no source is named"),
         (["V", "--calibrate"], 2, "--calibrate is of sources that are named"),
         (["english", "--words", "words.txt", "--min-df", "2"], 2, "--words is a list"),
         (["nowhere.vec", "V"], 1, "there is no file nowhere.vec. A source is one of"),
@@ -455,7 +454,7 @@ def test_the_output_is_needed_and_not_overwritten_unasked(run, folder):
         "similarity", "build", "english", "--vocabulary", "docs.jsonl", "-o", "s.matrix", code=1
     )
     assert "exists already" in message
-    assert TermSimilarityMatrix.load("s.matrix").settings["sources"] == ["synonyms.txt"]
+    assert TermSimilarityMatrix.load("s.matrix").settings["recipe"]["sources"] == ["synonyms.txt"]
     for command in ("show", "check"):
         assert "there is no matrix at nowhere" in run("similarity", command, "nowhere", code=1)
 
@@ -585,7 +584,7 @@ def test_on_one_scale_what_cannot_be_calibrated_is_named(run, folder):
         "docs.jsonl", "-o", "s.matrix",
     )  # fmt: skip
     assert "no calibration for edit-distance" in " ".join(shown.split())
-    assert TermSimilarityMatrix.load("s.matrix").settings["calibrated"]
+    assert TermSimilarityMatrix.load("s.matrix").settings["recipe"]["calibrate"]
 
 
 def test_an_engine_proposes_neighbours_and_its_recall_is_told(run, folder):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -12,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from softcosine.errors import InvalidInputError
+from softcosine.errors import IndexFormatError, InvalidInputError
 from softcosine.sources import threads
-from softcosine.sources.source import source_from_state
+from softcosine.sources.source import SourceState, source_from_state, state_of
 from softcosine.sources.vectors import nearest
 from softcosine.sources.vectors.embedding import EmbeddingSimilarity
-from softcosine.sources.vectors.english import english_share, english_table
+from softcosine.sources.vectors.english import ENGLISH_SHA256, english_share, english_table
 from softcosine.sources.vectors.word_vectors import WordVectors
 from softcosine.text.vocabulary import Vocabulary
 
@@ -179,10 +181,27 @@ def test_the_english_table_is_read_once_and_shared() -> None:
     source = EmbeddingSimilarity.english(threshold=0.4)
     assert len(source) > 20_000
     assert source.dimensions == 128
-    assert source.state().arrays["vectors"].dtype == np.int8
+    assert source.table.arrays()["vectors"].dtype == np.int8
     assert english_table() is english_table()
     near = source.similarities(["bicycle", "bicycle"], ["bike", "parliament"])
     assert near[0] > 0.5 > near[1]
+
+
+def test_the_english_table_is_kept_by_reference() -> None:
+    source = EmbeddingSimilarity.english(threshold=0.4, exponent=3)
+    state = source.state()
+    assert not state.arrays
+    again = source_from_state(state)
+    words = ["bicycle", "bike", "parliament", "xyzzy"]
+    assert again.similarities(words, words[::-1]).tolist() == (
+        source.similarities(words, words[::-1]).tolist()
+    )
+    assert state_of(again) == state
+    path = files("softcosine.sources") / "data" / "english.npz"
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == ENGLISH_SHA256
+    other = {**state.settings["table"], "sha256": "0" * 64, "softcosine": "9.9"}
+    with pytest.raises(IndexFormatError, match=r"pip install 'softcosine==9.9'"):
+        source_from_state(SourceState("embedding", {**state.settings, "table": other}))
 
 
 def test_english_is_told_by_its_longer_words() -> None:

@@ -57,7 +57,9 @@ def test_2_a_term_outside_the_matrix_is_no_crash():
         soft_inner_product([[1, 1]], beyond, S)
     with pytest.raises(UnknownTermError, match="'zzz' is not among the 2 terms"):
         S.neighbors("zzz")
-    index = SoftIndex.from_texts(["a b"], S=S, analyzer=Analyzer(), ranking="soft_cosine")
+    index = SoftIndex.from_texts(
+        ["a b"], S=S, analyzer=Analyzer(), language="none", ranking="soft_cosine"
+    )
     assert index.search("a zzz")[0].score == index.search("a")[0].score
     assert index.search("a zzz").unknown == ("zzz",)
 

@@ -346,10 +346,7 @@ def test_pieces_of_a_word_are_not_taught_as_synonyms():
         for other, _ in index.S.neighbors(term):
             assert not set(term) & set(other), (term, other)
     for name in ("texts", "association", "second-order", "regression", "snos"):
-        from softcosine.sources.named import SourceSettings, joined_source
-
-        settings = SourceSettings(None, None, texts=analyze(TOKYO), words=None)
-        source, _ = joined_source([name], "strongest", settings)
+        source, _ = sc.SimilarityRecipe(sources=[name]).joined(analyze(TOKYO))
         assert source.similarities(["東京"], ["京都"]).item() == 0.0, name
 
 

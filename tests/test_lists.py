@@ -20,13 +20,13 @@ from softcosine.evaluate.tuning.indexing import indexed
 from softcosine.evaluate.tuning.settings import Settings
 from softcosine.evaluate.tuning.workbench import Workbench
 from softcosine.matrix.list_use import list_use
+from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.sources.constraints.antonyms import Antonyms
 from softcosine.sources.constraints.guard import Guarded
 from softcosine.sources.in_terms import TermKeys, in_terms
 from softcosine.sources.joins.calibration import CalibratedSimilarity, Calibration
 from softcosine.sources.joins.combine import first, mean, scaled, strongest
 from softcosine.sources.joins.noisy_or import noisy_or
-from softcosine.sources.named import phrases_named
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
 from softcosine.sources.vectors.embedding import EmbeddingSimilarity
@@ -463,8 +463,11 @@ def test_a_large_file_is_a_thesaurus_unless_it_is_said_to_be_a_person_s_list(tmp
         source = ThesaurusSimilarity.load(path)
     assert not source.pinned
     assert ThesaurusSimilarity.load(path, pinned=True).pinned
-    assert phrases_named([f"list:{path}"]) == ThesaurusSimilarity.load(path, pinned=True).words
-    assert phrases_named([f"thesaurus:{path}"]) == ()
+    listed, thesaurus = (
+        SimilarityRecipe(sources=[f"{kind}:{path}"]).phrases() for kind in ("list", "thesaurus")
+    )
+    assert listed == ThesaurusSimilarity.load(path, pinned=True).words
+    assert thesaurus == ()
 
 
 def test_vectors_beside_a_list_give_what_they_gave():

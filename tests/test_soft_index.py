@@ -333,8 +333,9 @@ def test_indefinite_similarities_are_not_clipped():
             ["a b c"], S=negative, analyzer=Analyzer(), weighting=RAW, ranking="soft_cosine"
         )
     index = SoftIndex.from_texts(
-        ["a", "b"], S=negative, analyzer=Analyzer(), weighting=RAW, ranking="soft_cosine"
-    )
+        ["a", "b"], S=negative, analyzer=Analyzer(), language="none", weighting=RAW,
+        ranking="soft_cosine",
+    )  # fmt: skip
     with pytest.raises(IndefiniteMatrixError):
         index.search("a b c")
     assert index.search("a").ids == ["0"]

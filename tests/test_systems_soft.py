@@ -122,7 +122,9 @@ def test_a_source_may_be_given_or_made_of_the_texts():
 
 def test_the_background_counts_in_the_statistics_and_teaches():
     fitted = from_spec("cosine").fit(DOCUMENTS, background=["tyre"] * 5)
-    soft = from_spec("soft_cosine:plain=true").fit(DOCUMENTS, background=["tyre"] * 5)
+    soft = from_spec("soft_cosine:plain=true,keep_stop_words=true").fit(
+        DOCUMENTS, background=["tyre"] * 5
+    )
     np.testing.assert_allclose(scores(soft), scores(fitted), atol=1e-12)
     assert not np.allclose(scores(soft), scores(from_spec("cosine").fit(DOCUMENTS)))
 
@@ -213,7 +215,7 @@ def test_soft_bm25_without_similarities_ranks_as_bm25s(texts, queries, settings)
     k1, b = settings
     documents, asked = Documents.of(texts), Documents.of(queries)
     candidates = [np.arange(len(texts))] * len(queries)
-    plain = named("soft", plain=True, k1=k1, b=b, stemmer=None).fit(documents)
+    plain = named("soft", plain=True, k1=k1, b=b, stemmer=None, keep_stop_words=True).fit(documents)
     peer = named("bm25", k1=k1, b=b, stemmer=None).fit(documents)
     ours, theirs = (np.array(one.scored(asked, candidates)) for one in (plain, peer))
     # Lucene leaves the factor k1 + 1 out, which is the same for all documents.
@@ -233,7 +235,7 @@ def test_soft_bm25_without_similarities_ranks_as_bm25s(texts, queries, settings)
 def test_soft_cosine_without_similarities_is_the_cosine(texts, queries, tf, idf):
     documents, asked = Documents.of(texts), Documents.of(queries)
     candidates = [np.arange(len(texts))] * len(queries)
-    plain = named("soft_cosine", plain=True, tf=tf, idf=idf).fit(documents)
+    plain = named("soft_cosine", plain=True, tf=tf, idf=idf, keep_stop_words=True).fit(documents)
     peer = named("cosine", tf=tf, idf=idf).fit(documents)
     np.testing.assert_allclose(
         plain.scored(asked, candidates), peer.scored(asked, candidates), atol=1e-12

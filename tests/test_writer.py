@@ -21,7 +21,6 @@ from softcosine.errors import (
 )
 from softcosine.index import draft as drafts
 from softcosine.index import writer as writers
-from softcosine.index.defaults import default_source
 from softcosine.index.merging import MergePolicy
 from softcosine.index.phrases import LEFT_OUT, running_words
 from softcosine.index.soft_index import SoftIndex
@@ -30,6 +29,7 @@ from softcosine.index.training_spool import TrainingSpool
 from softcosine.index.verification import verify_index
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.constraints.decisions import Decisions, decided
+from softcosine.sources.default import default_source
 from softcosine.sources.pairs import PairSimilarity
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary

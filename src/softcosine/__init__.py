@@ -46,6 +46,7 @@ _HOMES = {
     "SoftIndex": "softcosine.index.soft_index",
     "SoftNeighbors": "softcosine.index.soft_neighbors",
     "SyntacticSimilarity": "softcosine.sources.syntax.syntactic",
+    "SimilarityRecipe": "softcosine.matrix.recipe",
     "TermSimilarityMatrix": "softcosine.matrix.term_similarity_matrix",
     "TermSimilaritySource": "softcosine.sources.source",
     "TextStream": "softcosine.text.stream",
@@ -140,6 +141,7 @@ if TYPE_CHECKING:
     from softcosine.learn.snos import SNOS as SNOS
     from softcosine.learn.spectral import SoftSpectralTransformer as SoftSpectralTransformer
     from softcosine.learn.taught_vectors import TaughtVectors as TaughtVectors
+    from softcosine.matrix.recipe import SimilarityRecipe as SimilarityRecipe
     from softcosine.matrix.term_similarity_matrix import (
         TermSimilarityMatrix as TermSimilarityMatrix,
     )

@@ -38,6 +38,10 @@ Fuzzy = Annotated[
     bool,
     typer.Option("--fuzzy", help="Search unknown words by the indexed words of nearest spelling."),
 ]
+KeepStopWords = Annotated[
+    bool,
+    typer.Option("--keep-stop-words", help="Count words such as 'how' and 'the' of the query too."),
+]
 RankingName = Annotated[
     str | None,
     typer.Option(
@@ -78,6 +82,7 @@ def search(
         ),
     ] = 512,
     fuzzy: Fuzzy = False,
+    keep_stop_words: KeepStopWords = False,
     fill: Annotated[
         bool,
         typer.Option("--fill", help="Documents of score 0 follow, in order of insertion."),
@@ -134,7 +139,8 @@ def search(
       softcosine search faq.index - --json < queries.txt > answers.jsonl
 
     In the query, +word must be there itself, -word must not, "some words" must stand there one
-    after the other, and word^2 counts twice; quote the whole, or the shell takes the marks.
+    after the other, and word^2 counts twice; quote the whole, or the shell takes the marks. Words
+    such as 'how' and 'the' do not count beside others, unless they are so marked.
 
     Words of the query are bold in the answers, similar words underlined. A score of soft BM25 is 0
     where no word is like another, has no upper bound, and compares documents for one query only; a
@@ -171,16 +177,19 @@ def search(
     opened = _open(index)
     find: Callable[..., Hits] = partial(
         opened.search, where=only, exact_first=exact_first, ranking=ranking, fuzzy=fuzzy, fill=fill,
-        mmr=mmr, sort=sort, facets=facets or (),
+        keep_stop_words=keep_stop_words, mmr=mmr, sort=sort, facets=facets or (),
     )  # fmt: skip
     if engine is not None:
         from softcosine.cli.exporting import asking_engine
 
-        own = exact_first or fuzzy or fill or mmr is not None or bool(sort) or bool(facets)
+        own = (
+            exact_first or fuzzy or keep_stop_words or fill or mmr is not None or bool(sort)
+            or bool(facets)
+        )  # fmt: skip
         if only is not None or own:
             raise InvalidInputError(
-                "--where, --exact-first, --fuzzy, --fill, --mmr, --sort and --facet are for the "
-                "index's own search; leave --engine out."
+                "--where, --exact-first, --fuzzy, --keep-stop-words, --fill, --mmr, --sort and "
+                "--facet are for the index's own search; leave --engine out."
             )
         find, ranking = asking_engine(opened, engine, ranking, rerank=rerank, width=width)
     elif rerank is not None or width is not None:
@@ -194,11 +203,10 @@ def search(
         ask = partial(
             find, query, k=k, offset=passed, min_score=min_score, syntax=syntax, max_terms=most
         )
-        if number == 0:
-            ask()  # loads compiled code, which is not timed
         why = partial(
-            opened.explain, query, ranking=ranking, syntax=syntax, max_terms=most, fuzzy=fuzzy
-        )
+            opened.explain, query, ranking=ranking, syntax=syntax, max_terms=most, fuzzy=fuzzy,
+            keep_stop_words=keep_stop_words,
+        )  # fmt: skip
         _answer(
             opened, ask, why, explain=explain, plan=plan, as_json=as_json, where=only,
             syntax=syntax, plot=plot, notes=notes, countable=engine is None,
@@ -233,7 +241,6 @@ def similar(
     only = read_where(where)
     opened = _open(index)
     ask = partial(opened.similar, id, k=k, min_score=min_score, where=only, ranking=ranking)
-    ask()  # loads compiled code, which is not timed
     why = partial(opened.explain_similar, id, ranking=ranking)
     _answer(
         opened, ask, why, explain=explain, as_json=as_json, where=only, plot=plot, asked=id
@@ -246,6 +253,7 @@ def explain(
     id: Annotated[str, typer.Argument(metavar="ID", help="Id of a document.")],
     ranking: RankingName = None,
     fuzzy: Fuzzy = False,
+    keep_stop_words: KeepStopWords = False,
     plot: Plot = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -265,7 +273,7 @@ def explain(
 
     check_plot(plot, overwrite=overwrite)
     opened = _open(index)
-    found = opened.explain(query, id, ranking=ranking, fuzzy=fuzzy)
+    found = opened.explain(query, id, ranking=ranking, fuzzy=fuzzy, keep_stop_words=keep_stop_words)
     if plot is not None:
         from softcosine.plots.explanation_bars import explanation_bars
 

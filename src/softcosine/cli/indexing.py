@@ -135,7 +135,7 @@ def index(
     before it, which hits show; the id stands in 'id' or '_id', as in BEIR's corpus.jsonl, or in
     'docid'. Fields that are neither become metadata and come back with every answer. Without
     --source and --similarity, similarities come from bundled English word vectors, if the text is
-    English, and from the texts themselves.
+    English, and else from the texts themselves.
 
     Files are read as they are indexed, so there may be more than memory holds. The index is there
     once it is whole; 'add' and 'delete' change it later.
@@ -153,7 +153,7 @@ def index(
     _check_one(plain=plain, decisions=decisions, similarity=similarity)
     _check_one(text=text_fields, field=fields)
     if settings is not None:
-        decided = {
+        others = {
             "--field": fields, "--source": source, "--join": join != "strongest",
             "--decisions": decisions, "--similarity": similarity, "--plain": plain,
             "--language": language, "--stemmer": stemmer, "--stop-words": stop_words,
@@ -161,7 +161,7 @@ def index(
             "--memory": memory,
             "--positions": positions, "--no-texts": not texts,
         }  # fmt: skip
-        named = [name for name, given in decided.items() if given not in (None, False)]
+        named = [name for name, given in others.items() if given not in (None, False)]
         if named:
             raise InvalidInputError(
                 f"--settings says all that {' and '.join(named)} would, or works on all texts at "
@@ -193,29 +193,28 @@ def index(
     from softcosine.cli.options import bytes_in
     from softcosine.cli.progress import Reporter
     from softcosine.cli.reading import each_document, fields_named
-    from softcosine.cli.sources import SourceSettings, check_sources, decisions_in
-    from softcosine.cli.trainers import MatrixTrainer, SourceTrainer
+    from softcosine.cli.sources import decisions_in
     from softcosine.cli.vocabularies import rules_of
     from softcosine.index.creation import creating
     from softcosine.index.defaults import RANKING
     from softcosine.index.soft_index import SoftIndex
-    from softcosine.index.training import Trainer
+    from softcosine.index.writer import IndexWriter
+    from softcosine.matrix.recipe import SimilarityRecipe
 
-    sources = source or []
-    check_sources(sources, join)
+    sources = tuple(source or ()) or None
+    decided = decisions_in(decisions)
+    recipe = SimilarityRecipe(
+        sources=() if plain else sources, combine=join, overrides=decided,
+        max_neighbors=max_neighbors,
+    )  # fmt: skip
     weights = _weights(fields)
     known, analyzer = rules_of(language, stemmer, stop_words)
-    known_decisions = decisions_in(decisions)
     matrix = None if similarity is None else SavedMatrix.open(similarity, stemmer=stemmer)
-    limit = None if memory is None and "snos" in sources else bytes_in(memory or "1G")
+    if matrix is not None:
+        analyzer = matrix.analyzer or analyzer
+    limit = None if memory is None and "snos" in (sources or ()) else bytes_in(memory or "1G")
     started = time.perf_counter()
     with Reporter() as report:
-        trainer: Trainer | None = None
-        if matrix is not None:
-            trainer, analyzer = MatrixTrainer(matrix), matrix.analyzer or analyzer
-        elif sources or known_decisions is not None:
-            settings_of_sources = SourceSettings(None, None, texts=None, words=None, report=report)
-            trainer = SourceTrainer(sources, join, known_decisions, settings_of_sources)
         documents = each_document(
             inputs,
             fields=fields_named(id_field, weights or text_fields, separate=bool(weights)),
@@ -225,18 +224,17 @@ def index(
             progress=lambda done: report("reading documents", done, None),
         )
         with creating(
-            output, overwrite=overwrite, plain=plain, language=known, analyzer=analyzer,
-            ranking=ranking or RANKING, max_neighbors=max_neighbors,
-            min_df=1 if min_df is None else document_limit(min_df), fields=weights,
+            output, overwrite=overwrite, similarity=recipe, language=known, analyzer=analyzer,
+            ranking=ranking or RANKING, fields=weights,
+            min_df=1 if min_df is None else document_limit(min_df),
             positions=positions or None, keep_texts=texts,
         ) as made:  # fmt: skip
-            index = SoftIndex(*made)
-            with index.writer(memory=limit, trainer=trainer, progress=report) as writer:
+            with IndexWriter(made[1], memory=limit, builder=matrix, progress=report) as writer:
                 for document in documents:
                     writer.add(document.id, document.text, document.metadata)
-            note = index.note
-            del made, index  # so that no file is open when the folder is renamed
-    _show(output, known_decisions, note, time.perf_counter() - started, as_json)
+            del made  # so that no file is open when the folder is renamed
+    note = SoftIndex.open(output).note
+    _show(output, decided, note, time.perf_counter() - started, as_json)
 
 
 def _weights(given: list[str] | None) -> dict[str, float] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,7 +61,7 @@ def show_built(
                 "dominant": figures.dominant,
                 "balanced": S.scales is not None,
                 "shrunk": shrunk,
-                "sources": S.settings["sources"],
+                "sources": _sources(S.settings),
                 "bytes": bytes_of(output),
                 "seconds": seconds,
                 "note": note,
@@ -100,6 +101,7 @@ def show_facts(S: TermSimilarityMatrix, path: Path, n_bytes: int) -> None:
     if settings.get("shrunk", 1.0) < 1:
         limits.append(f"all times {settings['shrunk']:.3f}")
     kind = "symmetric" if figures.symmetric else "asymmetric"
+    sources = _sources(settings)
     lines = {
         "terms": f"{figures.n_terms:,}",
         "neighbours": (
@@ -111,8 +113,8 @@ def show_facts(S: TermSimilarityMatrix, path: Path, n_bytes: int) -> None:
         "kind": f"{kind}, diagonally dominant" if figures.dominant else kind,
         "limits": ", ".join(limits),
         "order": str(settings.get("order", "")).replace("_", " "),
-        "sources": ", ".join(settings.get("sources", ())),
-        "joined by": settings.get("join", "") if len(settings.get("sources", ())) > 1 else "",
+        "sources": ", ".join(sources),
+        "joined by": settings["recipe"]["combine"] if len(sources) > 1 else "",
         "made from": settings.get("source", ""),
         "words": ", ".join(settings.get("vocabulary", ())),
         "extended": ", ".join(f"by {one['terms']:,} terms" for one in settings.get("extended", ())),
@@ -209,3 +211,9 @@ def show_difference(found: MatrixDifference, limit: int) -> None:
             more = ", ..." if len(terms) > limit else ""
             out.print(f"{name} terms: {', '.join(map(printable, terms[:limit]))}{more}")
     out.print(f"{found.summary()}.")
+
+
+def _sources(settings: Mapping[str, Any]) -> list[str]:
+    """Return the names of the sources that a matrix was built of."""
+    recipe = settings.get("recipe")
+    return [] if recipe is None else recipe["sources"] or ["default"]

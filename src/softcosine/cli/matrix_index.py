@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from softcosine.errors import InvalidInputError
+from softcosine.sources.progress import Report, silent
 
 if TYPE_CHECKING:
+    from softcosine.matrix.recipe import BuiltSimilarity
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
     from softcosine.sources.source import TermSimilaritySource
     from softcosine.text.analyzer import Analyzer
+    from softcosine.text.corpus import AnalyzedTexts
+    from softcosine.text.stream import TextStream
     from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["SavedMatrix"]
-
-Progress = Callable[[str, int, "int | None"], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,30 @@ class SavedMatrix:
                 f"--vocabulary {index}."
             )
 
-    def over(self, vocabulary: Vocabulary, report: Progress) -> tuple[TermSimilarityMatrix, str]:
+    def phrases(self) -> tuple[str, ...]:
+        """Return none: the matrix has its terms."""
+        return ()
+
+    def needs_texts(self, language: str | None = None) -> bool:
+        """No: the matrix is there."""
+        return False
+
+    def build(
+        self,
+        vocabulary: Vocabulary,
+        texts: AnalyzedTexts | TextStream | None = None,
+        *,
+        analyzer: Analyzer | None = None,
+        language: str | None = None,
+        report: Report | None = None,
+    ) -> BuiltSimilarity:
+        """Bring the matrix to the terms of an index, as `SimilarityRecipe.build` makes one."""
+        from softcosine.matrix.recipe import BuiltSimilarity
+
+        S, note = self.over(vocabulary, report or silent)
+        return BuiltSimilarity(S, self.source, note)
+
+    def over(self, vocabulary: Vocabulary, report: Report) -> tuple[TermSimilarityMatrix, str]:
         """Return S over a vocabulary, and where its similarities come from in a sentence.
 
         Raises

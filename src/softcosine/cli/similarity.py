@@ -161,7 +161,7 @@ def build(
     JSON: matrix, terms, neighbors, mean_neighbors, max_neighbors, mean_similarity, symmetric,
     dominant, balanced, shrunk, sources, bytes, seconds, note, and list_use as of 'index'.
     """
-    from softcosine.cli.building import Plan, built_matrix
+    from softcosine.cli.building import Plan, built_matrix, recipe_of
     from softcosine.cli.matrices import show_built
     from softcosine.cli.progress import Reporter
 
@@ -172,13 +172,15 @@ def build(
             "the words of the matrix come from --vocabulary FILE (documents, an index, a matrix) "
             "or from --words FILE (a list); give one of the two."
         )
-    plan = Plan(
-        sources=tuple(sources or ()), output=output, vocabulary=tuple(vocabulary or ()),
-        words=words, join=join, calibrate=calibrate, decisions=decisions,
+    recipe = recipe_of(
+        sources=sources or (), join=join, calibrate=calibrate, decisions=decisions,
         max_neighbors=max_neighbors, min_similarity=min_similarity, threshold=threshold,
         exponent=exponent, approximate=approximate, strategy=strategy, order=order,
-        balanced=balanced, definite=definite, guard=guard, keep_source=keep_source,
-        resume=resume, language=language, stemmer=stemmer, min_df=min_df,
+        balanced=balanced, definite=definite, guard=guard,
+    )  # fmt: skip
+    plan = Plan(
+        recipe=recipe, output=output, vocabulary=tuple(vocabulary or ()), words=words,
+        keep_source=keep_source, resume=resume, language=language, stemmer=stemmer, min_df=min_df,
         text_fields=tuple(text_fields or ()), format=format, encoding=encoding, pattern=pattern,
         overwrite=overwrite,
     )  # fmt: skip

@@ -1,36 +1,19 @@
-"""What the command line makes of sources: guarded, and a person's decisions above them."""
+"""Sources and a person's decisions, as the command line takes them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from softcosine.sources.joins.by_name import JOINS
 from softcosine.sources.kinds import NAMES, PREFIXES
-from softcosine.sources.named import (
-    JOINS,
-    SourceSettings,
-    check_sources,
-    joined_source,
-    learn_from_texts,
-)
 
 if TYPE_CHECKING:
     from softcosine.sources.constraints.decision_list import Decisions
-    from softcosine.sources.source import TermSimilaritySource
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.vocabulary import Vocabulary
 
-__all__ = [
-    "JOINS",
-    "SOURCES_HELP",
-    "SourceSettings",
-    "check_sources",
-    "decisions_in",
-    "finished_source",
-    "joined_source",
-    "learn_from_texts",
-    "words_outside",
-]
+__all__ = ["JOINS", "SOURCES_HELP", "decisions_in", "words_outside"]
 
 SOURCES_HELP = (
     f"A name ({', '.join(NAMES)}), a file of vectors or of synonyms, or KIND:PLACE "
@@ -47,27 +30,6 @@ def decisions_in(path: Path | None) -> Decisions | None:
     from softcosine.sources.constraints.decisions import read_decisions
 
     return read_decisions(path)
-
-
-def finished_source(
-    source: TermSimilaritySource,
-    decisions: Decisions | None,
-    vocabulary: Vocabulary,
-    *,
-    analyzer: Analyzer | None,
-    language: str | None,
-    guard: bool = True,
-) -> TermSimilaritySource:
-    """Put the guard above a source, and a person's decisions above the guard, all in terms."""
-    from softcosine.index.language import antonyms_of
-    from softcosine.sources.constraints.decisions import decided
-    from softcosine.sources.constraints.guard import guarded
-    from softcosine.sources.in_terms import TermKeys, in_terms
-
-    whole = guarded(source, antonyms=antonyms_of(language)) if guard else source
-    if decisions is not None:
-        whole = decided(whole, decisions)
-    return in_terms(whole, TermKeys(analyzer, vocabulary=vocabulary))
 
 
 def words_outside(

@@ -203,6 +203,7 @@ class Answering:
         fill: bool = False,
         mmr: float | None = None,
         fuzzy: bool = False,
+        keep_stop_words: bool = False,
         sort: str | Sequence[str] | None = None,
         facets: Sequence[str] = (),
     ) -> Hits:
@@ -255,6 +256,10 @@ class Answering:
             indexed words of nearest spelling (`Hits.suggestions`), each by its similarity
             (`softcosine.EditDistanceSimilarity`, balanced as S is). Words with digits are not, and
             what ``+``, ``-`` and quotes demand is demanded as it is spelled.
+        keep_stop_words : bool
+            Whether words such as *how*, *do* and *the* count in plain text too: the stop words of
+            the index's language, which are passed over where a query has other words. In quotes,
+            after ``+`` and with a weight they always count.
         sort : str or list of str, optional
             Order by keys of metadata instead, such as ``"-year"``, of equal ones by score; see
             `softcosine.index.sorting`. Not together with `exact_first` or `mmr`.
@@ -270,8 +275,8 @@ class Answering:
         return self.search_batch(
             [query], k=k, offset=offset, min_score=min_score, where=where,
             exact_first=exact_first, ranking=ranking, expand=expand, syntax=syntax,
-            max_terms=max_terms, fill=fill, mmr=mmr, fuzzy=fuzzy, sort=sort, facets=facets,
-            threads=1,
+            max_terms=max_terms, fill=fill, mmr=mmr, fuzzy=fuzzy,
+            keep_stop_words=keep_stop_words, sort=sort, facets=facets, threads=1,
         )[0]  # fmt: skip
 
     def search_batch(
@@ -290,6 +295,7 @@ class Answering:
         fill: bool = False,
         mmr: float | None = None,
         fuzzy: bool = False,
+        keep_stop_words: bool = False,
         sort: str | Sequence[str] | None = None,
         facets: Sequence[str] = (),
         threads: int | None = None,
@@ -303,7 +309,7 @@ class Answering:
         asked = Asked(
             k=k, offset=offset, min_score=min_score, where=where, exact_first=exact_first,
             ranking=ranking, expand=expand, syntax=syntax, max_terms=max_terms, fill=fill, mmr=mmr,
-            fuzzy=fuzzy, sort=sort, facets=facets,
+            fuzzy=fuzzy, keep_stop_words=keep_stop_words, sort=sort, facets=facets,
         )  # fmt: skip
         return answered(self._snapshot, list(queries), asked, threads=threads)
 
@@ -339,6 +345,7 @@ class Answering:
         syntax: bool = True,
         max_terms: int | None = 512,
         fuzzy: bool = False,
+        keep_stop_words: bool = False,
     ) -> Explanation:
         """Say why a document scores what it scores: pairs of words whose parts sum to the score.
 
@@ -348,7 +355,10 @@ class Answering:
         ------
         UnknownDocumentError, InvalidInputError
         """
-        asked = Asked(ranking=ranking, syntax=syntax, max_terms=max_terms, fuzzy=fuzzy)
+        asked = Asked(
+            ranking=ranking, syntax=syntax, max_terms=max_terms, fuzzy=fuzzy,
+            keep_stop_words=keep_stop_words,
+        )  # fmt: skip
         return explained(self._snapshot, query, id, asked)
 
     def explain_similar(self, id: str, other: str, *, ranking: str = "soft_cosine") -> Explanation:
@@ -388,9 +398,10 @@ class Answering:
             for other, similarity in self.S.neighbors(term, k=k)
         ]
 
-    def parse(self, query: str | Sequence[str]) -> ParsedQuery:
-        """Find the query's terms, its words outside the vocabulary, and its unknown words."""
-        return parse_query(query, self.analyzer, self.S, self.source)
+    def parse(self, query: str | Sequence[str], *, keep_stop_words: bool = False) -> ParsedQuery:
+        """Find a plain query's terms, its words outside the vocabulary, and its unknown words."""
+        stop_words = () if keep_stop_words else self._snapshot.stop_words
+        return parse_query(query, self.analyzer, self.S, self.source, stop_words=stop_words)
 
     def parse_word(self, word: str) -> ParsedQuery:
         """Find the term of a word, or the one that several words are together."""

@@ -28,8 +28,8 @@ from softcosine.index.masks import Mask, all_of
 from softcosine.index.query import (
     ParsedQuery,
     heaviest,
+    parse_clauses,
     parse_query,
-    parse_weighted,
     query_text,
     query_vector,
     respelled,
@@ -78,6 +78,7 @@ class Asked:
     fill: bool = False
     mmr: float | None = None
     fuzzy: bool = False
+    keep_stop_words: bool = False
     sort: str | Sequence[str] | None = None
     facets: Sequence[str] = ()
 
@@ -240,16 +241,23 @@ def _ready(
 ) -> _Query:
     """Parse and weigh a query; one that is too long is cut."""
     demands = None
+    stop_words = frozenset[str]() if asked.keep_stop_words else snapshot.stop_words
     if isinstance(query, str) and asked.syntax:
         syntax = parse_syntax(query)
         if not syntax.plain:
             demands = demands_of(syntax, snapshot)
-        pieces = [
-            (clause.text, clause.weight) for clause in syntax.clauses if clause.kind != "must_not"
+        clauses = [
+            (clause.text, clause.weight, clause.plain)
+            for clause in syntax.clauses
+            if clause.kind != "must_not"
         ]
-        parsed = parse_weighted(pieces, snapshot.analyzer, snapshot.S, snapshot.source)
+        parsed = parse_clauses(
+            clauses, snapshot.analyzer, snapshot.S, snapshot.source, stop_words=stop_words
+        )
     else:
-        parsed = parse_query(query, snapshot.analyzer, snapshot.S, snapshot.source)
+        parsed = parse_query(
+            query, snapshot.analyzer, snapshot.S, snapshot.source, stop_words=stop_words
+        )
     if asked.fuzzy and parsed.unknown:
         parsed = respelled(parsed, snapshot.S, snapshot.spellings)
     shown = query_text(query)

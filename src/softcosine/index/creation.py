@@ -22,13 +22,12 @@ from softcosine.index.statistics import FieldStatistics
 from softcosine.index.store import Store
 from softcosine.index.store_writer import Committed, StoreWriter
 from softcosine.index.stored import write_space
-from softcosine.matrix.rules import Rules
+from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import (
     TermSimilarityMatrix,
     checked_similarity,
     checked_source,
 )
-from softcosine.sources.in_terms import phrases_in
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import check_df_limit
@@ -103,6 +102,7 @@ class _Beginning:
     def of(
         cls,
         *,
+        similarity: SimilarityRecipe | None = None,
         source: TermSimilaritySource | None = None,
         S: TermSimilarityMatrix | None = None,
         plain: bool = False,
@@ -119,23 +119,20 @@ class _Beginning:
         note: str = "",
     ) -> Self:
         """Check arguments of `SoftIndex.create`."""
-        if (source is not None) + (S is not None) + bool(plain) > 1:
+        given = {"similarity": similarity, "source": source, "S": S, "plain": plain or None}
+        if sum(value is not None for value in given.values()) > 1:
             raise InvalidInputError(
-                "source, S and plain exclude each other; give at most one of them."
+                "similarity, source, S and plain exclude each other; give at most one of them."
             )
-        if max_neighbors is not None:
-            Rules(max_neighbors)
-            if S is not None or plain:
-                raise InvalidInputError(
-                    "max_neighbors limits what a source says, and S or plain leaves no source to "
-                    "ask; leave it out."
-                )
+        recipe = None if S is not None else _recipe(similarity, source, plain, max_neighbors)
+        if S is not None and max_neighbors is not None:
+            raise _no_source()
         check_language(language, analyzer)
         chosen = analyzer
         if analyzer is None and language != "auto":
             chosen = Analyzer.for_language(language)
         if chosen is not None:
-            chosen = chosen.with_phrases(phrases_in(source))
+            chosen = chosen.with_phrases(() if recipe is None else recipe.phrases())
         chosen_fields = checked_fields(fields)
         settings = IndexSettings(
             fields=chosen_fields,
@@ -143,34 +140,67 @@ class _Beginning:
             ranking=check_ranking(ranking),
             analyzer=chosen,
             language=None if language == "auto" else language,
-            note="Ordinary cosine: S = I." if plain else note,
+            note=note,
             positions=len(chosen_fields) > 1 if positions is None else bool(positions),
             texts=bool(keep_texts),
-            plain=bool(plain),
+            plain=recipe is not None and recipe.plain,
             min_df=check_df_limit("min_df", min_df),
             max_df=check_df_limit("max_df", max_df),
-            max_neighbors=max_neighbors,
         )
-        similarity = _first_similarity(source, S, plain=plain, max_neighbors=max_neighbors)
-        return cls(settings, similarity)
+        if recipe is None:
+            return cls(settings, (checked_similarity(S), None))
+        if _waits(recipe):
+            return cls(replace(settings, recipe=recipe), None)
+        made, said = _without_terms(recipe)
+        return cls(replace(settings, note=note or said), made)
 
 
-def _first_similarity(
+def _recipe(
+    similarity: SimilarityRecipe | None,
     source: TermSimilaritySource | None,
-    S: TermSimilarityMatrix | None,
-    *,
     plain: bool,
     max_neighbors: int | None,
-) -> tuple[TermSimilarityMatrix, TermSimilaritySource | None] | None:
-    """Return what an index begins with; None where the first commit is to make it."""
-    if S is not None:
-        return checked_similarity(S), None
-    nothing = Vocabulary([])
+) -> SimilarityRecipe:
+    """Return the recipe that arguments come to."""
+    if similarity is not None:
+        if not isinstance(similarity, SimilarityRecipe):
+            raise InvalidInputError(
+                f"similarity is of type {type(similarity).__name__}; pass a SimilarityRecipe."
+            )
+        if max_neighbors is not None:
+            raise InvalidInputError(
+                "max_neighbors is a setting of the recipe; give it there, or leave it out."
+            )
+        return similarity
     if plain:
-        return TermSimilarityMatrix.identity(nothing), None
-    if source is None:
-        return None
-    made = TermSimilarityMatrix.from_source(
-        checked_source(source), nothing, max_neighbors=max_neighbors, balanced=True, warn=False
+        if max_neighbors is not None:
+            raise _no_source()
+        return SimilarityRecipe(sources=())
+    sources = None if source is None else (checked_source(source),)
+    return SimilarityRecipe(sources=sources, max_neighbors=max_neighbors)
+
+
+def _no_source() -> InvalidInputError:
+    return InvalidInputError(
+        "max_neighbors limits what a source says, and S or plain leaves no source to ask; leave "
+        "it out."
     )
-    return made, source
+
+
+def _waits(recipe: SimilarityRecipe) -> bool:
+    """Whether S is made at the first commit, not term by term as they come."""
+    # Overrides stand above the guard, which depends on the language.
+    return recipe.needs_texts() or recipe.overrides is not None or not recipe.guard
+
+
+def _without_terms(
+    recipe: SimilarityRecipe,
+) -> tuple[tuple[TermSimilarityMatrix, TermSimilaritySource | None], str]:
+    """Return S of no terms, which grows by the recipe's rules, its source, and a note."""
+    nothing = Vocabulary([])
+    if recipe.plain:
+        made = recipe.build(nothing)
+        return (made.S, made.source), made.note
+    source, note = recipe.joined()
+    S = TermSimilarityMatrix.from_source(source, nothing, warn=False, **recipe.rules)
+    return (S, source), note if recipe.names else ""

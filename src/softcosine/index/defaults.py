@@ -1,105 +1,14 @@
-"""What `SoftIndex.from_texts` uses where nothing is given.
+"""What `SoftIndex` uses where nothing is given.
 
-The choices and the measurements behind them stand in docs/defaults.md.
+The choices and the measurements behind them stand in docs/defaults.md; that of the similarities
+is made by `softcosine.sources.default`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 from softcosine.text.weighting import Weighting
 
-if TYPE_CHECKING:
-    from softcosine.sources.source import TermSimilaritySource
-    from softcosine.text.corpus import AnalyzedTexts
-    from softcosine.text.stream import TextStream
-    from softcosine.text.vocabulary import Vocabulary
-
-__all__ = [
-    "RANKING",
-    "WEIGHTING",
-    "DefaultSource",
-    "default_source",
-]
+__all__ = ["RANKING", "WEIGHTING"]
 
 RANKING = "soft_bm25"
 WEIGHTING = Weighting(tf="log", idf="smooth", k1=1.6, b=0.75)
-
-
-@dataclass(frozen=True, slots=True)
-class DefaultSource:
-    """The source chosen for a corpus, and why in a sentence."""
-
-    source: TermSimilaritySource
-    note: str
-
-
-def default_source(
-    texts: AnalyzedTexts | TextStream,
-    *,
-    vocabulary: Vocabulary | None = None,
-    language: str | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    threshold: float = 0.3,
-    exponent: float = 4.0,
-) -> DefaultSource:
-    """Choose the English table, if the text is English, joined with what the texts teach.
-
-    The table speaks of the pairs that it knows, the texts of all others. English antonyms are kept
-    apart in English texts, and pieces of words in texts without spaces.
-
-    Parameters
-    ----------
-    texts : AnalyzedTexts or TextStream
-    vocabulary : Vocabulary, optional
-        Of the texts, with document frequencies; needed for a stream.
-    language : str, optional
-        Of the texts, or ``"none"``. Where it is not known, the text is English if the table knows
-        `MIN_ENGLISH` of its longer words.
-    progress : callable, optional
-        Called with (how far, out of how many).
-    threshold, exponent : float
-        Of the cosines of both; see `EmbeddingSimilarity`.
-    """
-    # An index that is opened and searched needs none of these.
-    from softcosine.index.language import MIN_ENGLISH, antonyms_of
-    from softcosine.sources.constraints.guard import Guarded, pieces_apart
-    from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
-    from softcosine.sources.joins.combine import first
-    from softcosine.sources.vectors.embedding import EmbeddingSimilarity
-    from softcosine.sources.vectors.english import english_share
-
-    if vocabulary is None:
-        assert texts.vocabulary is not None
-        vocabulary = texts.vocabulary
-    learned = pieces_apart(
-        CooccurrenceSimilarity.fit(
-            texts, threshold=threshold, exponent=exponent, progress=progress
-        ),
-        vocabulary,
-        segmented=texts.segmented,
-    )
-    if not len(vocabulary):
-        return DefaultSource(Guarded(learned), "There are no words to find similarities for.")
-    share = english_share(vocabulary) if language in (None, "english") else 0.0
-    if language != "english" and share < MIN_ENGLISH:
-        why = (
-            ""
-            if language is not None
-            else (
-                f"The bundled English vectors know {share:.0%} of the longer words, less than "
-                f"{MIN_ENGLISH:.0%}, and were left out. "
-            )
-        )
-        return DefaultSource(
-            Guarded(learned, antonyms=antonyms_of(language)),
-            f"{why}Similarities come from the texts alone.",
-        )
-    english = EmbeddingSimilarity.english(threshold=threshold, exponent=exponent)
-    return DefaultSource(
-        Guarded(first(english, learned)),
-        f"Similarities come from the bundled English vectors, which know {share:.0%} of the longer "
-        "words, and for the others from what the texts teach.",
-    )

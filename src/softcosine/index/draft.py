@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,10 +13,10 @@ from softcosine.errors import CorruptIndexError, IndefiniteMatrixError
 from softcosine.index.directory import DirectoryWriter
 from softcosine.index.documents import MemoryDocuments
 from softcosine.index.filters import Where
-from softcosine.index.growing import Space, grown
+from softcosine.index.growing import SimilarityBuilder, Space, grown
 from softcosine.index.incoming import NewDocument
 from softcosine.index.inverting import document_frequencies, invert, renumbered
-from softcosine.index.language import analyze_in_language, antonyms_of
+from softcosine.index.language import analyze_in_language
 from softcosine.index.merging import (
     Kept,
     MergedDocuments,
@@ -29,9 +30,9 @@ from softcosine.index.rankings import soft_norms
 from softcosine.index.settings import IndexSettings
 from softcosine.index.snapshot import Snapshot
 from softcosine.index.statistics import FieldStatistics
-from softcosine.index.training import DefaultTrainer, FirstDocuments, Trainer
 from softcosine.index.training_spool import TrainingSpool
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources.default import antonyms_of
 from softcosine.sources.in_terms import phrases_in
 from softcosine.sources.progress import Report, silent
 from softcosine.sources.source import TermSimilaritySource
@@ -41,6 +42,8 @@ from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
 __all__ = ["Draft"]
+
+_logger = logging.getLogger(__name__)
 
 # Statistics of fewer documents are counted anew at every commit.
 _ALWAYS_REFRESHED = 10_000
@@ -64,8 +67,8 @@ class Draft:
         In place of the one that was kept.
     memory : int
         Bytes that learning and merging may take, about.
-    trainer : Trainer, optional
-        Makes S where the first commit is to make it.
+    builder : SimilarityBuilder, optional
+        Makes S where the first commit is to make it, in place of the index's recipe.
     report : callable, optional
         Called with (what is being done, how far, out of how many or None).
 
@@ -85,14 +88,14 @@ class Draft:
         *,
         source: TermSimilaritySource | None,
         memory: int,
-        trainer: Trainer | None = None,
+        builder: SimilarityBuilder | None = None,
         report: Report = silent,
     ) -> None:
         self._writer = writer
         self._memory = memory
-        self._trainer = trainer or DefaultTrainer()
         self._report = report
         self.settings = writer.settings
+        self._given_builder = builder
         snapshot = writer.snapshot(source)
         stated = {one.part: one for one in self.settings.segments}
         # A snapshot without documents has an empty segment all the same.
@@ -166,7 +169,7 @@ class Draft:
             written = self._writer.write_segment(segment.fields, kept, segment.positions)
             added.append(Piece.of(written, hashes=hashes_of(ids[first:stop])))
             first = stop
-        if self._space.untaught:
+        if self._space.untaught and self._builder.needs_texts(settings.language):
             self._spool.add(texts, analyzed, last=last)
         self.delete(ids)
         self._pieces = [*self._pieces, *added]
@@ -192,7 +195,7 @@ class Draft:
             return analyze(texts, settings.analyzer, **options), settings, self._note
         first = analyze_in_language(
             texts, settings.language or "auto", settings.analyzer,
-            phrases=(*phrases_in(self._space.source), *self._trainer.phrases), **options,
+            phrases=(*phrases_in(self._space.source), *self._phrases()), **options,
         )  # fmt: skip
         decided = replace(settings, analyzer=first.analyzer, language=first.language)
         return first.texts, decided, first.note
@@ -352,6 +355,7 @@ class Draft:
             segments=tuple(piece.settings() for piece in pieces),
             space=part,
             statistics=counted,
+            recipe=None if part is not None else self.settings.recipe,
             note=" ".join(filter(None, (space.note or self.settings.note, self._note))),
         )
         committed = Snapshot.of(
@@ -473,17 +477,23 @@ class Draft:
     def _trained(self, vocabulary: Vocabulary, analyzer: Analyzer) -> Space:
         """Return S as the documents of the first commit make it."""
         counting = vocabulary if self.settings.leaves_terms_out else None
-        made = self._trainer.train(
-            FirstDocuments(
-                self._spool.texts(analyzer, counting, memory=self._memory),
-                vocabulary,
-                analyzer,
-                self.settings.language,
-                self.settings.max_neighbors,
-                self._report,
-            )
-        )
+        made = self._builder.build(
+            vocabulary, self._spool.texts(analyzer, counting, memory=self._memory),
+            analyzer=analyzer, language=self.settings.language, report=self._report,
+        )  # fmt: skip
+        _logger.info(made.note)
         return Space(made.S, made.source, None, note=made.note)
+
+    def _phrases(self) -> tuple[str, ...]:
+        """Return the phrases that similarities to be made need as terms."""
+        return self._builder.phrases() if self._space.untaught else ()
+
+    @property
+    def _builder(self) -> SimilarityBuilder:
+        """What makes S at the first commit."""
+        from softcosine.matrix.recipe import SimilarityRecipe  # which later commits do not need
+
+        return self._given_builder or self.settings.recipe or SimilarityRecipe()
 
     def _with_norms(
         self,

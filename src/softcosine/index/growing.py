@@ -3,17 +3,46 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.constraints.guard import guarded
 from softcosine.sources.in_terms import TermKeys, in_terms
-from softcosine.sources.progress import Progress
+from softcosine.sources.progress import Progress, Report
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["Space", "grown"]
+if TYPE_CHECKING:
+    from softcosine.matrix.recipe import BuiltSimilarity
+    from softcosine.text.corpus import AnalyzedTexts
+    from softcosine.text.stream import TextStream
+
+__all__ = ["SimilarityBuilder", "Space", "grown"]
+
+
+class SimilarityBuilder(Protocol):
+    """Makes S at the first commit, as `SimilarityRecipe` does."""
+
+    def phrases(self) -> tuple[str, ...]:
+        """Return phrases that become terms."""
+        ...
+
+    def needs_texts(self, language: str | None = None) -> bool:
+        """Whether `build` needs the texts, of a language if it is known."""
+        ...
+
+    def build(
+        self,
+        vocabulary: Vocabulary,
+        texts: AnalyzedTexts | TextStream | None = None,
+        *,
+        analyzer: Analyzer | None = None,
+        language: str | None = None,
+        report: Report | None = None,
+    ) -> BuiltSimilarity:
+        """Make S; see `SimilarityRecipe.build`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from softcosine.errors import InvalidInputError
+from softcosine.sources.default import MIN_ENGLISH
 from softcosine.sources.vectors.english import english_share
 from softcosine.text.analyzer import Analyzer, checked_analyzer, languages
 from softcosine.text.corpus import AnalyzedTexts, analyze
@@ -14,17 +15,11 @@ from softcosine.text.language import detect_language
 from softcosine.text.segmenters import SEGMENTERS
 
 __all__ = [
-    "MIN_ENGLISH",
     "AnalyzedInLanguage",
     "analyze_in_language",
-    "antonyms_of",
     "check_language",
     "language_note",
 ]
-
-# Share of the documents' longer words that the English table must know, where stop words do not
-# tell the language.
-MIN_ENGLISH = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +58,6 @@ def check_language(language: object, analyzer: Analyzer | None = None) -> str:
     if analyzer is not None:
         checked_analyzer(analyzer)
     return str(language)
-
-
-def antonyms_of(language: str | None) -> Literal["english"] | None:
-    """Return the antonyms that a guard keeps apart in texts of a language; None if not known."""
-    return "english" if language in (None, "english") else None
 
 
 def analyze_in_language(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -30,8 +30,8 @@ __all__ = [
     "OutsideWord",
     "ParsedQuery",
     "heaviest",
+    "parse_clauses",
     "parse_query",
-    "parse_weighted",
     "parse_word",
     "query_text",
     "query_vector",
@@ -87,6 +87,8 @@ def parse_query(
     analyzer: Analyzer,
     S: TermSimilarityMatrix,
     source: TermSimilaritySource | None,
+    *,
+    stop_words: Collection[str] = (),
 ) -> ParsedQuery:
     """Find a query's terms; ask the source about those that the index does not have.
 
@@ -99,20 +101,33 @@ def parse_query(
         Of the index, with the words that stand for its terms.
     source : TermSimilaritySource or None
         None leaves words outside the vocabulary unknown.
+    stop_words : collection of str, optional
+        Words that do not count where the query has others.
     """
-    return parse_weighted([(query, 1.0)], analyzer, S, source)
+    return parse_clauses([(query, 1.0, True)], analyzer, S, source, stop_words=stop_words)
 
 
-def parse_weighted(
-    pieces: Sequence[tuple[str | Sequence[str], float]],
+def parse_clauses(
+    clauses: Iterable[tuple[str | Sequence[str], float, bool]],
     analyzer: Analyzer,
     S: TermSimilarityMatrix,
     source: TermSimilaritySource | None,
+    *,
+    stop_words: Collection[str] = (),
 ) -> ParsedQuery:
-    """Parse a query of several pieces, each word of which counts as often as its weight says."""
+    """Parse a query of several clauses.
+
+    Parameters
+    ----------
+    clauses : iterable of (str or sequence of str, float, bool)
+        A text or tokens, how often each of its words counts, and whether `stop_words` are left out.
+    analyzer, S, source, stop_words
+        See `parse_query`.
+    """
     counts: dict[str, float] = {}
+    passed_over: dict[str, float] = {}
     forms: dict[str, str] = {}  # for each term, the first words of the query that come to it
-    for query, weight in pieces:
+    for query, weight, plain in clauses:
         if not isinstance(query, str | list | tuple | np.ndarray):
             raise InvalidInputError(
                 f"the query is of type {type(query).__name__}; pass a string or a list of tokens."
@@ -121,9 +136,13 @@ def parse_weighted(
         stems = analyzer.stem(words)
         for start, end in analyzer.ranges(stems):
             term = " ".join(stems[start:end])
-            counts[term] = counts.get(term, 0.0) + weight
+            # A term of several words is a phrase that somebody listed, or an n-gram.
+            stops = plain and all(word in stop_words for word in words[start:end])
+            into = passed_over if stops else counts
+            into[term] = into.get(term, 0.0) + weight
             if analyzer.stemmer is not None:
                 forms.setdefault(term, " ".join(map(str, words[start:end])))
+    counts = counts or passed_over  # "The Who"
     # Lists, since queries are short: arrays would take longer to make than to fill.
     numbered = sorted(zip(S.vocabulary.indices(list(counts)).tolist(), counts, strict=True))
     inside = [(number, term) for number, term in numbered if number >= 0]

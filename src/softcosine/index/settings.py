@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.index.fields import Field
 from softcosine.index.rankings import check_ranking
 from softcosine.index.segment import MAX_DOCS
-from softcosine.matrix.rules import Rules
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import check_df_limit
 from softcosine.text.weighting import Weighting
+
+if TYPE_CHECKING:
+    from softcosine.matrix.recipe import SimilarityRecipe
 
 __all__ = ["UNFORESEEN", "IndexSettings", "SegmentSettings", "count_in", "given_in"]
 
@@ -84,8 +86,8 @@ class IndexSettings:
         it.
     min_df, max_df : int or float
         Terms of the first commit that are in fewer, or in more, of its documents are left out.
-    max_neighbors : int or None
-        Most neighbours of a term in an S that the first commit makes; None for the usual number.
+    recipe : SimilarityRecipe or None
+        How the first commit makes S; None where there is S already.
     """
 
     fields: tuple[Field, ...]
@@ -102,7 +104,7 @@ class IndexSettings:
     language: str | None = None
     min_df: int | float = 1
     max_df: int | float = 1.0
-    max_neighbors: int | None = None
+    recipe: SimilarityRecipe | None = None
 
     @property
     def leaves_terms_out(self) -> bool:
@@ -136,14 +138,14 @@ class IndexSettings:
             "language": self.language,
             "min_df": self.min_df,
             "max_df": self.max_df,
-            "max_neighbors": self.max_neighbors,
+            "recipe": None if self.recipe is None else self.recipe.to_dict(),
         }
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> Self:
         """Return the settings whose `to_dict` gave these; CorruptIndexError if they cannot be."""
         try:
-            analyzer, longest = settings["analyzer"], settings.get("max_neighbors")
+            analyzer = settings["analyzer"]
             read = cls(
                 segments=tuple(
                     SegmentSettings.from_dict(segment)
@@ -162,7 +164,7 @@ class IndexSettings:
                 language=_name(settings, "language"),  # this and the rest older indexes lack
                 min_df=check_df_limit("min_df", settings.get("min_df", 1)),
                 max_df=check_df_limit("max_df", settings.get("max_df", 1.0)),
-                max_neighbors=None if longest is None else Rules(longest).max_neighbors,
+                recipe=_recipe(settings.get("recipe")),
             )
         except (*UNFORESEEN, InvalidInputError) as error:
             raise CorruptIndexError(f"the manifest lacks a part of an index: {error!r}") from error
@@ -176,6 +178,14 @@ class IndexSettings:
         if not names:
             raise CorruptIndexError("the manifest lists no field; rebuild the index.")
         return read
+
+
+def _recipe(stated: Any) -> SimilarityRecipe | None:
+    if stated is None:
+        return None
+    from softcosine.matrix.recipe import SimilarityRecipe  # which an opened index does not need
+
+    return SimilarityRecipe.from_dict(stated)
 
 
 def given_in(settings: Mapping[str, Any], name: str, kind: type[_T]) -> _T:

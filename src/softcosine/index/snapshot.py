@@ -222,6 +222,13 @@ class Snapshot:
 
         return Spellings(self.S.vocabulary, self.analyzer, self.segments)
 
+    @cached_property
+    def stop_words(self) -> frozenset[str]:
+        """The stop words of the texts' language; none where it is not known."""
+        from softcosine.text.stop_words import stop_word_lists
+
+        return stop_word_lists().get(self.language or "", frozenset())
+
     def searcher(self, ranking: str | None = None) -> FieldsSearcher:
         """Return what searches query vectors by a ranking; prepared once."""
         name = self.ranking if ranking is None else check_ranking(ranking)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from softcosine.index.directory import Directory
     from softcosine.index.merging import MergePolicy
     from softcosine.index.rescue import Rescued
-    from softcosine.index.training import Trainer
     from softcosine.index.writer import IndexWriter
+    from softcosine.matrix.recipe import SimilarityRecipe
     from softcosine.sources.progress import Report
 
 __all__ = ["SoftIndex"]
@@ -63,6 +63,7 @@ class SoftIndex(Answering):
         fields: Mapping[str, float] | Iterable[str] | None = None,
         ids: Iterable[str] | None = None,
         metadata: Iterable[Mapping[str, Any] | None] | None = None,
+        similarity: SimilarityRecipe | None = None,
         source: TermSimilaritySource | None = None,
         S: TermSimilarityMatrix | None = None,
         plain: bool = False,
@@ -94,11 +95,12 @@ class SoftIndex(Answering):
         metadata : iterable of mappings or None, optional
             Anything that JSON can hold, and dates, datetimes, UUIDs and NumPy scalars
             (`softcosine.index.metadata_values`); given back with every hit.
+        similarity : SimilarityRecipe, optional
+            How S is made. By default from the bundled English vectors, if the text is English, and
+            else from what the texts themselves teach; `note` says which.
         source : TermSimilaritySource, optional
-            Who is similar to whom; S is balanced (`TermSimilarityMatrix.from_source`), but for the
-            pairs of your own lists, whose phrases become terms; see `list_use`. By default
-            the bundled English vectors, if the text is English, joined with what the texts
-            themselves teach; `note` says which.
+            In its place one source; S is balanced (`TermSimilarityMatrix.from_source`), but for the
+            pairs of your own lists, whose phrases become terms; see `list_use`.
         S : TermSimilarityMatrix, optional
             A ready matrix instead. Words that it lacks are similar to themselves alone.
         plain : bool
@@ -138,9 +140,10 @@ class SoftIndex(Answering):
         from softcosine.index.incoming import from_columns
 
         index = cls.create(
-            source=source, S=S, plain=plain, analyzer=analyzer, language=language,
-            weighting=weighting, ranking=ranking, fields=fields, max_neighbors=max_neighbors,
-            min_df=min_df, max_df=max_df, positions=positions, keep_texts=keep_texts,
+            similarity=similarity, source=source, S=S, plain=plain, analyzer=analyzer,
+            language=language, weighting=weighting, ranking=ranking, fields=fields,
+            max_neighbors=max_neighbors, min_df=min_df, max_df=max_df, positions=positions,
+            keep_texts=keep_texts,
         )  # fmt: skip
         with index.writer(memory=None, merge=None, default=default, progress=progress) as writer:
             for document in from_columns(texts, ids, metadata, distinct=True):
@@ -254,6 +257,7 @@ class SoftIndex(Answering):
         cls,
         path: str | Path | None = None,
         *,
+        similarity: SimilarityRecipe | None = None,
         source: TermSimilaritySource | None = None,
         S: TermSimilarityMatrix | None = None,
         plain: bool = False,
@@ -276,9 +280,9 @@ class SoftIndex(Answering):
         ----------
         path : path of a folder, optional
             Its parent must exist. In memory by default.
-        source, S, plain, analyzer, language, weighting, ranking, max_neighbors
-            See `from_texts`. With neither source, S nor plain, the first commit's texts decide and
-            teach the similarities. Terms that come later ask the source; those that S lacks are
+        similarity, source, S, plain, analyzer, language, weighting, ranking, max_neighbors
+            See `from_texts`. A recipe that learns from texts, as the default does, learns from
+            those of the first commit. Terms that come later ask the source; those that S lacks are
             similar to themselves alone.
         fields : mapping of names to weights, or names, optional
             Texts that are spaces of their own, such as ``{"title": 2, "body": 1}``; a score is the
@@ -304,10 +308,10 @@ class SoftIndex(Answering):
 
         return cls(
             *create(
-                path, source=source, S=S, plain=plain, analyzer=analyzer, language=language,
-                weighting=weighting, ranking=ranking, fields=fields, max_neighbors=max_neighbors,
-                min_df=min_df, max_df=max_df, positions=positions, keep_texts=keep_texts,
-                note=note, overwrite=overwrite,
+                path, similarity=similarity, source=source, S=S, plain=plain, analyzer=analyzer,
+                language=language, weighting=weighting, ranking=ranking, fields=fields,
+                max_neighbors=max_neighbors, min_df=min_df, max_df=max_df, positions=positions,
+                keep_texts=keep_texts, note=note, overwrite=overwrite,
             )
         )  # fmt: skip
 
@@ -450,7 +454,6 @@ class SoftIndex(Answering):
         merge: MergePolicy | Literal["default"] | None = "default",
         default: Callable[[Any], Any] | None = None,
         progress: Report | None = None,
-        trainer: Trainer | None = None,
     ) -> IndexWriter:
         """Open the index for writing; this index sees each of the writer's commits.
 
@@ -467,9 +470,6 @@ class SoftIndex(Answering):
             `softcosine.index.metadata_values`, in the manner of `json.dumps`.
         progress : callable, optional
             Called with (what is being done, how far, out of how many or None).
-        trainer : Trainer, optional
-            Makes S where the first commit is to make it, by default from the bundled vectors and
-            the texts; see `softcosine.index.training`.
 
         Raises
         ------
@@ -498,7 +498,6 @@ class SoftIndex(Answering):
             source=self._directory.source,
             default=default,
             progress=progress,
-            trainer=trainer,
             on_commit=self.refresh,
         )
 

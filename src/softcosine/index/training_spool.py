@@ -57,8 +57,8 @@ class TrainingSpool:
 
     def texts(
         self, analyzer: Analyzer, vocabulary: Vocabulary | None, *, memory: int
-    ) -> AnalyzedTexts | TextStream:
-        """Return all texts, to learn from.
+    ) -> AnalyzedTexts | TextStream | None:
+        """Return all texts, to learn from; None if none were added.
 
         Parameters
         ----------
@@ -69,8 +69,7 @@ class TrainingSpool:
             Bytes that may be taken, about.
         """
         if self._file is None:
-            assert self._first is not None
-            return self._first[1]
+            return None if self._first is None else self._first[1]
         self._file.flush()
         # A stream takes texts or token lists; the words of a text, as tokens, give its terms.
         words = analyzer.words if len(self._kinds) > 1 else None

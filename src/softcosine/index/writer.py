@@ -21,13 +21,13 @@ from softcosine.index.directory import Directory
 from softcosine.index.documents import loaded
 from softcosine.index.draft import Draft
 from softcosine.index.filters import Where
+from softcosine.index.growing import SimilarityBuilder
 from softcosine.index.incoming import NewDocument, checked_id, from_columns, new_document
 from softcosine.index.lock import WRITER_TIMEOUT
 from softcosine.index.merging import MergePolicy
 from softcosine.index.metadata_values import Default, metadata_json
 from softcosine.index.rankings import check_ranking
 from softcosine.index.segment import MAX_DOCS
-from softcosine.index.training import Trainer
 from softcosine.matrix.term_similarity_matrix import (
     TermSimilarityMatrix,
     checked_similarity,
@@ -78,8 +78,8 @@ class IndexWriter:
         `softcosine.index.metadata_values`, in the manner of `json.dumps`.
     on_commit : callable, optional
         Called without arguments after each commit.
-    trainer : Trainer, optional
-        Makes S where the first commit is to make it; by default as `default_source` says.
+    builder : SimilarityBuilder, optional
+        Makes S where the first commit is to make it, in place of the index's recipe.
     progress : callable, optional
         Called with (what is being done, how far, out of how many or None).
 
@@ -102,7 +102,7 @@ class IndexWriter:
         source: TermSimilaritySource | None = None,
         default: Default | None = None,
         on_commit: Callable[[], object] | None = None,
-        trainer: Trainer | None = None,
+        builder: SimilarityBuilder | None = None,
         progress: Report | None = None,
     ) -> None:
         if memory is not None and (type(memory) is not int or memory < _LEAST_MEMORY):
@@ -117,7 +117,7 @@ class IndexWriter:
             raise InvalidInputError(f"merge is {merge!r}; pass a MergePolicy, or None.")
         self._memory = sys.maxsize if memory is None else memory
         self._most = sys.maxsize if memory is None else MAX_DOCS  # documents in the buffer
-        self._trainer = trainer
+        self._builder = builder
         self._report = progress or silent
         self._policy = merge
         self._given_source = None if source is None else checked_source(source)
@@ -450,7 +450,7 @@ class IndexWriter:
 
     def _new_draft(self) -> Draft:
         return Draft(
-            self._writer, source=self._given_source, memory=self._memory, trainer=self._trainer,
+            self._writer, source=self._given_source, memory=self._memory, builder=self._builder,
             report=self._report,
         )  # fmt: skip
 

@@ -7,7 +7,8 @@ import re
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ __all__ = [
     "PREFIXES",
     "PROPOSED",
     "SourceSettings",
+    "source_named",
     "told",
 ]
 
@@ -302,11 +304,41 @@ _VECTOR_SUFFIXES = (".vec", ".bin", ".npz", ".npy", ".kv", ".model", ".safetenso
 _SYNONYM_SUFFIXES = (".csv", ".tsv", ".jsonl", ".syn", ".synonyms")
 
 
+def source_named(name: str, settings: SourceSettings) -> TermSimilaritySource:
+    """Make a source by its name.
+
+    Other packages add kinds by entry points of the group ``softcosine.sources``: each a callable
+    that takes what follows the colon in ``KIND:ARGUMENT`` (empty without one) and the
+    `SourceSettings`, and returns a source.
+
+    Raises
+    ------
+    InvalidInputError, FileNotFoundError, MalformedFileError
+    """
+    kind, argument = told(name)
+    return _maker(kind)(argument, settings)
+
+
+def _maker(kind: str) -> _Maker:
+    if kind in KINDS:
+        return KINDS[kind]
+    maker: _Maker = _added()[kind].load()
+    return maker
+
+
+@cache
+def _added() -> dict[str, EntryPoint]:
+    """Return the kinds of sources that other packages add, by name."""
+    return {one.name: one for one in entry_points(group="softcosine.sources")}
+
+
 def told(name: str) -> tuple[str, str]:
     """Return the kind of a source and what it is made of."""
     if name in NAMES:
         return name, ""
     prefix, colon, place = name.partition(":")
+    if prefix not in KINDS and not Path(name).exists() and prefix in _added():
+        return prefix, place
     if colon and prefix in PREFIXES and place:
         if prefix in _OF_FILES and not Path(place).exists():
             raise FileNotFoundError(f"there is no file {place}, which {name} names.")

@@ -7,7 +7,7 @@ import re
 from softcosine.sources.in_terms import ListInTerms
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.sources.vectors.embedding import EmbeddingSimilarity
-from softcosine.sources.vectors.english import english_table
+from softcosine.sources.vectors.english import BundledTable, english_table
 
 __all__ = ["name_of"]
 
@@ -50,5 +50,7 @@ def name_of(source: TermSimilaritySource) -> str:
 
 def _is_english(source: EmbeddingSimilarity) -> bool:
     """Whether a source stands on the bundled English table, or on a copy of it."""
+    if isinstance(source.table, BundledTable):
+        return True
     table = english_table()
     return len(source) == len(table) and source.words == table.words

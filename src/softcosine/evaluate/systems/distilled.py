@@ -23,7 +23,7 @@ from softcosine.index.soft_index import SoftIndex
 from softcosine.learn.distilled_index import DistilledIndex
 from softcosine.learn.distilled_space import DistilledSpace
 from softcosine.learn.soft_words import made_soft
-from softcosine.sources.named import SourceSettings, check_sources, joined_source
+from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.text.corpus import AnalyzedTexts, analyze, in_vocabulary
 from softcosine.text.weighting import Weighting
 
@@ -73,7 +73,7 @@ class Distilled(EncoderSettings, TextSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.sources is not None:
-            check_sources(self.sources, "strongest")
+            SimilarityRecipe(sources=self.sources)
 
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedDistilled:
         """Encode documents and background, learn from them, and index them."""
@@ -100,8 +100,7 @@ class Distilled(EncoderSettings, TextSettings):
 
     def _soft(self, index: SoftIndex, analyzed: AnalyzedTexts) -> tuple[SoftIndex, str]:
         assert self.sources is not None
-        settings = SourceSettings(None, None, texts=analyzed, words=None)
-        source, _ = joined_source(self.sources, "strongest", settings)
+        source, _ = SimilarityRecipe(sources=self.sources).joined(analyzed)
         told = f"Similarities of words come from {', '.join(self.sources)}."
         return made_soft(index, source), told
 

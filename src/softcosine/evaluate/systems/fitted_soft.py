@@ -43,6 +43,7 @@ class FittedSoft:
     max_terms : int or None
     closed : bool
         See `softcosine.evaluate.systems.analysis.Corpus`; of pairs.
+    keep_stop_words : bool
     """
 
     index: SoftIndex
@@ -52,6 +53,7 @@ class FittedSoft:
     expand: bool
     max_terms: int | None
     closed: bool
+    keep_stop_words: bool = False
 
     @property
     def note(self) -> str:
@@ -115,8 +117,11 @@ class FittedSoft:
         columns = [
             queries.fields.get(one.name, whole) if self.of_fields else whole for one in fields
         ]
+        stop_words = () if self.keep_stop_words else self.index.snapshot.stop_words
         known: dict[str, ParsedQuery] = {
-            text: parse_query(text, self.index.analyzer, self.index.S, self.index.source)
+            text: parse_query(
+                text, self.index.analyzer, self.index.S, self.index.source, stop_words=stop_words
+            )
             for text in dict.fromkeys(chain.from_iterable(columns))
         }
         ready = []

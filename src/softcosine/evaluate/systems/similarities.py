@@ -17,18 +17,9 @@ from softcosine.evaluate.systems.settings import (
     several,
     whole,
 )
-from softcosine.index.defaults import default_source
-from softcosine.index.language import antonyms_of
+from softcosine.matrix.recipe import Scaling, SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.constraints.guard import guarded
-from softcosine.sources.in_terms import TermKeys, in_terms, phrases_in
-from softcosine.sources.named import (
-    JOINS,
-    SourceSettings,
-    check_sources,
-    joined_source,
-    phrases_named,
-)
+from softcosine.sources.joins.by_name import JOINS
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts
@@ -75,7 +66,7 @@ class SimilaritySettings(TextSettings):
     ----------
     sources : tuple of str or None
         Names, files, or kinds with a place, as ``softcosine similarity build`` takes them; None
-        takes what `SoftIndex` takes: the English table, and what the texts teach.
+        takes what `SoftIndex` takes: the English table, or what the texts teach.
     join : str
         How several are joined.
     calibrate : bool
@@ -133,28 +124,42 @@ class SimilaritySettings(TextSettings):
 
     def __post_init__(self) -> None:
         TextSettings.__post_init__(self)
-        if self.sources is not None:
-            check_sources(self.sources, self.join, of_cosines=bool(self._of_cosines()))
         if sum([self.plain, self.sources is not None, self.source is not None]) > 1:
             raise InvalidInputError(
                 f"source, sources and plain of {self.called!r} exclude each other; give at most "
                 "one of them."
             )
-        if self.calibrate and self.sources is None:
-            raise InvalidInputError(
-                f"calibrate of {self.called!r} is of sources that are named; name them by sources."
-            )
-        if self.source is not None and self._of_cosines():
+        if self.source is not None and (self.threshold, self.exponent) != (None, None):
             raise InvalidInputError(
                 f"threshold and exponent of {self.called!r} are of sources that are named; give "
                 "the source its own."
             )
+        try:
+            self._recipe()
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{self.called}: {error}") from error
+
+    def _recipe(self, given: TermSimilaritySource | None = None) -> SimilarityRecipe:
+        """Return the recipe of the settings; `given` stands in place of the named sources."""
+        scaling: Scaling = "auto"
+        if (self.balanced, self.definite) != (None, None):
+            scaling = "definite" if self.definite else "balanced" if self.balanced else "none"
+        sources: Any = self.sources
+        if self.plain:
+            sources = ()
+        elif given is not None:
+            sources = (given,)
+        return SimilarityRecipe(
+            sources=sources, combine=self.join, calibrate=self.calibrate,
+            threshold=self.threshold, exponent=self.exponent, guard=self.guard,
+            max_neighbors=self.max_neighbors, min_similarity=self.min_similarity,
+            strategy=self.strategy, order=self.order,  # type: ignore[arg-type]
+            scaling=scaling,
+        )  # fmt: skip
 
     def _phrases(self) -> tuple[str, ...]:
         given: Any = self.source
-        if given is not None:
-            return phrases_in(given) if hasattr(given, "neighbors") else ()
-        return phrases_named(self.sources or ())
+        return self._recipe(given if hasattr(given, "neighbors") else None).phrases()
 
     def similarities(
         self,
@@ -165,41 +170,8 @@ class SimilaritySettings(TextSettings):
         language: str,
     ) -> Similarities:
         """Learn or read what is needed, and build S over a vocabulary of a language."""
-        if self.plain:
-            S = TermSimilarityMatrix.identity(vocabulary)
-            return Similarities(S, None, self.guard, "Ordinary similarity: S = I.")
-        source, note = self._source(analyzed, language)
-        if self.guard:
-            source = guarded(source, antonyms=antonyms_of(language))
-        source = in_terms(source, TermKeys(analyzer))
-        default = self.sources is None and self.source is None
-        symmetric = self.strategy == "symmetric"
-        definite, balanced = self.definite, self.balanced
-        if definite is None:
-            definite = default and symmetric and not balanced
-        if balanced is None:
-            balanced = not default and symmetric and not definite
-        S = TermSimilarityMatrix.from_source(
-            source, vocabulary, max_neighbors=self.max_neighbors,
-            min_similarity=self.min_similarity,
-            strategy=self.strategy,  # type: ignore[arg-type]
-            order=self.order, balanced=balanced, definite=definite, guard=self.guard, warn=False,
-        )  # fmt: skip
-        return Similarities(S, source, self.guard, note)
-
-    def _source(self, analyzed: AnalyzedTexts, language: str) -> tuple[TermSimilaritySource, str]:
-        if self.source is not None:
-            given: Any = self.source
-            source = given if hasattr(given, "neighbors") else given(analyzed)
-            return source, f"Similarities come from {type(source).__name__}."
-        if self.sources is None:
-            chosen = default_source(analyzed, language=language, **self._of_cosines())
-            return chosen.source, chosen.note
-        settings = SourceSettings(self.threshold, self.exponent, texts=analyzed, words=None)
-        source, note = joined_source(self.sources, self.join, settings, on_one_scale=self.calibrate)
-        told = f"Similarities come from {', '.join(self.sources)}."
-        return source, f"{told} {note}".rstrip()
-
-    def _of_cosines(self) -> dict[str, Any]:
-        given = {"threshold": self.threshold, "exponent": self.exponent}
-        return {name: value for name, value in given.items() if value is not None}
+        given: Any = self.source
+        if given is not None and not hasattr(given, "neighbors"):
+            given = given(analyzed)
+        made = self._recipe(given).build(vocabulary, analyzed, analyzer=analyzer, language=language)
+        return Similarities(made.S, made.source, self.guard, made.note)

@@ -48,6 +48,8 @@ class Soft(SimilaritySettings):
         False finds only documents that share a term with the query.
     max_terms : int, optional
         Of a longer query only so many terms count, the heaviest.
+    keep_stop_words : bool
+        Whether the stop words of a query count where it has other words.
     **settings
         See `SimilaritySettings`.
 
@@ -78,6 +80,7 @@ class Soft(SimilaritySettings):
     )
     expand: bool = setting(True, flag, "finds documents that share no term with the query")
     max_terms: int | None = setting(None, optional(whole(1)), "terms of a long query that count")
+    keep_stop_words: bool = setting(False, flag, "counts stop words of queries")
 
     def __post_init__(self) -> None:
         SimilaritySettings.__post_init__(self)
@@ -125,6 +128,7 @@ class Soft(SimilaritySettings):
         return FittedSoft(
             index, documents, found, of_fields=self.match == "fields", expand=self.expand,
             max_terms=self.max_terms, closed=self.leaves_terms_out,
+            keep_stop_words=self.keep_stop_words,
         )  # fmt: skip
 
 

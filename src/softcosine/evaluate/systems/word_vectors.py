@@ -13,8 +13,8 @@ from scipy.sparse import csr_array
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.systems.analysis import Corpus, WordSettings
 from softcosine.evaluate.systems.settings import setting, text
+from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.sources.kinds import PROPOSED, told
-from softcosine.sources.named import SourceSettings, joined_source
 from softcosine.sources.source import TermSimilaritySource
 from softcosine.text.vocabulary import Vocabulary
 
@@ -48,8 +48,7 @@ class VectorSettings(WordSettings):
 
     def source(self) -> TermSimilaritySource:
         """Return the source that has the vectors."""
-        settings = SourceSettings(None, None, texts=None, words=None)
-        source, _ = joined_source([self.vectors], "strongest", settings)
+        source, _ = SimilarityRecipe(sources=[self.vectors]).joined()
         return source
 
 

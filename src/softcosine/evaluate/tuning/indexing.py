@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Any
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.tuning.settings import Settings
-from softcosine.evaluate.tuning.similarities import (
-    Similarities,
-    Sources,
-    analyzer_with_phrases,
-    similarity_matrix,
-)
+from softcosine.evaluate.tuning.similarities import Sources, recipe_of
 from softcosine.index.soft_index import SoftIndex
-from softcosine.text.corpus import analyze
 
 if TYPE_CHECKING:
     from softcosine.sources.progress import Report
@@ -65,29 +59,19 @@ def indexed(
                 f"the settings have weights for the field {name!r}, and the documents have the "
                 f"fields {', '.join(documents.names)}; index documents of the same fields."
             )
-    analyzer = analyzer_with_phrases(settings, sources or {})
-    options: dict[str, Any] = {
-        "ids": documents.ids, "metadata": metadata, "analyzer": analyzer,
-        "weighting": settings.weighting, "ranking": settings.ranking, "progress": progress,
-    }  # fmt: skip
-    texts, given = documents.texts, documents.texts
+    texts: Sequence[Any] = documents.texts
     if names:
-        rows = list(zip(*[documents.fields[name] for name in names], strict=True))
-        texts = [text for row in rows for text in row]
-        given = [dict(zip(names, row, strict=True)) for row in rows]  # type: ignore[misc]
-        options["fields"] = dict(settings.fields or ())
+        rows = zip(*[documents.fields[name] for name in names], strict=True)
+        texts = [dict(zip(names, row, strict=True)) for row in rows]
+    index = SoftIndex.from_texts(
+        texts, fields=dict(settings.fields) if settings.fields else None, ids=documents.ids,
+        metadata=metadata, similarity=recipe_of(settings, sources or {}),
+        analyzer=settings.analyzer, weighting=settings.weighting, ranking=settings.ranking,
+        progress=progress,
+    )  # fmt: skip
     if not settings.sources:
-        return SoftIndex.from_texts(given, plain=True, **options)
-    analyzed = analyze(texts, analyzer, n_fields=max(1, len(names)))
-    similarities = Similarities(
-        analyzed, sources or {}, longest=settings.max_neighbors, report=progress
-    )
-    source = similarities.source(settings)
-    if progress is not None:
-        progress("finding similar terms", 0, None)
-    S = similarity_matrix(source, analyzed.vocabulary, settings)
-    made = SoftIndex.from_texts(given, S=S, **options).with_similarity(S, source=source)
+        return index
     joined = f", joined by {settings.join}" if len(settings.sources) > 1 else ""
-    return made.with_note(
+    return index.with_note(
         f"Similarities come from {', '.join(settings.sources)}{joined}, by tuned settings."
     )

@@ -16,8 +16,8 @@ from softcosine.index.fields import checked_fields
 from softcosine.index.rankings import check_ranking
 from softcosine.inputs import is_number
 from softcosine.matrix.rules import Rules
+from softcosine.sources.joins.by_name import JOINS
 from softcosine.sources.kinds import OF_COSINES, told
-from softcosine.sources.named import JOINS
 from softcosine.storage import write_text
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting
@@ -70,7 +70,7 @@ class Settings:
     {'exponent': 2.0}
     """
 
-    sources: tuple[str, ...] = ("english", "texts")
+    sources: tuple[str, ...] = ("english",)
     join: str = "first"
     exponent: float = 4.0
     threshold: float = 0.3

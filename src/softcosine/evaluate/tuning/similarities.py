@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from softcosine.evaluate.tuning.remembered import Remembered
 from softcosine.evaluate.tuning.settings import Settings
+from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.constraints.guard import Guarded, guarded
 from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
-from softcosine.sources.in_terms import TermKeys, in_terms, phrases_in
-from softcosine.sources.kinds import KINDS, LEARNED, OF_COSINES, SourceSettings, told
-from softcosine.sources.named import join_by, phrases_named
+from softcosine.sources.in_terms import TermKeys, in_terms
+from softcosine.sources.joins.by_name import join_by
+from softcosine.sources.kinds import LEARNED, OF_COSINES, SourceSettings, source_named, told
 from softcosine.sources.progress import silent
 from softcosine.sources.source import (
     SourceState,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from softcosine.sources.progress import Report
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.corpus import AnalyzedTexts
-    from softcosine.text.vocabulary import Vocabulary
 
 __all__ = [
     "Similarities",
@@ -41,8 +41,8 @@ __all__ = [
     "compares_vectors",
     "few_neighbors",
     "of_cosines",
+    "recipe_of",
     "resettled",
-    "similarity_matrix",
 ]
 
 _KEPT_NUMBERS = 1 << 24  # entries of S, and of lists of neighbours, that are held at a time
@@ -77,11 +77,28 @@ def analyzer_with_phrases(settings: Settings, sources: Sources) -> Analyzer:
     InvalidInputError, FileNotFoundError, MalformedFileError
         If a source is not understood, or cannot be read.
     """
-    phrases: list[str] = []
-    for name in settings.sources:
-        given = sources.get(name)
-        phrases += phrases_named([name]) if given is None else phrases_in(given)
-    return settings.analyzer.with_phrases(phrases)
+    return settings.analyzer.with_phrases(recipe_of(settings, sources).phrases())
+
+
+def recipe_of(settings: Settings, sources: Sources) -> SimilarityRecipe:
+    """Return the recipe of settings, with the sources that are there already in place of names.
+
+    Raises
+    ------
+    InvalidInputError, FileNotFoundError
+        If a source is not understood.
+    """
+    cosines = {"exponent": settings.exponent, "threshold": settings.threshold}
+    given = [
+        name if sources.get(name) is None else resettled(sources[name], **cosines)  # type: ignore[arg-type]
+        for name in settings.sources
+    ]
+    named = [one for one in given if isinstance(one, str)]
+    return SimilarityRecipe(
+        sources=given, combine=settings.join, max_neighbors=settings.max_neighbors,
+        scaling=settings.scaling,  # type: ignore[arg-type]
+        **(cosines if any(told(name)[0] in OF_COSINES for name in named) else {}),  # type: ignore[arg-type]
+    )  # fmt: skip
 
 
 def of_cosines(name: str, sources: Sources) -> bool:
@@ -173,11 +190,10 @@ class Similarities:
         given = self._sources.get(name)
         if given is not None:
             return given
-        kind, argument = told(name)
-        made = self._taught if kind in LEARNED else self._ready
+        made = self._taught if told(name)[0] in LEARNED else self._ready
         if name not in made:
             plain = SourceSettings(None, None, texts=self._texts, words=None, report=self._report)
-            made[name] = KINDS[kind](argument, plain)
+            made[name] = source_named(name, plain)
         return made[name]
 
     def of(self, settings: Settings) -> Similarity:
@@ -199,7 +215,10 @@ class Similarities:
             self._remembered[key] = Remembered(joined, limit=self._longest, words=self._outside)
         self._remembered.move_to_end(key)
         remembered = self._remembered[key]
-        S = similarity_matrix(remembered, self._vocabulary, settings, guard=False)
+        rules = recipe_of(settings, self._sources).rules
+        S = TermSimilarityMatrix.from_source(
+            remembered, self._vocabulary, guard=False, warn=False, **rules
+        )
         return Similarity(name, S, remembered)
 
     def source(self, settings: Settings) -> TermSimilaritySource:
@@ -219,17 +238,6 @@ class Similarity:
     key: str
     S: TermSimilarityMatrix
     source: TermSimilaritySource | None
-
-
-def similarity_matrix(
-    source: TermSimilaritySource, vocabulary: Vocabulary, settings: Settings, *, guard: bool = True
-) -> TermSimilarityMatrix:
-    """Return S of a source by settings: their limit, and how it is scaled."""
-    return TermSimilarityMatrix.from_source(
-        source, vocabulary, max_neighbors=settings.max_neighbors,
-        balanced=settings.scaling == "balanced", definite=settings.scaling == "definite",
-        guard=guard, warn=False,
-    )  # fmt: skip
 
 
 def _key(settings: Settings, *names: str) -> str:

@@ -25,9 +25,8 @@ def space_for(
 ) -> Space:
     """Return the space around what `softcosine index` does where nothing is said.
 
-    Text is stemmed as its language asks for. Similarities of English come from the bundled vectors
-    before what the texts teach; others come from the texts alone, and the English vectors are left
-    out of their space.
+    Text is stemmed as its language asks for. Similarities of English come from the bundled vectors;
+    others come from the texts alone, and the English vectors are left out of their space.
 
     Parameters
     ----------

@@ -261,8 +261,10 @@ class _Bench:
         if key not in self._parsed:
             while len(self._parsed) >= _KEPT_QUERIES:
                 self._parsed.popitem(last=False)
+            stop_words = self.plain.snapshot.stop_words
             self._parsed[key] = tuple(
-                parse_query(text, self.analyzer, found.S, found.source) for text in queries.texts
+                parse_query(text, self.analyzer, found.S, found.source, stop_words=stop_words)
+                for text in queries.texts
             )
         self._parsed.move_to_end(key)
         return self._parsed[key]

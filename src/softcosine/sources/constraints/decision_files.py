@@ -20,6 +20,7 @@ same one is enough; two that contradict each other are an error.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from os import PathLike
 
 from softcosine.errors import InvalidInputError, MalformedFileError
@@ -32,7 +33,7 @@ from softcosine.sources.constraints.decision_list import (
 from softcosine.storage import checked_path
 from softcosine.text.analyzer import shortened
 
-__all__ = ["read_decisions"]
+__all__ = ["decisions_of_lines", "read_decisions"]
 
 _NEEDED = (
     "A file of decisions holds one a line: tyre = tire 0.9, hot ! cold, java * coffee 0.2 or "
@@ -76,6 +77,20 @@ def read_decisions(path: str | PathLike[str]) -> Decisions:
             line=numbers[found.later],
         )
     return Decisions(tuple(lines))
+
+
+def decisions_of_lines(lines: Sequence[str]) -> Decisions:
+    """Return the decisions of the lines of a file.
+
+    Raises
+    ------
+    InvalidInputError
+        If a line is none of the forms, or two contradict each other.
+    """
+    if isinstance(lines, str) or not all(isinstance(line, str) for line in lines):
+        raise InvalidInputError(f"the overrides are {lines!r:.80}; needed is a list of lines.")
+    decisions = [_decision(_tokens(line)) for line in lines]
+    return Decisions(tuple(one for one in decisions if one is not None))
 
 
 def _tokens(line: str) -> list[tuple[str, bool]]:

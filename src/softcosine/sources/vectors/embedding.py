@@ -232,9 +232,9 @@ class EmbeddingSimilarity:
     @classmethod
     def english(cls, **settings: Unpack[Settings]) -> EmbeddingSimilarity:
         """Source over the table of English words that comes with the package."""
-        from softcosine.sources.vectors.english import english_table
+        from softcosine.sources.vectors.english import BundledTable
 
-        return cls.of_table(english_table(), **settings)
+        return cls.of_table(BundledTable(), **settings)
 
     @property
     def table(self) -> VectorTable:
@@ -383,7 +383,11 @@ class EmbeddingSimilarity:
 
     def state(self) -> SourceState:
         """Everything that is needed to build an equal source; vectors keep their type."""
+        from softcosine.sources.vectors.english import BundledTable
+
         settings: dict[str, Any] = {"threshold": self._threshold, "exponent": self._exponent}
+        if isinstance(self._table, BundledTable):
+            return SourceState("embedding", {**settings, "table": self._table.reference()})
         if composed := self._table.settings():
             settings["composed"] = composed
         return SourceState("embedding", settings, self._table.arrays())
@@ -393,4 +397,8 @@ class EmbeddingSimilarity:
         """Source that `state` was taken from; its vectors are read when one is asked for."""
         settings = dict(state.settings)
         composed = settings.pop("composed", {})
+        if "table" in settings:
+            from softcosine.sources.vectors.english import BundledTable
+
+            return cls.of_table(BundledTable.referred_to(settings.pop("table")), **settings)
         return cls.of_table(DeferredTable(state.arrays, composed), **settings)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import as_file, files
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from softcosine.errors import IndexFormatError
+from softcosine.sources.vectors.deferred_table import DeferredTable
+from softcosine.sources.vectors.vector_table import VectorTable
 from softcosine.sources.vectors.word_vectors import WordVectors
 from softcosine.text.vocabulary import Vocabulary
+from softcosine.version import __version__
 
-__all__ = ["english_share", "english_table"]
+__all__ = ["ENGLISH_SHA256", "BundledTable", "english_share", "english_table"]
+
+ENGLISH_SHA256 = "73d49630732aff1a0183a29001adab6c8acb4b6089368d4d9e20bd40bf8f466d"
 
 _TELLING_LENGTH = 5  # shorter words are shared by too many languages
 
@@ -27,6 +36,45 @@ def english_table() -> WordVectors:
         table = read_vectors(path)
     assert isinstance(table, WordVectors)  # none of its words is a suffix piece
     return table
+
+
+class BundledTable(DeferredTable):
+    """The same table, read when a vector is first asked for, and kept by name and checksum."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__({}, {})
+
+    @classmethod
+    def referred_to(cls, reference: Mapping[str, Any]) -> BundledTable:
+        """Return the table that `reference` gave.
+
+        Raises
+        ------
+        IndexFormatError
+            If this version of the package has another table.
+        """
+        name, checksum = reference["name"], reference["sha256"]
+        if (name, checksum) != ("english", ENGLISH_SHA256):
+            raise IndexFormatError(
+                f"similarities refer to the bundled table {name!r:.40} of the checksum "
+                f"{checksum!r:.16}, which softcosine {__version__} does not have; run: pip install "
+                f"'softcosine=={reference.get('softcosine')!s:.20}', or build the index anew."
+            )
+        return cls()
+
+    def reference(self) -> dict[str, str]:
+        """Return what is kept in place of the table."""
+        return {"name": "english", "sha256": ENGLISH_SHA256, "softcosine": __version__}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of the table."""
+        return english_table().arrays()
+
+    def whole(self) -> VectorTable:
+        """Return the table."""
+        return english_table()
 
 
 def english_share(vocabulary: Vocabulary) -> float:

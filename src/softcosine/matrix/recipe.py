@@ -1,0 +1,479 @@
+"""How S is made, in one value: which sources, combined how, made sparse and scaled how."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+
+from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
+from softcosine.inputs import is_number
+from softcosine.matrix.answers import checked_source
+from softcosine.matrix.rules import Order, Rules, Strategy
+from softcosine.sources.constraints.decision_files import decisions_of_lines
+from softcosine.sources.constraints.decision_list import Decisions
+from softcosine.sources.constraints.decisions import decided
+from softcosine.sources.constraints.guard import guarded
+from softcosine.sources.default import antonyms_of, default_source
+from softcosine.sources.in_terms import TermKeys, in_terms, phrases_in
+from softcosine.sources.joins.by_name import JOINS, join_by
+from softcosine.sources.joins.calibration import CalibratedSimilarity, default_calibration
+from softcosine.sources.kinds import (
+    LEARNED,
+    OF_COSINES,
+    PROPOSED,
+    SourceSettings,
+    source_named,
+    told,
+)
+from softcosine.sources.progress import Report, silent
+from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
+from softcosine.storage import checked_path, write_text
+
+if TYPE_CHECKING:
+    from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+    from softcosine.sources.source import TermSimilaritySource
+    from softcosine.text.analyzer import Analyzer
+    from softcosine.text.corpus import AnalyzedTexts
+    from softcosine.text.stream import TextStream
+    from softcosine.text.vocabulary import Vocabulary
+
+__all__ = ["BuiltSimilarity", "Scaling", "SimilarityRecipe"]
+
+Scaling = Literal["auto", "none", "balanced", "definite"]
+
+_FORMAT, _VERSION = "softcosine-recipe", 1
+_ORDERS = get_args(Order)
+# The kinds of sources that are lists, and whether their pairs are pinned; by size where None.
+_LISTS = {"synonyms": None, "list": True}
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltSimilarity:
+    """What a recipe makes.
+
+    Attributes
+    ----------
+    S : TermSimilarityMatrix
+    source : TermSimilaritySource or None
+        Answers for terms that S does not have; None where S = I.
+    note : str
+        Where the similarities come from.
+    """
+
+    S: TermSimilarityMatrix
+    source: TermSimilaritySource | None
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimilarityRecipe:
+    """How a term similarity matrix S is made.
+
+    Parameters
+    ----------
+    sources : sequence of str or TermSimilaritySource, optional
+        Names (``"english"``, ``"texts"``, ``"edit-distance"``), files of vectors or of synonyms,
+        ``KIND:PLACE``, or sources themselves. By default what suits the language of the texts. An
+        empty sequence makes S = I.
+    combine : {"strongest", "mean", "noisy-or", "first"}
+        What counts where several sources know a pair.
+    calibrate : bool
+        Whether named sources are brought to the scale of human judgements first.
+    threshold, exponent : float, optional
+        Of cosines of vectors, for named sources; by default what each source has.
+    overrides : Decisions, optional
+        A person's decisions, which come before every source.
+    guard : bool
+        Whether antonyms are kept apart, and terms with digits have no neighbours.
+    max_neighbors, min_similarity, strategy, order
+        See `TermSimilarityMatrix.from_source`.
+    scaling : {"auto", "none", "balanced", "definite"}
+        See `TermSimilarityMatrix.from_source`. ``"auto"``: definite for the default sources, and
+        balanced for others, as far as S is symmetric.
+    proposer : str, optional
+        The engine that proposes neighbours by vectors; by default all pairs are compared.
+
+    Raises
+    ------
+    InvalidInputError
+        If a setting is unknown or out of range, or settings contradict each other.
+    FileNotFoundError
+        If the file of a source does not exist.
+
+    Examples
+    --------
+    >>> import softcosine as sc
+    >>> recipe = SimilarityRecipe(sources=[sc.PairSimilarity({("tyre", "tire"): 0.75})])
+    >>> recipe.build(sc.Vocabulary(["tire", "tyre"])).S.neighbors("tyre")
+    [('tire', 0.75)]
+    """
+
+    sources: Sequence[str | TermSimilaritySource] | None = None
+    combine: str = "strongest"
+    calibrate: bool = False
+    threshold: float | None = None
+    exponent: float | None = None
+    overrides: Decisions | None = None
+    guard: bool = True
+    max_neighbors: int | None = None
+    min_similarity: float = 0.0
+    strategy: Strategy = "symmetric"
+    order: Order = "rare_first"
+    scaling: Scaling = "auto"
+    proposer: str | None = None
+
+    def __post_init__(self) -> None:
+        given: Any = self.sources
+        if given is not None:
+            if isinstance(given, str) or not isinstance(given, Sequence):
+                raise InvalidInputError(
+                    f"sources is {given!r}; needed is a list of names or of sources."
+                )
+            object.__setattr__(self, "sources", tuple(given))
+        if not isinstance(self.overrides, Decisions | None):
+            raise InvalidInputError(
+                f"overrides is of type {type(self.overrides).__name__}; pass Decisions, such as "
+                "read_decisions(path) gives."
+            )
+        Rules(self.max_neighbors or 0, self.min_similarity, self.strategy)
+        for name, possible in (("order", _ORDERS), ("scaling", get_args(Scaling))):
+            if getattr(self, name) not in possible:
+                raise InvalidInputError(
+                    f"{name} is {getattr(self, name)!r}; choose one of {', '.join(possible)}."
+                )
+        if self.strategy == "rows" and self.scaling in ("balanced", "definite"):
+            raise InvalidInputError(
+                'strategy "rows" makes S asymmetric, which cannot be balanced or made definite; '
+                'choose another strategy, or scaling="none".'
+            )
+        for name, least, most in (("threshold", 0.0, 1.0), ("exponent", 0.0, float("inf"))):
+            value = getattr(self, name)
+            if value is not None and not (is_number(value) and least <= value <= most):
+                raise InvalidInputError(
+                    f"{name} is {value!r}; needed is a number from {least:g} to {most:g}."
+                )
+        self._check_sources()
+
+    def _check_sources(self) -> None:
+        """Find out what is wrong with the sources before anything is read."""
+        given = self.sources or ()
+        for one in given:
+            if not isinstance(one, str):
+                checked_source(one)
+        if self.combine not in JOINS:
+            raise InvalidInputError(
+                f"there is no join {self.combine!r}; choose one of {', '.join(JOINS)}."
+            )
+        kinds = [told(name)[0] for name in self.names]
+        shown = ", ".join(self.names) or "the default sources"
+        if self._of_cosines() and given and not any(kind in OF_COSINES for kind in kinds):
+            raise InvalidInputError(
+                f"threshold and exponent are of vectors that are named, and none of {shown} has "
+                "any; leave them out, or set the least similarity."
+            )
+        if self.calibrate and not self.names:
+            raise InvalidInputError("calibrate is of sources that are named; name some.")
+        if self.proposer is not None:
+            from softcosine.sources.vectors.proposers import proposer_by_name
+
+            proposer_by_name(self.proposer)
+            if not any(kind in PROPOSED for kind in kinds):
+                raise InvalidInputError(
+                    f"{self.proposer} proposes neighbours by vectors that are given, and none of "
+                    f"{shown} has any; leave it out."
+                )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The sources that are given by name."""
+        return tuple(one for one in self.sources or () if isinstance(one, str))
+
+    @property
+    def plain(self) -> bool:
+        """Whether S = I."""
+        return self.sources == ()
+
+    def needs_texts(self, language: str | None = None) -> bool:
+        """Whether S cannot be made without the texts, of a language if it is known."""
+        if self.sources is None:
+            return language != "english"
+        return any(told(name)[0] in LEARNED for name in self.names)
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """What `TermSimilarityMatrix.from_source` takes to make S by this recipe."""
+        scaling = self.scaling
+        if scaling == "auto":
+            scaling = "definite" if self.sources is None else "balanced"
+            scaling = scaling if self.strategy == "symmetric" else "none"
+        return {
+            "max_neighbors": self.max_neighbors,
+            "min_similarity": self.min_similarity,
+            "strategy": self.strategy,
+            "order": self.order,
+            "balanced": scaling == "balanced",
+            "definite": scaling == "definite",
+        }
+
+    def changed(self, **changes: Any) -> Self:
+        """Return the recipe with some settings changed."""
+        return replace(self, **changes)
+
+    def phrases(self) -> tuple[str, ...]:
+        """Return the words of lists and overrides, for an analyzer to take phrases from."""
+        found: list[str] = []
+        for one in self.sources or ():
+            if not isinstance(one, str):
+                found += phrases_in(one)
+                continue
+            kind, place = told(one)
+            if kind in _LISTS:
+                found += phrases_in(ThesaurusSimilarity.load(place, pinned=_LISTS[kind]))
+        if self.overrides is not None:
+            found += self.overrides.pinned_words()
+        return tuple(found)
+
+    def joined(
+        self,
+        texts: AnalyzedTexts | TextStream | None = None,
+        *,
+        vocabulary: Vocabulary | None = None,
+        language: str | None = None,
+        words: Iterable[str] | None = None,
+        report: Report = silent,
+    ) -> tuple[TermSimilaritySource, str]:
+        """Return the sources, joined, without guard and overrides, and a note on them.
+
+        Parameters
+        ----------
+        texts : AnalyzedTexts or TextStream, optional
+            For sources that learn from texts.
+        vocabulary : Vocabulary, optional
+            Of the texts; needed for a stream.
+        language : str, optional
+            Of the texts.
+        words : iterable of str, optional
+            The only words whose vectors are needed; all by default.
+        report : callable, optional
+            Called with (what is being done, how far, out of how many or None).
+
+        Raises
+        ------
+        InvalidInputError
+            If there are no texts to learn from.
+        FileNotFoundError, MalformedFileError
+        """
+        return self._joined(self._settings(texts, vocabulary, words, report), language)
+
+    def _settings(
+        self,
+        texts: AnalyzedTexts | TextStream | None,
+        vocabulary: Vocabulary | None,
+        words: Iterable[str] | None,
+        report: Report,
+    ) -> SourceSettings:
+        return SourceSettings(
+            self.threshold, self.exponent, texts=texts, vocabulary=vocabulary,
+            words=None if words is None else tuple(words), report=report, engine=self.proposer,
+        )  # fmt: skip
+
+    def _joined(
+        self, settings: SourceSettings, language: str | None
+    ) -> tuple[TermSimilaritySource, str]:
+        if self.sources is None:
+            if settings.texts is None and self.needs_texts(language):
+                raise InvalidInputError(
+                    "no source was named, and there are no texts to learn from; name one, such as "
+                    "english, or give documents."
+                )
+            chosen = default_source(
+                settings.texts, vocabulary=settings.vocabulary, language=language,
+                progress=settings.progress("learning from the texts"), **self._of_cosines(),
+            )  # fmt: skip
+            return chosen.source, chosen.note
+        made: list[TermSimilaritySource] = []
+        uncalibrated = []
+        for one in self.sources:
+            if not isinstance(one, str):
+                made.append(one)
+                continue
+            raw = source_named(one, settings)
+            source = settings.proposed(one, raw)
+            if self.calibrate:
+                try:
+                    source = CalibratedSimilarity(source, default_calibration(raw))
+                except InvalidInputError:
+                    uncalibrated.append(one)
+            made.append(source)
+        note = f"Similarities come from {', '.join(map(_shown, self.sources))}"
+        note += f", joined by {self.combine}." if len(made) > 1 else "."
+        if uncalibrated:
+            note += f" There is no calibration for {', '.join(uncalibrated)}: taken as they are."
+        return made[0] if len(made) == 1 else join_by(self.combine)(*made), note
+
+    def finished(
+        self,
+        source: TermSimilaritySource,
+        *,
+        vocabulary: Vocabulary | None = None,
+        analyzer: Analyzer | None = None,
+        language: str | None = None,
+    ) -> TermSimilaritySource:
+        """Return a source with the guard above it, the overrides above both, and in terms."""
+        if self.guard:
+            source = guarded(source, antonyms=antonyms_of(language))
+        if self.overrides is not None:
+            source = decided(source, self.overrides)
+        return in_terms(source, TermKeys(analyzer, vocabulary=vocabulary))
+
+    def build(
+        self,
+        vocabulary: Vocabulary,
+        texts: AnalyzedTexts | TextStream | None = None,
+        *,
+        analyzer: Analyzer | None = None,
+        language: str | None = None,
+        words: Iterable[str] | None = None,
+        report: Report | None = None,
+        resume: str | Path | None = None,
+    ) -> BuiltSimilarity:
+        """Make S.
+
+        Parameters
+        ----------
+        vocabulary : Vocabulary
+        texts : AnalyzedTexts or TextStream, optional
+            Needed by the default sources, and by those that learn from texts.
+        analyzer : Analyzer, optional
+            What the terms were made by.
+        language : str, optional
+            Of the texts, or ``"none"``; English antonyms are kept apart where it is not known.
+        words : iterable of str, optional
+            The only words whose vectors are needed; all by default.
+        report : callable, optional
+            Called with (what is being done, how far, out of how many or None).
+        resume : path, optional
+            See `TermSimilarityMatrix.from_source`.
+
+        Raises
+        ------
+        InvalidInputError
+            If there are no texts to learn from.
+        FileNotFoundError, MalformedFileError
+        """
+        from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+
+        tell = report or silent
+        if self.plain:
+            S = TermSimilarityMatrix.identity(vocabulary)
+            return BuiltSimilarity(S, None, "Ordinary cosine: S = I.")
+        settings = self._settings(texts, vocabulary, words, tell)
+        source, note = self._joined(settings, language)
+        source = self.finished(source, vocabulary=vocabulary, analyzer=analyzer, language=language)
+        tell("finding similar terms", 0, len(vocabulary))
+        S = TermSimilarityMatrix.from_source(
+            source, vocabulary, guard=False, analyzer=analyzer, warn=False, resume=resume,
+            progress=lambda done, total: tell("finding similar terms", done, total),
+            **self.rules,
+        )  # fmt: skip
+        notes = [note, settings.recall_told()]
+        if self.overrides is not None:
+            n = len(self.overrides)
+            comes = (
+                "One decision of a person comes" if n == 1 else f"{n} decisions of a person come"
+            )
+            notes.append(f"{comes} before them.")
+        return BuiltSimilarity(S, source, " ".join(filter(None, notes)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the recipe in JSON's types.
+
+        Raises
+        ------
+        InvalidInputError
+            If a source is given as an object, which has no name.
+        """
+        for one in self.sources or ():
+            if not isinstance(one, str):
+                raise InvalidInputError(
+                    f"{_shown(one)} is a source without a name, which a file cannot hold; give "
+                    "sources by name, or keep the matrix that the recipe builds."
+                )
+        values: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
+        if self.sources is not None:
+            values["sources"] = list(self.sources)
+        if self.overrides is not None:
+            values["overrides"] = self.overrides.text().splitlines()
+        return {"format": _FORMAT, "version": _VERSION, **values}
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Self:
+        """Return the recipe whose `to_dict` gave this; what is left out is the default.
+
+        Raises
+        ------
+        InvalidInputError
+            If it is none, or holds an unknown or invalid setting.
+        FileNotFoundError
+            If the file of a source does not exist.
+        """
+        if not isinstance(given, Mapping) or given.get("format", _FORMAT) != _FORMAT:
+            raise InvalidInputError(
+                f"the recipe is {given!r:.80}; needed is a mapping of settings, with the format "
+                f"{_FORMAT!r}."
+            )
+        values = {name: value for name, value in given.items() if name not in ("format", "version")}
+        if given.get("version", _VERSION) != _VERSION:
+            raise InvalidInputError(
+                f"the recipe is of version {given['version']!r}; this release reads {_VERSION}."
+            )
+        known = [one.name for one in fields(cls)]
+        if unknown := sorted(values.keys() - set(known)):
+            raise InvalidInputError(
+                f"a recipe has no setting {unknown[0]!r}; it has {', '.join(known)}."
+            )
+        lines = values.get("overrides")
+        if lines is not None:
+            values["overrides"] = decisions_of_lines(lines)
+        try:
+            return cls(**values)
+        except TypeError as error:
+            raise InvalidInputError(f"a setting of a recipe has a wrong type: {error}.") from error
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the recipe to a JSON file.
+
+        Raises
+        ------
+        InvalidInputError
+            As `to_dict`.
+        AlreadyExistsError, OSError
+        """
+        target = checked_path(path)
+        if target.exists() and not overwrite:
+            raise AlreadyExistsError(f"{target} exists already; pass overwrite=True to replace it.")
+        write_text(target, json.dumps(self.to_dict(), indent=2) + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a recipe that `save` wrote, or a person.
+
+        Raises
+        ------
+        FileNotFoundError, MalformedFileError
+        """
+        try:
+            return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+        except (ValueError, RecursionError) as error:
+            raise MalformedFileError(path, f"it is no recipe: {error}") from error
+
+    def _of_cosines(self) -> dict[str, float]:
+        given = {"threshold": self.threshold, "exponent": self.exponent}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+def _shown(source: str | TermSimilaritySource) -> str:
+    return source if isinstance(source, str) else type(source).__name__

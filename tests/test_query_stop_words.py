@@ -1,0 +1,101 @@
+"""Stop words of a query: they count only where nothing else is left, or where they are marked."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from softcosine.index.soft_index import SoftIndex
+from softcosine.sources.pairs import PairSimilarity
+from softcosine.text.analyzer import Analyzer
+
+TEXTS = [
+    "How do I mend the flat tyre of my bike?",
+    "The Who play at the arena in the spring",
+    "what to do about the tea that is cold",
+    "Do not do what you do not want to do",
+    "A wheel for the car, and how to put it on",
+    "State of the art of tea",
+]
+FUNCTION = ["how", "do", "the", "of", "what", "is", "to", "who", "my"]
+CONTENT = ["tyre", "mend", "tea", "wheel", "arena", "zebra"]
+index = SoftIndex.from_texts(TEXTS, language="english")
+words = st.lists(st.sampled_from(FUNCTION + CONTENT), max_size=7)
+
+
+def found(query, **settings):
+    return [(hit.id, hit.score) for hit in index.search(query, **settings)]
+
+
+@given(words)
+def test_a_query_finds_what_its_content_words_find(query):
+    content = [word for word in query if word in CONTENT]
+    expected = content or query
+    for asked, plain in ((" ".join(query), " ".join(expected)), (query, expected)):
+        assert found(asked) == found(plain) == found(plain, keep_stop_words=True)
+
+
+@given(words, words)
+def test_a_batch_is_one_by_one_with_and_without_stop_words(one, other):
+    queries = [" ".join(one), " ".join(other)]
+    for keep in (False, True):
+        batch = index.search_batch(queries, keep_stop_words=keep)
+        assert batch == [index.search(query, keep_stop_words=keep) for query in queries]
+
+
+def test_stop_words_count_where_nothing_else_is_left():
+    assert index.search("The Who", k=1).ids == ["1"]
+    assert found("what to do") == found("what to do", keep_stop_words=True) != []
+
+
+def test_marked_stop_words_count():
+    assert set(index.search("+who tea").ids) == {"1"}
+    assert index.search('"state of the art"').ids == ["5"]
+    assert set(index.search('"what to do" tea').ids) == {"2"}
+    assert found("tea the^2") != found("tea")
+    assert found("tea -the") == [(id, score) for id, score in found("tea") if id == "none"]
+
+
+def test_a_quoted_or_demanded_word_leaves_the_others_stop_words():
+    assert found("how do I mend +tyre") == found("mend +tyre")
+
+
+def test_all_words_count_on_request():
+    assert found("how do I mend", keep_stop_words=True) != found("how do I mend")
+    explanation = index.explain("how do I mend", "0")
+    assert {part.query_word for part in explanation.parts} == {"mend"}
+    whole = index.explain("how do I mend", "0", keep_stop_words=True)
+    assert {"how", "do"} < {part.query_word for part in whole.parts}
+    for one, score in ((explanation, found("how do I mend")), (whole, None)):
+        assert sum(part.contribution for part in one.parts) == pytest.approx(one.score)
+        assert score is None or (("0", one.score) in score)
+
+
+def test_exact_first_does_not_ask_for_stop_words():
+    assert index.search("tea of my wheel", exact_first=True).ids == (
+        index.search("tea wheel", exact_first=True).ids
+    )
+
+
+def test_the_language_of_the_index_says_which_words_they_are():
+    texts = ["Wie flicke ich den Reifen an dem Rad?", "Der Tee ist kalt", "Was ist das?"]
+    german = SoftIndex.from_texts(texts, language="german")
+    assert german.search("Wie ist der Tee?").ids == german.search("Tee").ids == ["1"]
+    unknown = SoftIndex.from_texts(texts, language="none")
+    assert len(unknown.search("Wie ist der Tee?")) == 3
+
+
+def test_phrases_of_a_list_are_terms_though_they_hold_stop_words():
+    source = PairSimilarity({("state of the art", "tea"): 0.5})
+    made = SoftIndex.from_texts(TEXTS, language="english", source=source)
+    assert "state of the art" in made.search("the state of the art", k=1)[0].text.lower()
+    assert {part.query_word for part in made.explain("the state of the art", "5").parts} >= {
+        "state of the art"
+    }
+
+
+def test_stop_words_that_the_index_leaves_out_stay_out():
+    rules = Analyzer("english", stop_words="english")
+    made = SoftIndex.from_texts(TEXTS, analyzer=rules, language="english", plain=True)
+    assert made.search("the who").ids == []

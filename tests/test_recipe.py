@@ -1,0 +1,216 @@
+"""How S is made, as one value: built, written, read."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
+from softcosine.index.soft_index import SoftIndex
+from softcosine.matrix.recipe import SimilarityRecipe
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sources import kinds
+from softcosine.sources.constraints.decision_list import Decisions
+from softcosine.sources.constraints.guard import Guarded
+from softcosine.sources.joins.combine import strongest
+from softcosine.sources.pairs import PairSimilarity
+from softcosine.sources.spelling.edit_distance import EditDistanceSimilarity
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.corpus import analyze
+from softcosine.text.vocabulary import Vocabulary
+
+WORDS = Vocabulary(["car", "cat", "hot", "cold", "tire", "tyre"])
+PAIRS = PairSimilarity({("car", "tire"): 0.5, ("cat", "tyre"): 0.75})
+TEXTS = ["a flat tyre of a car", "the cat is cold", "hot tea for the cat", "a tire for a car"] * 3
+
+recipes = st.builds(
+    SimilarityRecipe,
+    sources=st.sampled_from([None, (), ("english",), ("texts", "edit-distance")]),
+    combine=st.sampled_from(["strongest", "first", "mean", "noisy-or"]),
+    overrides=st.sampled_from(
+        [None, Decisions(), Decisions.of(pinned={("a b", "c"): 0.3}, isolated=['"#'])]
+    ),
+    guard=st.booleans(),
+    max_neighbors=st.none() | st.integers(0, 50),
+    min_similarity=st.floats(0, 1),
+    order=st.sampled_from(["rare_first", "idf"]),
+    scaling=st.sampled_from(["auto", "none", "balanced", "definite"]),
+)
+
+
+@given(recipes)
+def test_a_recipe_that_is_written_and_read_is_the_same(recipe):
+    assert SimilarityRecipe.from_dict(json.loads(json.dumps(recipe.to_dict()))) == recipe
+
+
+def test_a_recipe_is_kept_in_a_file_that_a_person_can_write(tmp_path):
+    recipe = SimilarityRecipe(sources=["english"], exponent=2, scaling="definite")
+    recipe.save(tmp_path / "s.json")
+    assert SimilarityRecipe.load(tmp_path / "s.json") == recipe
+    with pytest.raises(AlreadyExistsError, match="overwrite=True"):
+        recipe.save(tmp_path / "s.json")
+    (tmp_path / "own.json").write_text('{"sources": ["english", "edit-distance"]}')
+    own = SimilarityRecipe.load(tmp_path / "own.json")
+    assert own == SimilarityRecipe(sources=("english", "edit-distance"))
+    (tmp_path / "bad.json").write_text('{"source": "english"}')
+    with pytest.raises(MalformedFileError, match="no setting 'source'; it has sources, combine"):
+        SimilarityRecipe.load(tmp_path / "bad.json")
+
+
+def test_s_is_what_the_parts_make_by_hand():
+    recipe = SimilarityRecipe(
+        sources=[PAIRS, "edit-distance"], max_neighbors=3, min_similarity=0.1,
+        overrides=Decisions.of(forbidden=[("tire", "tyre")]),
+    )  # fmt: skip
+    made = recipe.build(WORDS)
+    by_hand = TermSimilarityMatrix.from_source(
+        Guarded(strongest(PAIRS, EditDistanceSimilarity())), WORDS, max_neighbors=3,
+        min_similarity=0.1, balanced=True, warn=False,
+    )  # fmt: skip
+    assert made.S.similarity("tire", "tyre") == 0.0 < by_hand.similarity("tire", "tyre")
+    assert made.note == (
+        "Similarities come from PairSimilarity, edit-distance, joined by strongest. One decision "
+        "of a person comes before them."
+    )
+    without = SimilarityRecipe(sources=[PAIRS, "edit-distance"], max_neighbors=3,
+                               min_similarity=0.1).build(WORDS)  # fmt: skip
+    np.testing.assert_array_equal(without.S.to_scipy().toarray(), by_hand.to_scipy().toarray())
+
+
+def test_no_source_makes_s_the_identity():
+    made = SimilarityRecipe(sources=[]).build(WORDS)
+    assert (made.S.to_scipy().toarray() == np.eye(len(WORDS))).all()
+    assert made.source is None
+
+
+def test_the_guard_may_be_left_out():
+    hot = PairSimilarity({("hot", "cold"): 0.9})
+    assert SimilarityRecipe(sources=[hot]).build(WORDS).S.similarity("hot", "cold") == 0.0
+    made = SimilarityRecipe(sources=[hot], guard=False).build(WORDS)
+    assert made.S.similarity("hot", "cold") > 0.0
+
+
+def test_the_default_learns_from_texts():
+    analyzed = analyze(TEXTS, Analyzer("english"))
+    made = SimilarityRecipe().build(analyzed.vocabulary, analyzed, language="english")
+    whole = SoftIndex.from_texts(TEXTS, language="english")
+    assert made.note == whole.note
+    with pytest.raises(InvalidInputError, match="there are no texts to learn from"):
+        SimilarityRecipe().build(WORDS)
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        SimilarityRecipe(max_neighbors=2),
+        SimilarityRecipe(sources=["english"], scaling="definite", min_similarity=0.2),
+        SimilarityRecipe(sources=["texts", "english"], combine="first"),
+        SimilarityRecipe(sources=["english"], overrides=Decisions.of(pinned={("tea", "car"): 0.4})),
+        SimilarityRecipe(sources=["english"], guard=False),
+        SimilarityRecipe(sources=[]),
+    ],
+    ids=str,
+)
+def test_an_index_is_made_by_a_recipe_in_memory_and_in_a_folder(tmp_path, recipe):
+    whole = SoftIndex.from_texts(TEXTS, similarity=recipe)
+    SoftIndex.create(tmp_path / "x.index", similarity=recipe)
+    index = SoftIndex.open(tmp_path / "x.index")  # as another process would
+    with index.writer() as writer:
+        writer.add_many(map(str, range(len(TEXTS))), TEXTS)
+    assert index.note == whole.note
+    for query in ("tea", "tyre", "automobile", "kitten"):
+        assert index.search(query) == whole.search(query)
+    if recipe.overrides is not None:
+        assert whole.S.similarity("tea", "car") == np.float32(0.4)
+
+
+def test_overrides_bring_their_phrases_as_terms():
+    decided = Decisions.of(pinned={("flat tyre", "tea"): 0.5})
+    recipe = SimilarityRecipe(sources=["english"], overrides=decided)
+    index = SoftIndex.from_texts(TEXTS, similarity=recipe)
+    assert index.search("flat tyre").ids[0] in {"0", "3", "6", "9"}
+    assert "flat tyre" in index.vocabulary
+
+
+def test_sources_without_a_name_cannot_be_written(tmp_path):
+    recipe = SimilarityRecipe(sources=[PAIRS], overrides=Decisions.of(isolated=["car"]))
+    for write in (recipe.to_dict, lambda: SoftIndex.create(tmp_path / "x", similarity=recipe)):
+        with pytest.raises(InvalidInputError, match="PairSimilarity is a source without a name"):
+            write()
+    assert list(tmp_path.iterdir()) == []
+    index = SoftIndex.from_texts(TEXTS, similarity=recipe)
+    assert index.S.neighbors("car") == []
+
+
+def test_other_packages_add_kinds_of_sources(monkeypatch):
+    class Entry:
+        name = "toy"
+
+        def load(self):
+            return lambda argument, settings: PairSimilarity({("car", argument): 0.5})
+
+    monkeypatch.setattr(kinds, "entry_points", lambda group: [Entry()])
+    kinds._added.cache_clear()
+    try:
+        made = SimilarityRecipe(sources=["toy:cat"]).build(WORDS)
+    finally:
+        kinds._added.cache_clear()
+    assert [term for term, _ in made.S.neighbors("car")] == ["cat"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"sources": "english"}, "sources is 'english'; needed is a list"),
+        ({"sources": [3]}, "the source is of type int"),
+        ({"sources": ["nonsense"]}, "the source 'nonsense' is not understood"),
+        ({"combine": "best"}, "there is no join 'best'"),
+        ({"order": "best"}, "order is 'best'"),
+        ({"scaling": "best"}, "scaling is 'best'; choose one of auto, none"),
+        ({"strategy": "rows", "scaling": "definite"}, "makes S asymmetric"),
+        ({"threshold": 2}, "threshold is 2; needed is a number from 0 to 1"),
+        ({"exponent": float("nan")}, "exponent is nan"),
+        ({"max_neighbors": -1}, "max_neighbors is -1"),
+        ({"min_similarity": 2}, "min_similarity is 2"),
+        ({"sources": ["edit-distance"], "exponent": 2}, "threshold and exponent are of vectors"),
+        ({"calibrate": True}, "calibrate is of sources that are named"),
+        ({"proposer": "none", "sources": ["english"]}, "'none'"),
+        ({"proposer": "faiss", "sources": ["edit-distance"]}, "faiss proposes neighbours by"),
+        ({"overrides": ["car ! cat"]}, "overrides"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anything_is_read(settings, message):
+    with pytest.raises(InvalidInputError, match=message):
+        SimilarityRecipe(**settings)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([], r"the recipe is \[\]"),
+        ({"format": "softcosine-index"}, "with the format 'softcosine-recipe'"),
+        ({"version": 7}, "of version 7; this release reads 1"),
+        ({"overrides": "car ! cat"}, "the overrides are 'car ! cat'; needed is a list of lines"),
+        ({"overrides": ["car"]}, "car"),
+    ],
+)
+def test_what_is_no_recipe_is_refused(given, message):
+    with pytest.raises(InvalidInputError, match=message):
+        SimilarityRecipe.from_dict(given)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"similarity": {"sources": []}}, "similarity is of type dict; pass a SimilarityRecipe"),
+        ({"similarity": SimilarityRecipe(), "plain": True}, "exclude each other"),
+        ({"similarity": SimilarityRecipe(), "max_neighbors": 3}, "a setting of the recipe"),
+    ],
+)
+def test_an_index_takes_one_way_to_make_s(settings, message):
+    with pytest.raises(InvalidInputError, match=message):
+        SoftIndex.from_texts(["a"], **settings)
