@@ -142,6 +142,18 @@ def test_similarities_and_weights_of_an_index_in_memory_are_set_like_those_of_a_
     assert answers(indexes[0]) == answers(indexes[1])
 
 
+def test_phrases_of_a_list_that_is_set_later_do_not_become_terms():
+    index = SoftIndex.from_texts(["disk space", "storage"], analyzer=RULES, plain=True)
+    source = PairSimilarity({("disk space", "storage"): 0.5})
+    S = TermSimilarityMatrix.from_source(source, index.vocabulary)
+    index.set_similarity(S, source=source)
+    with index.writer() as writer:
+        writer.add("2", "a disk space full of disks")
+    assert "disk space" not in index.vocabulary
+    first = SoftIndex.from_texts(["disk space", "storage"], analyzer=RULES, source=source)
+    assert "disk space" in first.vocabulary
+
+
 def test_words_that_were_left_out_as_rare_are_no_stop_words_in_phrases():
     rules = Analyzer(stop_words=["of"])
     texts = [{"a": "king of spain"}, {"a": "king rare spain"}, {"a": "king spain"}]

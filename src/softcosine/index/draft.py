@@ -191,14 +191,15 @@ class Draft:
                 "reading texts", self._n_read + done // n_fields, None
             ),
         }
-        if settings.analyzer is not None and settings.language is not None and self._n_read:
+        first = self._statistics_part is None and not self._n_read
+        if settings.analyzer is not None and settings.language is not None and not first:
             return analyze(texts, settings.analyzer, **options), settings, self._note
-        first = analyze_in_language(
-            texts, settings.language or "auto", settings.analyzer,
-            phrases=(*phrases_in(self._space.source), *self._phrases()), **options,
-        )  # fmt: skip
-        decided = replace(settings, analyzer=first.analyzer, language=first.language)
-        return first.texts, decided, first.note
+        phrases = (*phrases_in(self._space.source), *self._phrases()) if first else ()
+        found = analyze_in_language(
+            texts, settings.language or "auto", settings.analyzer, phrases=phrases, **options
+        )
+        decided = replace(settings, analyzer=found.analyzer, language=found.language)
+        return found.texts, decided, found.note
 
     def delete(self, ids: Sequence[str]) -> int:
         """Delete documents that were written; how many of them there were."""
