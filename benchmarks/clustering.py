@@ -30,7 +30,7 @@ from softcosine.learn.estimator import BlockwiseTransformer, row_blocks
 from softcosine.learn.lsa import SoftLSA
 from softcosine.learn.neighbor_graph import SoftNeighborsTransformer
 from softcosine.learn.random_projection import SoftRandomProjection
-from softcosine.learn.similarity import SimilaritySettings, built_similarity
+from softcosine.learn.similarity import built_similarity
 from softcosine.learn.spectral import SoftSpectralTransformer
 from softcosine.sources.default import default_source
 from softcosine.text.corpus import AnalyzedTexts
@@ -262,7 +262,7 @@ def similarity_matrices(
         return TermSimilarityMatrix.from_source(source, vocabulary, balanced=True, definite=True)
 
     def learned() -> TermSimilarityMatrix:
-        return built_similarity(SimilaritySettings(), lambda: [X], X.shape[1])
+        return built_similarity(None, None, lambda: [X], X.shape[1])
 
     return {
         PLAIN: TermSimilarityMatrix.identity(vocabulary),

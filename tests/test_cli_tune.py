@@ -63,9 +63,7 @@ def test_settings_with_fields_index_them_as_spaces_of_their_own(run, folder):
     run("index", "toy/corpus.jsonl", "-o", "toy.index", "--settings", "tuned.json")
     made = SoftIndex.open("toy.index")
     assert [(field.name, field.weight) for field in made.fields] == [("title", 2.0), ("text", 1.0)]
-    assert made.note == (
-        "Similarities come from english, texts, joined by first, by tuned settings."
-    )
+    assert made.note == "Similarities come from english, by tuned settings."
     error = run(
         "index", "toy/corpus.jsonl", "-o", "b.index", "--settings", "tuned.json", "--text", "title",
         code=2,

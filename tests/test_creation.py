@@ -16,6 +16,7 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sources.pairs import PairSimilarity
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.weighting import Weighting
 
 WORDS = ["tea", "tyre", "tire", "wheel", "milk", "the"]
 PAIRS = {("tyre", "tire"): 0.75, ("tea", "milk"): 0.5, ("wheel", "tire"): 0.25}
@@ -140,6 +141,29 @@ def test_similarities_and_weights_of_an_index_in_memory_are_set_like_those_of_a_
         assert index.note == "pairs"
         assert index.vocabulary.terms[-1] == "wheel"
     assert answers(indexes[0]) == answers(indexes[1])
+
+
+def test_weights_that_are_set_first_leave_the_limits_to_the_first_documents():
+    index = SoftIndex.create(plain=True, min_df=2, analyzer=RULES)
+    index.set_weighting(Weighting(k1=1.0))
+    with index.writer() as writer:
+        writer.add_many(["a", "b"], ["tea milk", "tea wheel"])
+    assert index.vocabulary.terms == ("tea",)
+    with index.writer() as writer:
+        writer.add("c", "milk")
+    assert set(index.vocabulary.terms) == {"tea", "milk"}
+
+
+def test_phrases_of_a_list_that_is_set_later_do_not_become_terms():
+    index = SoftIndex.from_texts(["disk space", "storage"], analyzer=RULES, plain=True)
+    source = PairSimilarity({("disk space", "storage"): 0.5})
+    S = TermSimilarityMatrix.from_source(source, index.vocabulary)
+    index.set_similarity(S, source=source)
+    with index.writer() as writer:
+        writer.add("2", "a disk space full of disks")
+    assert "disk space" not in index.vocabulary
+    first = SoftIndex.from_texts(["disk space", "storage"], analyzer=RULES, source=source)
+    assert "disk space" in first.vocabulary
 
 
 def test_words_that_were_left_out_as_rare_are_no_stop_words_in_phrases():

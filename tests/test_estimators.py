@@ -43,7 +43,6 @@ from softcosine.learn.kept import _correlation
 from softcosine.learn.lsa import SoftLSA
 from softcosine.learn.neighbor_graph import SoftNeighborsTransformer
 from softcosine.learn.random_projection import SoftRandomProjection
-from softcosine.learn.similarity import Sharpened
 from softcosine.learn.spectral import SoftSpectralTransformer
 
 BLOCKWISE = (SoftCosineTransformer, SoftLSA, SoftSpectralTransformer, SoftRandomProjection)
@@ -52,7 +51,12 @@ FEW = (SoftLSA, SoftSpectralTransformer, SoftRandomProjection)
 
 THREE = [[1, 0, 0], [0, 1, 0.5], [0, 0.5, 1]]
 TEXTS = ["a dead king", "the king was killed", "tea in a cup", "a cup of coffee"] * 3
-PEOPLE = ToySource({("dead", "killed"): 0.9, ("tea", "coffee"): 0.8, ("tea", "cup"): 0.4})
+PEOPLE = ToySource({("dead", "killed"): 0.9, ("tea", "coffee"): 0.6, ("tea", "cup"): 0.3})
+PEOPLES = sc.SimilarityRecipe(sources=[PEOPLE])
+
+
+def of_documents(**settings):
+    return sc.SimilarityRecipe(sources=["documents"], **settings)
 
 
 def dense(X):
@@ -358,7 +362,7 @@ def test_a_graph_that_cannot_be_made_says_why():
 
 def test_a_source_gives_similarities_of_the_columns_terms():
     terms = ["dead", "killed", "king"]
-    transformer = SoftCosineTransformer(source=PEOPLE, vocabulary=terms).fit(np.eye(3))
+    transformer = SoftCosineTransformer(PEOPLES, vocabulary=terms).fit(np.eye(3))
     S = transformer.S_.to_scipy().toarray()
     np.testing.assert_allclose(S, [[1, 0.9, 0], [0.9, 1, 0], [0, 0, 1]], rtol=1e-6)
     assert transformer.S_.vocabulary.terms == tuple(terms)
@@ -369,7 +373,7 @@ def test_a_source_gives_similarities_of_the_columns_terms():
 def test_columns_of_a_data_frame_name_the_terms():
     pandas = pytest.importorskip("pandas")
     X = pandas.DataFrame(np.eye(3), columns=["dead", "killed", "king"])
-    transformer = SoftCosineTransformer(source=PEOPLE).fit(X)
+    transformer = SoftCosineTransformer(PEOPLES).fit(X)
     assert transformer.S_.to_scipy()[0, 1] == np.float32(0.9)
     assert transformer.feature_names_in_.tolist() == ["dead", "killed", "king"]
 
@@ -387,16 +391,17 @@ def test_threshold_exponent_and_limit_shape_the_matrix():
     terms = ["tea", "coffee", "cup"]
 
     def built(**settings):
-        transformer = SoftCosineTransformer(source=PEOPLE, vocabulary=terms, **settings)
+        transformer = SoftCosineTransformer(
+            S=sc.SimilarityRecipe(sources=[PEOPLE], **settings), vocabulary=terms
+        )
         return transformer.fit(np.eye(3)).S_.to_scipy().toarray()
 
-    plain = built(exponent=2)
-    np.testing.assert_allclose(plain[0], [1, 0.64, 0.16], rtol=1e-6)
+    np.testing.assert_allclose(built()[0], [1, 0.6, 0.3], rtol=1e-6)
     assert built(min_similarity=0.5)[0, 2] == 0
     assert built(max_neighbors=1)[0, 2] == 0
     assert built(max_neighbors=1)[0, 1] > 0
     learned = [
-        SoftCosineTransformer(min_similarity=bound).fit(documents()).S_.to_scipy().nnz
+        SoftCosineTransformer(of_documents(threshold=bound)).fit(documents()).S_.to_scipy().nnz
         for bound in (0.0, 0.2, 1.0)
     ]
     assert learned[0] > learned[1] > learned[2] == 12
@@ -404,7 +409,7 @@ def test_threshold_exponent_and_limit_shape_the_matrix():
 
 @given(own.collections(), st.floats(0, 1), st.floats(0.25, 4))
 def test_a_learned_matrix_is_definite(c, threshold, exponent):
-    transformer = SoftCosineTransformer(min_similarity=threshold, exponent=exponent)
+    transformer = SoftCosineTransformer(of_documents(threshold=threshold, exponent=exponent))
     S = transformer.fit(c.counts).S_
     assert S.symmetric
     assert np.linalg.eigvalsh(dense(S.to_scipy()).astype(float))[0] > 1e-9
@@ -418,39 +423,35 @@ def test_terms_of_like_documents_are_learned_to_be_similar():
     assert S[0, 2] == 0
 
 
-def test_a_sharpened_source_is_a_power_of_the_other_above_the_threshold():
-    sharpened = Sharpened(PEOPLE, 0.5, 2.0)
-    values = sharpened.similarities(["tea", "tea", "tea"], ["coffee", "cup", "tea"])
-    np.testing.assert_allclose(values, [0.64, 0, 1], rtol=1e-6)
-    found = sharpened.neighbors(["tea"], ["coffee", "cup"], max_neighbors=5)
-    assert found.indices.tolist() == [0]
-    assert "0.5, 2" in repr(sharpened)
-
-
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
         ({"S": np.eye(3)}, InvalidInputError, "S is of type ndarray"),
         ({"S": similarity_matrix(np.eye(2))}, VocabularyMismatchError, "X has 3 terms but S has 2"),
         (
-            {"S": similarity_matrix(THREE), "exponent": 2, "source": PEOPLE},
+            {"S": similarity_matrix(THREE), "vocabulary": list("abc")},
             InvalidInputError,
-            "S is given, and so is source and exponent",
+            "S is given, and so is vocabulary",
         ),
-        ({"source": PEOPLE}, InvalidInputError, "a source must know the terms of the columns"),
+        ({"S": PEOPLES}, InvalidInputError, "a source must know the terms of the columns"),
+        ({"S": "english"}, InvalidInputError, "S is of type str"),
         (
-            {"source": "english", "vocabulary": list("abc")},
+            {"S": sc.SimilarityRecipe(sources=["texts"]), "vocabulary": list("abc")},
             InvalidInputError,
-            "source is of type str",
+            "fit",
+        ),
+        (
+            {"S": of_documents().changed(sources=["documents:0"])},
+            InvalidInputError,
+            "n_dimensions is 0",
+        ),
+        (
+            {"S": of_documents().changed(sources=["documents:many"])},
+            InvalidInputError,
+            "names no number of dimensions",
         ),
         ({"vocabulary": "abc"}, InvalidInputError, "vocabulary is one string"),
         ({"vocabulary": ["a"]}, VocabularyMismatchError, "X has 3 terms but the vocabulary has 1"),
-        ({"min_similarity": 1.5}, InvalidInputError, r"min_similarity is 1.5; .* in \[0, 1\]"),
-        ({"min_similarity": "a"}, InvalidInputError, "min_similarity is 'a'"),
-        ({"exponent": 0}, InvalidInputError, "exponent is 0; needed is a number above 0"),
-        ({"exponent": float("nan")}, InvalidInputError, "exponent is nan"),
-        ({"max_neighbors": -1}, InvalidInputError, "max_neighbors is -1"),
-        ({"term_dimensions": 0}, InvalidInputError, "term_dimensions is 0; needed is 1 or more"),
         ({"n_components": 0}, InvalidInputError, "n_components is 0; needed is 1 or more"),
         ({"sparse_output": "yes"}, InvalidInputError, "sparse_output is 'yes'"),
     ],
@@ -511,16 +512,19 @@ def test_a_grid_search_over_threshold_exponent_and_limit():
     y = [0, 0, 1, 1] * 3
     model = make_pipeline(
         TfidfVectorizer(vocabulary=terms),
-        SoftCosineTransformer(source=PEOPLE, vocabulary=terms),
+        SoftCosineTransformer(PEOPLES, vocabulary=terms),
         LogisticRegression(),
     )
     grid = {
-        "softcosinetransformer__min_similarity": [0.0, 0.95],
-        "softcosinetransformer__exponent": [1, 2],
-        "softcosinetransformer__max_neighbors": [1, 10],
+        "softcosinetransformer__S": [
+            PEOPLES.changed(min_similarity=least, max_neighbors=most)
+            for least in (0.0, 0.25, 0.95)
+            for most in (1, 10)
+        ],
+        "logisticregression__C": [1.0, 2.0],
     }
     search = GridSearchCV(model, grid, cv=3, error_score="raise").fit(TEXTS, y)
-    assert len(search.cv_results_["params"]) == 8
+    assert len(search.cv_results_["params"]) == 12
     assert search.predict(["killed", "coffee"]).tolist() == [0, 1]
 
 
@@ -529,7 +533,7 @@ def test_a_grid_search_of_neighbour_graphs():
     model = make_pipeline(
         SoftNeighborsTransformer(n_neighbors=7), KNeighborsClassifier(5, metric="precomputed")
     )
-    grid = {"softneighborstransformer__exponent": [1.0, 3.0]}
+    grid = {"softneighborstransformer__S": [of_documents(exponent=e) for e in (1.0, 3.0)]}
     search = GridSearchCV(model, grid, cv=2, error_score="raise").fit(X, y)
     assert np.all(search.cv_results_["mean_test_score"] >= 0)
 
@@ -540,7 +544,7 @@ def test_spherical_k_means_on_coordinates():
     terms = ["coffee", "dead", "killed", "tea"]
     model = make_pipeline(
         TfidfVectorizer(vocabulary=terms),
-        SoftCosineTransformer(source=source, vocabulary=terms),
+        SoftCosineTransformer(sc.SimilarityRecipe(sources=[source]), vocabulary=terms),
         Normalizer(),
         KMeans(2, n_init=5, random_state=0),
     )

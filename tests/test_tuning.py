@@ -341,7 +341,7 @@ def test_a_fingerprint_tells_data_apart():
     assert fingerprint(dataset) == fingerprint(judged_set())
 
 
-@pytest.mark.parametrize("after", [1, 4, 9])
+@pytest.mark.parametrize("after", [1, 2, 4])
 def test_an_interrupted_search_gives_the_best_so_far(monkeypatch, after):
     dataset, n_put = judged_set(), []
     real = KeptFigures.put

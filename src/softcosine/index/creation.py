@@ -131,8 +131,6 @@ class _Beginning:
         chosen = analyzer
         if analyzer is None and language != "auto":
             chosen = Analyzer.for_language(language)
-        if chosen is not None:
-            chosen = chosen.with_phrases(() if recipe is None else recipe.phrases())
         chosen_fields = checked_fields(fields)
         settings = IndexSettings(
             fields=chosen_fields,

@@ -115,6 +115,7 @@ class Draft:
         self._updated = False  # whether metadata were
         self._unwritten = 0  # bytes that new metadata take, about
         self._note = ""  # on the language, until it is committed
+        self._begun = bool(self._pieces)  # whether documents were committed
         self._n_read = 0
         self._unpruned = False  # whether terms are still to be left out by document frequency
 
@@ -143,7 +144,7 @@ class Draft:
         n_fields = len(self.settings.fields)
         texts = [text for document in documents for text in document.texts]
         limits: dict[str, Any] = {}
-        if self.settings.leaves_terms_out and self._statistics_part is None:
+        if self.settings.leaves_terms_out and not self._begun:
             if last and not self._pieces:  # these are all documents of the first commit
                 limits = {"min_df": self.settings.min_df, "max_df": self.settings.max_df}
             else:
@@ -191,14 +192,15 @@ class Draft:
                 "reading texts", self._n_read + done // n_fields, None
             ),
         }
-        if settings.analyzer is not None and settings.language is not None and self._n_read:
+        first = not self._begun and not self._n_read
+        if settings.analyzer is not None and settings.language is not None and not first:
             return analyze(texts, settings.analyzer, **options), settings, self._note
-        first = analyze_in_language(
-            texts, settings.language or "auto", settings.analyzer,
-            phrases=(*phrases_in(self._space.source), *self._phrases()), **options,
-        )  # fmt: skip
-        decided = replace(settings, analyzer=first.analyzer, language=first.language)
-        return first.texts, decided, first.note
+        phrases = (*phrases_in(self._space.source), *self._phrases()) if first else ()
+        found = analyze_in_language(
+            texts, settings.language or "auto", settings.analyzer, phrases=phrases, **options
+        )
+        decided = replace(settings, analyzer=found.analyzer, language=found.language)
+        return found.texts, decided, found.note
 
     def delete(self, ids: Sequence[str]) -> int:
         """Delete documents that were written; how many of them there were."""
@@ -365,6 +367,7 @@ class Draft:
         number = self._writer.commit(settings, committed)
         self._pieces, self.settings = pieces, settings
         self._statistics, self._statistics_part = statistics, counted
+        self._begun = self._begun or bool(pieces)
         self._space = replace(space, part=part, note="", rescaled=False)
         self.vocabulary = space.S.vocabulary
         self.changed = self._stale = self._updated = False

@@ -11,8 +11,8 @@ from scipy.sparse import csr_array
 from softcosine.errors import InvalidInputError
 from softcosine.learn.estimator import BlockwiseTransformer, Vectors
 from softcosine.learn.scikit import get_config
+from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.source import TermSimilaritySource
 from softcosine.space.basis import OrthonormalBasis, orthonormal_basis
 from softcosine.space.latent import Blocks, check_whole, soft_singular_vectors
 from softcosine.space.transforms import unit_documents
@@ -31,23 +31,15 @@ class SoftCosineTransformer(BlockwiseTransformer):
 
     Parameters
     ----------
-    S : TermSimilarityMatrix, optional
-        Symmetric and positive definite. By default it is built in `fit`, from `source` or from the
-        documents.
-    source : TermSimilaritySource, optional
-        What says which terms are similar; needs `vocabulary`. By default the documents say so:
-        terms are similar whose vectors, the truncated SVD of the documents, point the same way.
+    S : TermSimilarityMatrix or SimilarityRecipe, optional
+        A symmetric, positive definite matrix, or how one is built in `fit`. By default the
+        documents say which terms are similar: those whose vectors, the truncated SVD of the
+        documents, point the same way (the recipe ``sources=["documents"]``, or
+        ``["documents:50"]`` for 50 dimensions, with a threshold of 0.3 and an exponent of 2). With
+        ``scaling="auto"`` what is built is positive definite.
     vocabulary : Vocabulary or sequence of str, optional
-        The term of every column. By default a DataFrame's column names.
-    min_similarity : float, optional
-        Similarities below it count as 0. By default 0 for a source, whose own threshold holds, and
-        0.3 where S is learned from the documents.
-    exponent : float, optional
-        Similarities are raised to it. By default 1 for a source, 2 where S is learned.
-    max_neighbors : int, optional
-        How many neighbours a term has at most; 100 by default, or what the source advises.
-    term_dimensions : int
-        Of the terms' vectors, where S is learned.
+        The term of every column, which a recipe of other sources needs. By default a DataFrame's
+        column names.
     n_components : int, optional
         Dimensions; by default all, exactly.
     sparse_output : bool
@@ -83,22 +75,14 @@ class SoftCosineTransformer(BlockwiseTransformer):
 
     def __init__(
         self,
-        S: TermSimilarityMatrix | None = None,
+        S: TermSimilarityMatrix | SimilarityRecipe | None = None,
         *,
-        source: TermSimilaritySource | None = None,
         vocabulary: Vocabulary | ArrayLike | None = None,
-        min_similarity: float | None = None,
-        exponent: float | None = None,
-        max_neighbors: int | None = None,
-        term_dimensions: int = 100,
         n_components: int | None = None,
         sparse_output: bool = True,
         random_state: Any = 0,
     ) -> None:
-        super().__init__(
-            S, source, vocabulary, min_similarity, exponent, max_neighbors, term_dimensions,
-            random_state,
-        )  # fmt: skip
+        super().__init__(S, vocabulary, random_state)
         self.n_components = n_components
         self.sparse_output = sparse_output
 

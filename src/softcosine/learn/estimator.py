@@ -13,9 +13,9 @@ from softcosine import errors
 from softcosine.errors import InvalidInputError, MissingDependencyError
 from softcosine.inputs import refuse_texts
 from softcosine.learn.kept import KeptSimilarity, kept_similarity
-from softcosine.learn.similarity import SimilaritySettings, built_similarity
+from softcosine.learn.similarity import built_similarity
+from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.source import TermSimilaritySource
 from softcosine.space.latent import Blocks
 from softcosine.space.norms import checked_matrix
 from softcosine.text.vocabulary import Vocabulary
@@ -44,7 +44,13 @@ class NotFittedError(errors.NotFittedError, SklearnNotFittedError):  # type: ign
 class SoftTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the transformers: takes S, or builds it in `fit`.
 
-    Parameters are those of `softcosine.learn.similarity.SimilaritySettings`, and `random_state`.
+    Parameters
+    ----------
+    S : TermSimilarityMatrix, SimilarityRecipe, or None
+        See `softcosine.learn.similarity.built_similarity`.
+    vocabulary : Vocabulary or sequence of str, optional
+        The term of every column.
+    random_state : int, RandomState or None
     """
 
     S_: TermSimilarityMatrix
@@ -52,22 +58,12 @@ class SoftTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def __init__(
         self,
-        S: TermSimilarityMatrix | None,
-        source: TermSimilaritySource | None,
+        S: TermSimilarityMatrix | SimilarityRecipe | None,
         vocabulary: Vocabulary | ArrayLike | None,
-        min_similarity: float | None,
-        exponent: float | None,
-        max_neighbors: int | None,
-        term_dimensions: int,
         random_state: Any,
     ) -> None:
         self.S = S
-        self.source = source
         self.vocabulary = vocabulary
-        self.min_similarity = min_similarity
-        self.exponent = exponent
-        self.max_neighbors = max_neighbors
-        self.term_dimensions = term_dimensions
         self.random_state = random_state
 
     def fit(self, X: Vectors, y: object = None) -> Self:
@@ -106,12 +102,8 @@ class SoftTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _fit_similarity(self, blocks: Blocks) -> None:
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         names = getattr(self, "feature_names_in_", None)
-        settings = SimilaritySettings(
-            self.S, self.source, self.vocabulary, self.min_similarity, self.exponent,
-            self.max_neighbors, self.term_dimensions,
-        )  # fmt: skip
         self.S_ = built_similarity(
-            settings, blocks, self.n_features_in_, names=names, seed=self._seed
+            self.S, self.vocabulary, blocks, self.n_features_in_, names=names, seed=self._seed
         )
 
     def _documents(self, X: Vectors, *, reset: bool = False) -> csr_array:

@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 from softcosine.errors import InvalidInputError
 from softcosine.index.soft_neighbors import GRAPH_MODES, SoftNeighbors
 from softcosine.learn.estimator import SoftTransformer, Vectors
+from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.source import TermSimilaritySource
 from softcosine.space.latent import check_whole
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
@@ -28,10 +28,11 @@ class SoftNeighborsTransformer(SoftTransformer):
 
     Parameters
     ----------
-    S : TermSimilarityMatrix, optional
-        Symmetric. By default it is built in `fit`, from `source` or from the documents.
-    source, vocabulary, min_similarity, exponent, max_neighbors, term_dimensions
-        What S is built from; see `softcosine.learn.coordinates.SoftCosineTransformer`.
+    S : TermSimilarityMatrix or SimilarityRecipe, optional
+        A symmetric matrix, or how one is built in `fit`; see
+        `softcosine.learn.coordinates.SoftCosineTransformer`.
+    vocabulary : Vocabulary or sequence of str, optional
+        The term of every column, for a recipe. By default a DataFrame's column names.
     n_neighbors : int
         How many neighbours each document gets; one more with distances, as each fitted document is
         its own neighbour, so that an estimator can leave it out.
@@ -66,24 +67,16 @@ class SoftNeighborsTransformer(SoftTransformer):
 
     def __init__(
         self,
-        S: TermSimilarityMatrix | None = None,
+        S: TermSimilarityMatrix | SimilarityRecipe | None = None,
         *,
-        source: TermSimilaritySource | None = None,
         vocabulary: Vocabulary | ArrayLike | None = None,
-        min_similarity: float | None = None,
-        exponent: float | None = None,
-        max_neighbors: int | None = None,
-        term_dimensions: int = 100,
         n_neighbors: int = 5,
         mode: str = "distance",
         weighting: Weighting | None = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
     ) -> None:
-        super().__init__(
-            S, source, vocabulary, min_similarity, exponent, max_neighbors, term_dimensions,
-            random_state,
-        )  # fmt: skip
+        super().__init__(S, vocabulary, random_state)
         self.n_neighbors = n_neighbors
         self.mode = mode
         self.weighting = weighting

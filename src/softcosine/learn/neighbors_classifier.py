@@ -16,7 +16,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.index.soft_neighbors import SoftNeighbors
 from softcosine.inputs import is_number, refuse_texts
 from softcosine.learn.estimator import NotFittedError, Vectors, row_blocks
-from softcosine.learn.similarity import SimilaritySettings, built_similarity
+from softcosine.learn.similarity import built_similarity
 from softcosine.learn.votes import (
     CANDIDATES,
     Neighborhood,
@@ -156,7 +156,7 @@ class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         self._labels = labels.astype(np.int64)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self.S_ = built_similarity(
-            SimilaritySettings(S=self.S), lambda: row_blocks(documents), self.n_features_in_,
+            self.S, None, lambda: row_blocks(documents), self.n_features_in_,
             names=getattr(self, "feature_names_in_", None), seed=seed,
         )  # fmt: skip
         self.neighbors_ = SoftNeighbors(self.S_, weighting=self.weighting, n_jobs=self.n_jobs).fit(

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from softcosine.learn.few_dimensions import FewDimensions
+from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.source import TermSimilaritySource
 from softcosine.space.latent import Blocks, check_whole
 from softcosine.space.latent_eigenvectors import leading_eigenvectors
 from softcosine.text.vocabulary import Vocabulary
@@ -30,10 +30,11 @@ class SoftSpectralTransformer(FewDimensions):
 
     Parameters
     ----------
-    S : TermSimilarityMatrix, optional
-        Symmetric. By default it is built in `fit`, from `source` or from the documents.
-    source, vocabulary, min_similarity, exponent, max_neighbors, term_dimensions
-        What S is built from; see `softcosine.learn.coordinates.SoftCosineTransformer`.
+    S : TermSimilarityMatrix or SimilarityRecipe, optional
+        A symmetric matrix, or how one is built in `fit`; see
+        `softcosine.learn.coordinates.SoftCosineTransformer`.
+    vocabulary : Vocabulary or sequence of str, optional
+        The term of every column, for a recipe. By default a DataFrame's column names.
     n_components : int
         Dimensions, k.
     random_state : int, RandomState or None
@@ -64,21 +65,13 @@ class SoftSpectralTransformer(FewDimensions):
 
     def __init__(
         self,
-        S: TermSimilarityMatrix | None = None,
+        S: TermSimilarityMatrix | SimilarityRecipe | None = None,
         *,
-        source: TermSimilaritySource | None = None,
         vocabulary: Vocabulary | ArrayLike | None = None,
-        min_similarity: float | None = None,
-        exponent: float | None = None,
-        max_neighbors: int | None = None,
-        term_dimensions: int = 100,
         n_components: int = 100,
         random_state: Any = 0,
     ) -> None:
-        super().__init__(
-            S, source, vocabulary, min_similarity, exponent, max_neighbors, term_dimensions,
-            random_state,
-        )  # fmt: skip
+        super().__init__(S, vocabulary, random_state)
         self.n_components = n_components
 
     def _expanded(self, queries: csr_array) -> csr_array:

@@ -149,12 +149,16 @@ class SimilarityRecipe:
                 'strategy "rows" makes S asymmetric, which cannot be balanced or made definite; '
                 'choose another strategy, or scaling="none".'
             )
-        for name, least, most in (("threshold", 0.0, 1.0), ("exponent", 0.0, float("inf"))):
-            value = getattr(self, name)
-            if value is not None and not (is_number(value) and least <= value <= most):
-                raise InvalidInputError(
-                    f"{name} is {value!r}; needed is a number from {least:g} to {most:g}."
-                )
+        if self.threshold is not None and not (
+            is_number(self.threshold) and 0.0 <= self.threshold <= 1.0
+        ):
+            raise InvalidInputError(
+                f"threshold is {self.threshold!r}; needed is a number from 0 to 1."
+            )
+        if self.exponent is not None and not (
+            is_number(self.exponent) and 0.0 < self.exponent < float("inf")
+        ):
+            raise InvalidInputError(f"exponent is {self.exponent!r}; needed is a number above 0.")
         self._check_sources()
 
     def _check_sources(self) -> None:
@@ -217,6 +221,12 @@ class SimilarityRecipe:
             "balanced": scaling == "balanced",
             "definite": scaling == "definite",
         }
+
+    def __copy__(self) -> Self:
+        return self  # it never changes
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
 
     def changed(self, **changes: Any) -> Self:
         """Return the recipe with some settings changed."""

@@ -246,6 +246,21 @@ def _clicks(path: str, settings: SourceSettings) -> TermSimilaritySource:
     return source
 
 
+def _documents(argument: str, settings: SourceSettings) -> TermSimilaritySource:
+    learn = getattr(settings.texts, "latent_similarity", None)
+    if learn is None:
+        raise InvalidInputError(
+            "the source 'documents' learns from a matrix of documents, as estimators get; to learn "
+            "from texts name 'texts'."
+        )
+    if argument and not argument.isdecimal():
+        raise InvalidInputError(
+            f"the source 'documents:{argument}' names no number of dimensions; write documents:100."
+        )
+    source: TermSimilaritySource = learn(int(argument or 100), **settings.of_cosines())
+    return source
+
+
 def _learned_from(name: str, settings: SourceSettings) -> Any:
     if settings.texts is None:
         raise InvalidInputError(
@@ -294,11 +309,12 @@ PREFIXES: dict[str, _Maker] = {
     "encoder": _encoder,
     "clicks": _clicks,
 }
-KINDS: dict[str, _Maker] = {**NAMES, **PREFIXES}
-LEARNED = ("texts", "association", "second-order", "regression", "snos")
+# The last is for estimators alone, which have documents as a matrix.
+KINDS: dict[str, _Maker] = {**NAMES, **PREFIXES, "documents": _documents}
+LEARNED = ("documents", "texts", "association", "second-order", "regression", "snos")
 _OF_FILES = ("vectors", "synonyms", "list", "thesaurus", "wordnet", "clicks")
 PROPOSED = ("english", "vectors", "model", "encoder")
-OF_COSINES = ("english", "texts", "snos", "vectors", "model", "encoder", "clicks")
+OF_COSINES = ("documents", "english", "texts", "snos", "vectors", "model", "encoder", "clicks")
 
 _VECTOR_SUFFIXES = (".vec", ".bin", ".npz", ".npy", ".kv", ".model", ".safetensors", ".glove")
 _SYNONYM_SUFFIXES = (".csv", ".tsv", ".jsonl", ".syn", ".synonyms")
@@ -337,6 +353,8 @@ def told(name: str) -> tuple[str, str]:
     if name in NAMES:
         return name, ""
     prefix, colon, place = name.partition(":")
+    if prefix == "documents":
+        return prefix, place
     if prefix not in KINDS and not Path(name).exists() and prefix in _added():
         return prefix, place
     if colon and prefix in PREFIXES and place:
