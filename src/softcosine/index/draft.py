@@ -465,9 +465,15 @@ class Draft:
                 len(self.vocabulary),
                 [piece.live for piece in pieces],
             )
-        vocabulary = self.vocabulary.extended(
-            (), document_frequencies=frequencies, n_docs=counted[0].n_docs
-        )
+        vocabulary, known = self.vocabulary, self.vocabulary.document_frequencies
+        if (
+            known is None
+            or vocabulary.n_docs != counted[0].n_docs
+            or not np.array_equal(known, frequencies)
+        ):
+            vocabulary = vocabulary.extended(
+                (), document_frequencies=frequencies, n_docs=counted[0].n_docs
+            )
         if self._space.untaught:
             return self._trained(vocabulary, analyzer)
         self._report("finding similar terms", 0, None)

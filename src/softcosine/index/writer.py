@@ -185,11 +185,12 @@ class IndexWriter:
         self._check_open()
         names = [field.name for field in self._draft.settings.fields]
         document = new_document(id, text, metadata, fields=names, default=self._default)
-        if self._is_full_for(document):
+        size = document.size
+        if self._is_full_for(document, size):
             self._flush()
         self._forget(id)
         self._buffer[id] = document
-        self._size += document.size
+        self._size += size
 
     def add_many(
         self,
@@ -454,13 +455,13 @@ class IndexWriter:
             report=self._report,
         )  # fmt: skip
 
-    def _is_full_for(self, document: NewDocument) -> bool:
+    def _is_full_for(self, document: NewDocument, size: int) -> bool:
         """Whether the buffer has to be written before it takes another document."""
         if not self._buffer:
             return False
         return (
             len(self._buffer) >= self._most
-            or self._size + document.size > self._memory // _SHARE
+            or self._size + size > self._memory // _SHARE
             # Texts and token lists are not analysed together.
             or next(iter(self._buffer.values())).tokenized != document.tokenized
         )
