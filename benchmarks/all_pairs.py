@@ -19,8 +19,8 @@ from sparse_dot_topn import sp_matmul_topn
 
 from measure import interleave, peak_memory, write_report
 from newsgroups import CACHE, Workload, load_workload, newsgroups, vectors, workload_of
-from softcosine.index.all_pairs import nearest_neighbors, similar_pairs
-from softcosine.index.pair_results import NeighborGraph
+from softcosine.index.near_duplicates.all_pairs import nearest_neighbors, similar_pairs
+from softcosine.index.near_duplicates.results import NeighborGraph
 
 K = 10
 MIN_SIMILARITY = 0.8

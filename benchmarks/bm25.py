@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 from measure import Timing, interleave, write_report
 from newsgroups import CACHE, Workload, load_workload, newsgroups, workload_of
 from softcosine import TermSimilarityMatrix
-from softcosine.index.values import QueryVector, Top
+from softcosine.index.search.top_docs import QueryVector, Top
 
 K = 10
 TERMS = (5, 20, 100)

@@ -22,8 +22,8 @@ from measure import Timing, interleave, peak_memory, write_report
 from neighbors import made
 from softcosine.matrix.assembly import assemble
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.neighbors import Neighbors
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.similarity.neighbors import Neighbors
 from softcosine.text.vocabulary import Vocabulary
 
 N_WORDS, LIMIT, N_LARGE = 20_000, 100, 400_000

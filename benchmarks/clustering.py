@@ -32,7 +32,7 @@ from softcosine.learn.neighbor_graph import SoftNeighborsTransformer
 from softcosine.learn.random_projection import SoftRandomProjection
 from softcosine.learn.similarity import built_similarity
 from softcosine.learn.spectral import SoftSpectralTransformer
-from softcosine.sources.default import default_source
+from softcosine.similarity.default import default_source
 from softcosine.text.corpus import AnalyzedTexts
 
 __all__ = ["communities", "measured", "similarity_kept", "spherical_k_means"]

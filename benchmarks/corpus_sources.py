@@ -14,11 +14,11 @@ from functools import partial
 
 from measure import interleave, peak_memory, write_report
 from newsgroups import newsgroups
-from softcosine.sources.corpus.association import AssociationSimilarity
-from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
-from softcosine.sources.corpus.regression import RegressionSimilarity
-from softcosine.sources.corpus.second_order import SecondOrderSimilarity
-from softcosine.sources.source import TermSimilaritySource, state_of
+from softcosine.similarity.cooccurrence.association import AssociationSimilarity
+from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
+from softcosine.similarity.cooccurrence.regression import RegressionSimilarity
+from softcosine.similarity.cooccurrence.second_order import SecondOrderSimilarity
+from softcosine.similarity.source import TermSimilaritySource, state_of
 from softcosine.text.corpus import AnalyzedTexts, analyze
 from softcosine.text.stream import TextStream
 

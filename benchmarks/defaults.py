@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 import softcosine as sc
 from measure import write_report
-from softcosine.sources.constraints.guard import Guarded
-from softcosine.sources.source import TermSimilaritySource
+from softcosine.similarity.overrides.guard import Guarded
+from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.corpus import AnalyzedTexts
 from test_sets import RESAMPLES, RETRIEVAL, TestSet, all_scores, gain_interval, load
 

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from measure import data_folder, read_jsonl, write_report
 from softcosine import SoftIndex
-from softcosine.index.ranked_vectors import RankedVectors
+from softcosine.index.search.ranked_vectors import RankedVectors
 from softcosine.plots.compared import compared_searcher
 from softcosine.plots.layout import kept_neighbors, laid_out
 from softcosine.plots.neighborhoods import Neighborhoods, neighborhoods

@@ -16,8 +16,8 @@ from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
 from measure import Timing, data_folder, interleave, peak_memory, read_jsonl, write_report
-from softcosine.sources.spelling.edit_distance import EditDistanceSimilarity
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.similarity.spelling.edit_distance import EditDistanceSimilarity
 from softcosine.text.corpus import analyze
 
 N_COMPARED, N_LARGE = 50_000, 400_000

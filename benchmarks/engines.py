@@ -28,7 +28,7 @@ from softcosine.engines.routes import Basis, Lsa, Route
 from softcosine.engines.row_space import RowSpace
 from softcosine.engines.state import Asked, State
 from softcosine.engines.subject import Subject, subject_of
-from softcosine.index.values import QueryVector
+from softcosine.index.search.top_docs import QueryVector
 from softcosine.space.basis import orthonormal_basis
 from softcosine.space.latent import right_singular_vectors
 

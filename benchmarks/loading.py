@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from measure import Timing, interleave, peak_memory, write_report
-from softcosine.sources.vectors.vector_files import read_vectors
+from softcosine.similarity.embeddings.vector_files import read_vectors
 
 PIECE = 1 << 22
 

@@ -24,11 +24,11 @@ from measure import interleave, write_report
 from newsgroups import CACHE, Workload, load_workload, newsgroups, ranked, vectors
 from scatter import drawn_lists, each, query_lengths, scatter
 from softcosine import Weighting
-from softcosine.index.parts import Part
-from softcosine.index.rankings import prepare
-from softcosine.index.searcher import Searcher
-from softcosine.index.segment import MAX_DOCS, Segment, packed
-from softcosine.index.values import QueryVector
+from softcosine.index.search.parts import Part
+from softcosine.index.search.rankings import prepare
+from softcosine.index.search.searcher import Searcher
+from softcosine.index.search.top_docs import QueryVector
+from softcosine.index.segment.segment import MAX_DOCS, Segment, packed
 from softcosine.kernels.search import find_candidates
 from stages import Stages, any_width
 from synthetic import Synthetic

@@ -26,7 +26,7 @@ MEAN_TERMS = 100  # of a document
 HERE = Path(__file__).resolve().parent
 OPEN = """
 import json, sys, time
-import softcosine.index.folder_directory, softcosine.index.soft_neighbors
+import softcosine.index.directory.folder, softcosine.index.soft_neighbors
 from softcosine import SoftIndex
 start = time.perf_counter()
 index = SoftIndex.open(sys.argv[1])

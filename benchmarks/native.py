@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from newsgroups import Workload
-from softcosine.index.bounds import HALF
-from softcosine.index.first_stage import Prepared
-from softcosine.index.values import QueryVector, Top
+from softcosine.index.search.bounds import HALF
+from softcosine.index.search.first_stage import Prepared
+from softcosine.index.search.top_docs import QueryVector, Top
 
 __all__ = ["FLAGS", "NativeSearch", "NoCompilerError", "library"]
 

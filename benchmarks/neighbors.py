@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from measure import Timing, data_folder, interleave, peak_memory, write_report
-from softcosine.sources.neighbors import Neighbors
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.similarity.neighbors import Neighbors
 
 K = 100
 SIZES = (20_000, 100_000)

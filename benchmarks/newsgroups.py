@@ -13,12 +13,12 @@ from scipy.sparse import csr_array
 
 from measure import data_folder, read_jsonl
 from softcosine import CooccurrenceSimilarity, TermSimilarityMatrix, Weighting, analyze
-from softcosine.index.parts import Part
-from softcosine.index.rankings import PreparedRanking, prepare
-from softcosine.index.searcher import Searcher
-from softcosine.index.segment import Segment, cut
-from softcosine.index.statistics import FieldStatistics
-from softcosine.index.values import QueryVector
+from softcosine.index.search.parts import Part
+from softcosine.index.search.rankings import PreparedRanking, prepare
+from softcosine.index.search.searcher import Searcher
+from softcosine.index.search.top_docs import QueryVector
+from softcosine.index.segment.segment import Segment, cut
+from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.text.corpus import AnalyzedTexts
 
 __all__ = [

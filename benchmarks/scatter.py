@@ -23,7 +23,7 @@ from clock import cycles_per_second
 from measure import Timing, interleave, write_report
 from native import FLAGS, NativeSearch, NoCompilerError, library
 from newsgroups import CACHE, Workload, load_workload, newsgroups, vectors, workload_of
-from softcosine.index.segment import MAX_DOCS
+from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.kernels.jit import kernel
 from stages import Stages
 from synthetic import Synthetic

@@ -27,9 +27,9 @@ import softcosine as sc
 from measure import data_folder, write_report
 from newsgroups import newsgroups
 from softcosine.index.defaults import WEIGHTING
-from softcosine.sources.constraints.guard import Guarded
-from softcosine.sources.source import TermSimilaritySource
-from softcosine.sources.thesauri.wordnet_measures import Measure
+from softcosine.similarity.overrides.guard import Guarded
+from softcosine.similarity.source import TermSimilaritySource
+from softcosine.similarity.thesaurus.wordnet_measures import Measure
 from softcosine.text.corpus import AnalyzedTexts
 from test_sets import RETRIEVAL, TestSet, all_scores, gain_interval, load
 

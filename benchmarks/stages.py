@@ -11,12 +11,12 @@ from numba import njit
 from numpy.typing import NDArray
 
 from newsgroups import Workload
-from softcosine.index.bounds import slack
-from softcosine.index.columns import Columns
-from softcosine.index.expansion import Expansions
-from softcosine.index.first_stage import Prepared
-from softcosine.index.parts import Part
-from softcosine.index.values import QueryVector
+from softcosine.index.search.bounds import slack
+from softcosine.index.search.expansion import Expansions
+from softcosine.index.search.first_stage import Prepared
+from softcosine.index.search.parts import Part
+from softcosine.index.search.top_docs import QueryVector
+from softcosine.index.segment.dense_columns import Columns
 from softcosine.kernels.search import find_candidates
 
 __all__ = ["Stages", "any_width", "without_columns"]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import softcosine as sc
 from measure import data_folder, read_jsonl
-from softcosine.index.query import query_vector
+from softcosine.index.query.query_vectors import query_vector
 
 __all__ = [
     "RESAMPLES",

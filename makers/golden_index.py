@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import softcosine as sc
-from softcosine.index.generation import VERSION
+from softcosine.index.directory.commit import VERSION
 
 FOLDER = Path(__file__).parent.parent / "tests" / "golden"
 TEXTS = {

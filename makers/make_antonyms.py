@@ -1,4 +1,4 @@
-"""Make the bundled list of antonyms, ``sources/data/antonyms_en.txt``, from WordNet 3.0.
+"""Make the bundled list of antonyms, ``similarity/data/antonyms_en.txt``, from WordNet 3.0.
 
 Pairs are WordNet's lexical antonyms (pointer ``!``), single words only; the indirect ones that
 reach over "similar to" are left out.  Of two nouns or two verbs the inflected forms are paired
@@ -17,7 +17,7 @@ import numpy as np
 from english_words import is_word
 from wordnet_files import Synset, read_exceptions, read_synsets, with_ed, with_ing, with_s
 
-DATA = Path(__file__).parents[1] / "src/softcosine/sources/data"
+DATA = Path(__file__).parents[1] / "src/softcosine/similarity/data"
 HEADER = """\
 # English antonyms: one pair a line, separated by a tab; either order is meant.
 # Source: lexical antonym pointers of WordNet 3.0, with regular and irregular inflections.

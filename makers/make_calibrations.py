@@ -1,6 +1,6 @@
-"""Fit the calibrations of `softcosine.sources.joins.calibration` on word similarity sets.
+"""Fit the calibrations of `softcosine.similarity.combine.calibration` on word similarity sets.
 
-Writes ``src/softcosine/sources/data/calibrations.json``: for each kind of source the knots of an
+Writes ``src/softcosine/similarity/data/calibrations.json``: for each kind of source the knots of an
 increasing map from its similarities to what people say, nothing of the sets themselves. The data
 folder is ``SOFTCOSINE_DATA``, or ``../shared/data`` beside the clone. Kinds whose sources cannot be
 built here keep what stands in the file.
@@ -18,21 +18,21 @@ from typing import Literal
 
 import numpy as np
 
-from softcosine.sources.corpus.association import AssociationSimilarity
-from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
-from softcosine.sources.corpus.regression import RegressionSimilarity
-from softcosine.sources.corpus.second_order import SecondOrderSimilarity
-from softcosine.sources.joins.calibration import Calibration
-from softcosine.sources.naming import name_of
-from softcosine.sources.source import TermSimilaritySource
-from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.similarity.combine.calibration import Calibration
+from softcosine.similarity.cooccurrence.association import AssociationSimilarity
+from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
+from softcosine.similarity.cooccurrence.regression import RegressionSimilarity
+from softcosine.similarity.cooccurrence.second_order import SecondOrderSimilarity
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.similarity.naming import name_of
+from softcosine.similarity.source import TermSimilaritySource
+from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("SOFTCOSINE_DATA", ROOT.parent / "shared/data"))
-TARGET = ROOT / "src/softcosine/sources/data/calibrations.json"
+TARGET = ROOT / "src/softcosine/similarity/data/calibrations.json"
 WORD_SETS = {"EN-WS-353-ALL": 10.0, "EN-SIMLEX-999": 10.0, "EN-MEN-TR-3k": 50.0, "EN-RG-65": 4.0}
 FITTED_ON = "judgements of MEN, WordSim-353, SimLex-999 and RG-65, and of chance pairs"
 SEED = 1

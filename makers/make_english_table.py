@@ -1,4 +1,4 @@
-"""Make the bundled table of English word vectors, ``sources/data/english.npz``.
+"""Make the bundled table of English word vectors, ``similarity/data/english.npz``.
 
 Every word is encoded by all-MiniLM-L6-v2 alone and in two short phrases, and so are WordNet's
 definitions of it; their mean is centred, freed of its first principal component, reduced and
@@ -31,7 +31,7 @@ from english_words import (
 )
 from wordnet_files import read_senses, read_synsets
 
-TARGET = Path(__file__).parents[1] / "src/softcosine/sources/data/english.npz"
+TARGET = Path(__file__).parents[1] / "src/softcosine/similarity/data/english.npz"
 MAX_BYTES = 4_900_000
 PHRASES = ("{}", "the word {}", "meaning of {}")
 MAX_SENSES = 4  # of each part of speech; their definitions weigh 1, 1/2, 1/3, 1/4

@@ -23,7 +23,7 @@ from softcosine.learn.pair_weights import (
     held_out_losses,
     learn_pair_weights,
 )
-from softcosine.sources.default import default_source
+from softcosine.similarity.default import default_source
 
 __all__ = ["COLLECTIONS", "rankings_part"]
 

@@ -49,10 +49,10 @@ from softcosine.evaluate.systems import from_spec
 from softcosine.learn.distilled_index import DistilledIndex
 from softcosine.learn.distilled_space import DistilledSpace
 from softcosine.learn.soft_words import attained
-from softcosine.sources.constraints.guard import Guarded
-from softcosine.sources.corpus.distilled import DistilledSimilarity
-from softcosine.sources.corpus.distilled_vectors import distilled_vectors
-from softcosine.sources.source import TermSimilaritySource
+from softcosine.similarity.cooccurrence.distilled import DistilledSimilarity
+from softcosine.similarity.cooccurrence.distilled_vectors import distilled_vectors
+from softcosine.similarity.overrides.guard import Guarded
+from softcosine.similarity.source import TermSimilaritySource
 from study import Clock, Encode, Report, argument_parser, minilm, read_arguments, write
 
 Values = NDArray[np.float64]

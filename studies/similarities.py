@@ -29,8 +29,8 @@ from retrieval_sets import (
 from softcosine.evaluate.datasets import load
 from softcosine.evaluate.datasets.pairs import WordPairSet
 from softcosine.evaluate.systems.soft import Soft
-from softcosine.sources.corpus.distilled import DistilledSimilarity
-from softcosine.sources.source import TermSimilaritySource
+from softcosine.similarity.cooccurrence.distilled import DistilledSimilarity
+from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.corpus import AnalyzedTexts
 from study import Clock, Encode, argument_parser, markdown, minilm, read_arguments, write
 

@@ -43,18 +43,19 @@ import numpy as np
 from mutations import mutate
 from softcosine import MergePolicy, SoftIndex
 from softcosine.errors import SoftCosineError
-from softcosine.index import segment, stored_documents
-from softcosine.index.backup import back_up
+from softcosine.index.directory.backup import back_up
+from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.store import Store
 from softcosine.index.quality import one_word_quality
-from softcosine.index.store import Store
-from softcosine.index.verification import verify_index
+from softcosine.index.segment.segment import segment
+from softcosine.index.segment.segment import stored_fields as stored_documents
 from softcosine.matrix import stored, term_similarity_matrix
-from softcosine.sources.corpus.association import AssociationSimilarity
-from softcosine.sources.joins.combine import mean
-from softcosine.sources.pairs import PairSimilarity
-from softcosine.sources.thesauri.synonyms import concepts_of_groups
-from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.similarity.combine.combined import mean
+from softcosine.similarity.cooccurrence.association import AssociationSimilarity
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.similarity.pairs import PairSimilarity
+from softcosine.similarity.thesaurus.synonyms import concepts_of_groups
+from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 from softcosine.storage import folder as folders
 from softcosine.text import contents
 from softcosine.text.analyzer import Analyzer
@@ -171,7 +172,7 @@ def made_bases(folder: Path) -> dict[str, Path]:
         return uuid.UUID(int=names.getrandbits(128), version=4)
 
     # Of parts alone: Numba too draws names, for each kernel that is not in its cache yet.
-    with patch("softcosine.index.store_writer.uuid", SimpleNamespace(uuid4=named)):
+    with patch("softcosine.index.directory.store_writer.uuid", SimpleNamespace(uuid4=named)):
         for name, make in BASES.items():
             make(folder / name)
     return {name: folder / name for name in BASES}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from softcosine.index.documents import MemoryDocuments
-from softcosine.index.metadata_values import metadata_json
+from softcosine.index.segment.documents import MemoryDocuments
+from softcosine.index.segment.metadata_values import metadata_json
 
 
 def documents_of(texts, *, metadata=None, kind=MemoryDocuments, **settings):

@@ -16,13 +16,13 @@ import strategies
 from conftest import JIT
 from softcosine import TermSimilarityMatrix, Weighting
 from softcosine.errors import InvalidInputError
-from softcosine.index.all_pairs import nearest_neighbors, similar_pairs
-from softcosine.index.parts import Part
-from softcosine.index.rankings import prepare
-from softcosine.index.searcher import Searcher
-from softcosine.index.segment import Segment
-from softcosine.index.statistics import FieldStatistics
-from softcosine.index.values import QueryVector
+from softcosine.index.near_duplicates.all_pairs import nearest_neighbors, similar_pairs
+from softcosine.index.search.parts import Part
+from softcosine.index.search.rankings import prepare
+from softcosine.index.search.searcher import Searcher
+from softcosine.index.search.top_docs import QueryVector
+from softcosine.index.segment.segment import Segment
+from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.kernels.documents import push_pairs
 
 WEIGHTINGS = [None, Weighting(), Weighting(tf="bm25", idf="bm25"), Weighting(tf="raw", idf="none")]

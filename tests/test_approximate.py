@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError, MissingDependencyError
-from softcosine.sources.joins.combine import strongest
-from softcosine.sources.source import source_from_state
-from softcosine.sources.vectors.approximate import ApproximateSimilarity
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
-from softcosine.sources.vectors.encoder import EncoderSimilarity
-from softcosine.sources.vectors.proposers import (
+from softcosine.similarity.combine.combined import strongest
+from softcosine.similarity.embeddings.approximate import ApproximateSimilarity
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.similarity.embeddings.encoder import EncoderSimilarity
+from softcosine.similarity.embeddings.proposers import (
     FaissProposer,
     Proposer,
     TorchProposer,
     UsearchProposer,
 )
+from softcosine.similarity.source import source_from_state
 
 PACKAGES = {"faiss": "faiss", "usearch": "usearch.index", "torch": "torch"}
 
@@ -86,7 +86,7 @@ def test_scored_proposals_are_the_exact_neighbors(
 
 
 def test_blocks_of_rows_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
-    from softcosine.sources.vectors import approximate
+    from softcosine.similarity.embeddings import approximate
 
     monkeypatch.setattr(approximate, "_BLOCK_ROWS", 7)
     inner = cloud(40)
@@ -99,7 +99,7 @@ def test_most_neighbors_are_found_and_recall_is_measured(
 ) -> None:
     inner = cloud(3000)
     source = ApproximateSimilarity(inner, engine)
-    with caplog.at_level("INFO", "softcosine.sources.vectors.approximate"):
+    with caplog.at_level("INFO", "softcosine.similarity.embeddings.approximate"):
         found = source.neighbors(inner.words, inner.words, max_neighbors=10)
     exact = inner.neighbors(inner.words, inner.words, max_neighbors=10)
     share = np.mean(

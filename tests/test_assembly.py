@@ -13,11 +13,11 @@ import oracle
 import strategies as own
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.assembly import assemble_symmetric
-from softcosine.matrix import answers
+from softcosine.matrix import neighbor_chunks as answers
 from softcosine.matrix.assembly import assemble
 from softcosine.matrix.rules import column_order
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.source import Neighbors
+from softcosine.similarity.source import Neighbors
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 from toys import ToySource

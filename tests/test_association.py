@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources import threads
-from softcosine.sources.corpus import company, pair_counts
-from softcosine.sources.corpus.association import MEASURES, AssociationSimilarity
-from softcosine.sources.corpus.learned import LearnedPairs
+from softcosine.similarity import threads
+from softcosine.similarity.cooccurrence import counts as company
+from softcosine.similarity.cooccurrence import pair_counts
+from softcosine.similarity.cooccurrence.association import MEASURES, AssociationSimilarity
+from softcosine.similarity.cooccurrence.learned import LearnedPairs
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
 

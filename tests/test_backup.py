@@ -22,10 +22,10 @@ from softcosine.errors import (
     IndexLockedError,
     InvalidInputError,
 )
-from softcosine.index import backup as backups
-from softcosine.index.store import Store
-from softcosine.index.verification import verify_index
-from softcosine.sources.pairs import PairSimilarity
+from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.directory import backup as backups
+from softcosine.index.directory.store import Store
+from softcosine.similarity.pairs import PairSimilarity
 from toy_engine import ENTRY
 
 TEXTS = ["a flat tyre on my bike", "tea and coffee", "the tire of a bike"]

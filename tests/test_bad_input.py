@@ -17,14 +17,14 @@ from softcosine.errors import InvalidInputError, SoftCosineError
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.soft_neighbors import SoftNeighbors
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.constraints.antonyms import Antonyms
-from softcosine.sources.constraints.decision_files import read_decisions
-from softcosine.sources.corpus.association import AssociationSimilarity
-from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
-from softcosine.sources.corpus.regression import RegressionSimilarity
-from softcosine.sources.corpus.second_order import SecondOrderSimilarity
-from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.similarity.cooccurrence.association import AssociationSimilarity
+from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
+from softcosine.similarity.cooccurrence.regression import RegressionSimilarity
+from softcosine.similarity.cooccurrence.second_order import SecondOrderSimilarity
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.similarity.overrides.antonyms import Antonyms
+from softcosine.similarity.overrides.decision_files import read_decisions
+from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 from softcosine.space import measures, transforms
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze

@@ -13,7 +13,7 @@ from softcosine.index.soft_index import SoftIndex
 from softcosine.matrix.balance import balancing_scales, rescaled
 from softcosine.matrix.outside import outside_rows, outside_similarities
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.constraints.decisions import pinned, without
+from softcosine.similarity.overrides.decisions import pinned, without
 from softcosine.space.measures import soft_cosine_similarity
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary

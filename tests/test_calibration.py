@@ -14,18 +14,18 @@ from scipy.optimize import isotonic_regression
 from scipy.stats import spearmanr
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources.constraints.guard import Guarded
-from softcosine.sources.joins.calibration import (
+from softcosine.similarity.combine.calibration import (
     CalibratedSimilarity,
     Calibration,
     calibrated,
     default_calibration,
     uncalibrated,
 )
-from softcosine.sources.joins.combine import mean, scaled, strongest
-from softcosine.sources.joins.isotonic import _groups, _pooled
-from softcosine.sources.source import register_source, source_from_state
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.similarity.combine.combined import mean, scaled, strongest
+from softcosine.similarity.combine.isotonic import _groups, _pooled
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.similarity.overrides.guard import Guarded
+from softcosine.similarity.source import register_source, source_from_state
 from tables import TERMS, Table, check_neighbors, drawn, square
 from toys import SavableToySource, ToySource
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import softcosine.sources.spelling.character_ngrams as module
+import softcosine.similarity.spelling.character_ngrams as module
 from conftest import JIT
 from softcosine.errors import InvalidInputError
-from softcosine.sources.source import source_from_state
-from softcosine.sources.spelling.character_ngrams import CharacterNgramSimilarity
+from softcosine.similarity.source import source_from_state
+from softcosine.similarity.spelling.character_ngrams import CharacterNgramSimilarity
 
 strings = st.one_of(
     st.text("ab", max_size=6),

@@ -289,7 +289,7 @@ def test_an_interrupt_leaves_nothing_half_written(run, source_file, tmp_path, mo
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("softcosine.index.folder_directory.write_space", interrupt)
+    monkeypatch.setattr("softcosine.index.directory.folder.write_space", interrupt)
     message = run("index", source_file, "-o", tmp_path / "a.index", "--plain", code=130)
     assert "interrupted" in message
     assert list(tmp_path.iterdir()) == []
@@ -359,8 +359,8 @@ def test_without_options_similarities_come_from_the_vectors_and_the_texts(run, t
 @pytest.fixture(scope="module")
 def decided_folder(tmp_path_factory) -> Path:
     from softcosine.index.soft_index import SoftIndex
-    from softcosine.sources.constraints.decisions import Decisions, decided
-    from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+    from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+    from softcosine.similarity.overrides.decisions import Decisions, decided
 
     decisions = Decisions.of(
         pinned={("bicycle", "tea"): 0.4}, forbidden=[("bicycle", "car")], weighed={"tyre": 0.5}

@@ -10,9 +10,9 @@ import pytest
 
 from softcosine.cli.conditions import read_where
 from softcosine.errors import InvalidInputError
-from softcosine.index.filters import Where
+from softcosine.index.query.filters import Where
 from softcosine.index.soft_index import SoftIndex
-from softcosine.sources.pairs import PairSimilarity
+from softcosine.similarity.pairs import PairSimilarity
 
 DOCUMENTS = {
     "bike": ("A flat tyre of a bicycle", {"lang": "en", "year": 2019, "tags": ["road"]}),

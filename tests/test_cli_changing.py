@@ -17,7 +17,7 @@ import pytest
 from softcosine.cli.options import bytes_in
 from softcosine.errors import IndexLockedError, InvalidInputError
 from softcosine.index.soft_index import SoftIndex
-from softcosine.index.writer import IndexWriter
+from softcosine.index.writer.index_writer import IndexWriter
 
 TEXTS = {"bike": "A flat tyre of a bicycle", "tea": "The tea is cold", "car": "Repair of cars"}
 

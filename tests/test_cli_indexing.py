@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from softcosine.index.soft_index import SoftIndex
-from softcosine.index.writer import IndexWriter
+from softcosine.index.writer.index_writer import IndexWriter
 
 WORDS = [
     "bicycle", "tyre", "puncture", "repair", "wheel", "tea", "coffee", "cup", "kettle", "water",

@@ -13,9 +13,9 @@ import time
 import numpy as np
 import pytest
 
-from softcosine.matrix import answers
+from softcosine.matrix import neighbor_chunks as answers
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 
 TEXTS = {
     "bike": "A puncture in the tyre of a bicycle",
@@ -474,7 +474,7 @@ def test_the_output_is_needed_and_not_overwritten_unasked(run, folder):
     ],
 )
 def test_files_are_told_apart_by_what_is_in_them(tmp_path, content, is_vectors):
-    from softcosine.sources.kinds import told
+    from softcosine.similarity.registry import told
 
     for suffix, data in ((".txt", content.encode()), (".txt.gz", gzip.compress(content.encode()))):
         path = tmp_path / f"a{suffix}"
@@ -483,7 +483,7 @@ def test_files_are_told_apart_by_what_is_in_them(tmp_path, content, is_vectors):
 
 
 def test_endings_and_kinds_tell_what_a_source_is(tmp_path):
-    from softcosine.sources.kinds import told
+    from softcosine.similarity.registry import told
 
     for name, kind in (("a.vec", "vectors"), ("a.npz", "vectors"), ("a.csv.gz", "synonyms")):
         (tmp_path / name).write_text("x")
@@ -548,7 +548,7 @@ def test_a_build_that_is_stopped_from_outside_goes_on(folder):
     # Slow enough to be met in the middle: every question waits.
     code = (
         "import time\nfrom softcosine.cli.app import main\nfrom softcosine.matrix import answers\n"
-        "from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity as T\n"
+        "from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity as T\n"
         "answers.CHUNK_TERMS = 2\nask = T.neighbors\n"
         "def slow(*a, **k):\n    time.sleep(0.2)\n    return ask(*a, **k)\n"
         "T.neighbors = slow\n"

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources.joins.combine import (
+from softcosine.similarity.combine.combined import (
     StrongestSimilarity,
     first,
     mean,
     scaled,
     strongest,
 )
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from tables import TERMS, Table, check_neighbors, drawn, several, square
 from toys import ToySource
 

@@ -11,8 +11,8 @@ from itertools import pairwise
 import pytest
 
 from softcosine.errors import IndexLockedError
-from softcosine.index.merging import MergePolicy
 from softcosine.index.soft_index import SoftIndex
+from softcosine.index.writer.merging import MergePolicy
 
 N_DOCS, N_COMMITS = 20, 12
 SMALL = MergePolicy(factor=2, min_docs=1, max_deleted=0.2)

@@ -14,8 +14,8 @@ from softcosine import SoftIndex
 from softcosine.engines import registry
 from softcosine.engines.engine_index import EngineIndex
 from softcosine.errors import CorruptIndexError, IndexFormatError, InvalidInputError
-from softcosine.index.lock import WriteLock
-from softcosine.sources.pairs import PairSimilarity
+from softcosine.index.writer.lock import WriteLock
+from softcosine.similarity.pairs import PairSimilarity
 from softcosine.storage import open_folder, write_folder
 from toy_engine import ENTRY
 

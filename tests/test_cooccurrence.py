@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.cooccurrence import diagonalize
-from softcosine.sources import threads
-from softcosine.sources.corpus import company, factors, information
-from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
-from softcosine.sources.corpus.factors import SparseRows, leading_factors
+from softcosine.similarity import threads
+from softcosine.similarity.cooccurrence import counts as company
+from softcosine.similarity.cooccurrence import factors, information
+from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
+from softcosine.similarity.cooccurrence.factors import SparseRows, leading_factors
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
 

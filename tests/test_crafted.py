@@ -21,17 +21,17 @@ import pytest
 import crafted
 from conftest import JIT
 from softcosine.errors import CorruptIndexError, IndexFormatError, InvalidInputError
-from softcosine.index.merging import MergePolicy
-from softcosine.index.segment import _CHECKS, ENTRIES, POSTINGS, STARTS, Segment
+from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.store import Store
+from softcosine.index.segment.segment import _CHECKS, ENTRIES, POSTINGS, STARTS, Segment
+from softcosine.index.segment.stored_fields import StoredDocuments
 from softcosine.index.soft_index import SoftIndex
-from softcosine.index.store import Store
-from softcosine.index.stored_documents import StoredDocuments
-from softcosine.index.verification import verify_index
+from softcosine.index.writer.merging import MergePolicy
 from softcosine.matrix.ranges import check_numbers
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.constraints.antonyms import Antonyms
-from softcosine.sources.constraints.guard import Guarded
-from softcosine.sources.pairs import PairSimilarity
+from softcosine.similarity.overrides.antonyms import Antonyms
+from softcosine.similarity.overrides.guard import Guarded
+from softcosine.similarity.pairs import PairSimilarity
 from softcosine.storage.arrays import read_array
 from softcosine.storage.disk import open_regular
 from softcosine.text.analyzer import Analyzer
@@ -42,7 +42,7 @@ SOURCE = PairSimilarity([("tyre", "tire", 0.8), ("bike", "bicycle", 0.7)])
 RANKINGS = ("soft_bm25", "soft_cosine", "inner_product", "expanded_cosine")
 # Where the checks of large arrays begin; -1 takes every array for a large one.
 LIMITS = (
-    "softcosine.index.segment._CHECKED_AT_ONCE",
+    "softcosine.index.segment.segment._CHECKED_AT_ONCE",
     "softcosine.matrix.term_similarity_matrix._CHECKED_AT_ONCE",
     "softcosine.matrix.stored._WORDS_AT_ONCE",
     "softcosine.text.contents._CHECKED_AT_ONCE",

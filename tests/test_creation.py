@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import IndexLockedError, InvalidInputError
-from softcosine.index import segment as segments
-from softcosine.index import writer as writers
+from softcosine.index.segment.segment import segment as segments
 from softcosine.index.soft_index import SoftIndex
+from softcosine.index.writer.index_writer import writer as writers
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.pairs import PairSimilarity
+from softcosine.similarity.pairs import PairSimilarity
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting

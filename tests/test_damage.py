@@ -13,12 +13,12 @@ from softcosine.index.soft_index import SoftIndex
 from softcosine.index.soft_neighbors import SoftNeighbors
 from softcosine.matrix.ranges import check_starts, check_values
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.constraints.decisions import Decisions, decided
-from softcosine.sources.corpus.association import AssociationSimilarity
-from softcosine.sources.pairs import PairSimilarity
-from softcosine.sources.thesauri.synonyms import concepts_of_groups
-from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.similarity.cooccurrence.association import AssociationSimilarity
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.similarity.overrides.decisions import Decisions, decided
+from softcosine.similarity.pairs import PairSimilarity
+from softcosine.similarity.thesaurus.synonyms import concepts_of_groups
+from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 from softcosine.text.corpus import analyze
 from softcosine.text.vocabulary import Vocabulary
 from toys import ToySource, similarity_matrix

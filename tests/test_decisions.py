@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.sources.constraints.decisions import (
+from softcosine.similarity.in_terms import TermKeys
+from softcosine.similarity.overrides.decisions import (
     DecidedSimilarity,
     Decision,
     Decisions,
@@ -21,8 +22,7 @@ from softcosine.sources.constraints.decisions import (
     read_decisions,
     without,
 )
-from softcosine.sources.in_terms import TermKeys
-from softcosine.sources.source import TermSimilaritySource, register_source, source_from_state
+from softcosine.similarity.source import TermSimilaritySource, register_source, source_from_state
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
 from softcosine.text.vocabulary import Vocabulary

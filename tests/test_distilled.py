@@ -22,9 +22,9 @@ from softcosine.errors import (
 )
 from softcosine.learn.distilled_index import DistilledIndex
 from softcosine.learn.distilled_space import DistilledSpace
-from softcosine.sources.corpus.distilled import DistilledSimilarity
-from softcosine.sources.corpus.distilled_vectors import distilled_vectors, encoded
-from softcosine.sources.corpus.ridge import ridge_regression
+from softcosine.similarity.cooccurrence.distilled import DistilledSimilarity
+from softcosine.similarity.cooccurrence.distilled_vectors import distilled_vectors, encoded
+from softcosine.similarity.cooccurrence.ridge import ridge_regression
 from softcosine.text.corpus import AnalyzedTexts
 
 Array = NDArray[np.float64]

@@ -19,8 +19,8 @@ from softcosine.errors import (
     InvalidInputError,
     UnknownDocumentError,
 )
+from softcosine.index.segment.stored_fields import StoredDocuments, write_documents
 from softcosine.index.soft_index import SoftIndex
-from softcosine.index.stored_documents import StoredDocuments, write_documents
 
 # Any characters at all, lone surrogates and NUL included.
 strings = st.text(st.characters(exclude_categories=()), max_size=6)

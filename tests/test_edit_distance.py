@@ -9,13 +9,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-import softcosine.sources.spelling.edit_distance as module
-import softcosine.sources.spelling.nearby_strings as nearby_strings
+import softcosine.similarity.spelling.edit_distance as module
+import softcosine.similarity.spelling.nearby_strings as nearby_strings
 from conftest import JIT
 from softcosine.errors import InvalidInputError
-from softcosine.sources.source import source_from_state
-from softcosine.sources.spelling.edit_distance import EditDistanceSimilarity
-from softcosine.sources.spelling.nearby_strings import CodePoints, NearbyStrings, Scores
+from softcosine.similarity.source import source_from_state
+from softcosine.similarity.spelling.edit_distance import EditDistanceSimilarity
+from softcosine.similarity.spelling.nearby_strings import CodePoints, NearbyStrings, Scores
 
 # Few letters, so that strings are near one another; code points of every size, and lone surrogates.
 LETTERS = "ab\u00e9\u65e5\U0001f600\ud800\x00"

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from softcosine.errors import IndexFormatError, InvalidInputError
-from softcosine.sources import threads
-from softcosine.sources.source import SourceState, source_from_state, state_of
-from softcosine.sources.vectors import nearest
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
-from softcosine.sources.vectors.english import ENGLISH_SHA256, english_share, english_table
-from softcosine.sources.vectors.word_vectors import WordVectors
+from softcosine.similarity import threads
+from softcosine.similarity.embeddings import nearest
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.similarity.embeddings.english import ENGLISH_SHA256, english_share, english_table
+from softcosine.similarity.embeddings.word_vectors import WordVectors
+from softcosine.similarity.source import SourceState, source_from_state, state_of
 from softcosine.text.vocabulary import Vocabulary
 
 # Few distinct components, so that cosines tie and vectors repeat; the empty and the tiny occur.
@@ -197,7 +197,7 @@ def test_the_english_table_is_kept_by_reference() -> None:
         source.similarities(words, words[::-1]).tolist()
     )
     assert state_of(again) == state
-    path = files("softcosine.sources") / "data" / "english.npz"
+    path = files("softcosine.similarity") / "data" / "english.npz"
     assert hashlib.sha256(path.read_bytes()).hexdigest() == ENGLISH_SHA256
     other = {**state.settings["table"], "sha256": "0" * 64, "softcosine": "9.9"}
     with pytest.raises(IndexFormatError, match=r"pip install 'softcosine==9.9'"):
@@ -288,7 +288,7 @@ def test_weights_above_1_are_refused() -> None:
 def test_centring_is_the_same_with_any_number_of_threads() -> None:
     script = (
         "import sys, numpy as np\n"
-        "from softcosine.sources.vectors.components import without_components\n"
+        "from softcosine.similarity.embeddings.components import without_components\n"
         "vectors = np.random.default_rng(0).standard_normal((40_000, 64)).astype(np.float32)\n"
         "sys.stdout.buffer.write(without_components(vectors, 2).tobytes())\n"
     )

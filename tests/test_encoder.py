@@ -25,10 +25,10 @@ from softcosine.errors import (
     MalformedFileError,
     MissingDependencyError,
 )
-from softcosine.sources.source import source_from_state
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
-from softcosine.sources.vectors.encoder import EncoderSimilarity
-from softcosine.sources.vectors.vector_cache import VectorCache
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.similarity.embeddings.encoder import EncoderSimilarity
+from softcosine.similarity.embeddings.vector_cache import VectorCache
+from softcosine.similarity.source import source_from_state
 
 TERMS = ["tyre", "tire", "Tyre", "wheel", "puncture", "łódź", "\ud800", "E1042"]
 
@@ -146,7 +146,7 @@ def test_what_was_encoded_before_an_interruption_is_kept(tmp_path: Path) -> None
 
 KILLED = """
 import sys, time, numpy as np
-from softcosine.sources.vectors.encoder import EncoderSimilarity
+from softcosine.similarity.embeddings.encoder import EncoderSimilarity
 def model(batch):
     print(batch[0], flush=True)
     return np.array([[1.0, 1 + int(t[4:]), 2.0] for t in batch])

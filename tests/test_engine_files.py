@@ -27,8 +27,8 @@ from softcosine.errors import (
     MissingDependencyError,
     NotFittedError,
 )
-from softcosine.index.store import Store
-from softcosine.index.verification import verify_index
+from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.store import Store
 from toy_engine import ENTRY, ToyEngine
 from toys import similarity_matrix
 

@@ -7,7 +7,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-DATA = files("softcosine.sources") / "data"
+DATA = files("softcosine.similarity") / "data"
 TABLE = (DATA / "english.npz").read_bytes()
 
 

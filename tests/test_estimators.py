@@ -38,8 +38,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from softcosine.learn.approximation_error import _correlation
 from softcosine.learn.coordinates import SoftCosineTransformer
-from softcosine.learn.kept import _correlation
 from softcosine.learn.lsa import SoftLSA
 from softcosine.learn.neighbor_graph import SoftNeighborsTransformer
 from softcosine.learn.random_projection import SoftRandomProjection
@@ -224,7 +224,7 @@ def test_more_documents_than_are_multiplied_at_once_give_the_same(monkeypatch):
     whole = [kind(n_components=3).fit(X) for kind in BLOCKWISE]
     right = [(dense(t.transform(X)), t.kept_similarity(X)) for t in whole]
     monkeypatch.setattr("softcosine.learn.estimator._ROWS", 7)
-    monkeypatch.setattr("softcosine.learn.kept._ROWS", 7)
+    monkeypatch.setattr("softcosine.learn.approximation_error._ROWS", 7)
     for transformer, (coordinates, kept) in zip(whole, right, strict=True):
         np.testing.assert_allclose(dense(transformer.fit(X).transform(X)), coordinates, atol=1e-6)
         again = transformer.kept_similarity(X)

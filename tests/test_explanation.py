@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import strategies as own
 from expected import IDF, RANKINGS, TF
 from softcosine.errors import InvalidInputError, UnknownDocumentError
-from softcosine.index.explanation import Explanation, Part
+from softcosine.index.search.explanation import Explanation, Part
 from softcosine.index.soft_index import SoftIndex
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary

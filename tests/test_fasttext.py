@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.sources.source import source_from_state
-from softcosine.sources.vectors.composed_vectors import ComposedVectors
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
-from softcosine.sources.vectors.subwords import Subwords
-from softcosine.sources.vectors.vector_files import read_vectors
+from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.similarity.embeddings.subwords import Subwords
+from softcosine.similarity.embeddings.vector_files import read_vectors
+from softcosine.similarity.source import source_from_state
 
 WORDS = ["</s>", "the", "tyre", "Straße", "łódź", "日本語"]
 ASKED = [*WORDS, "tyres", "puncture", "straße", "ó", "🙂🙂", "a", "日本", "x y"]

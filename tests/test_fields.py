@@ -16,10 +16,10 @@ import strategies as own
 from conftest import JIT
 from expected import RANKINGS, assert_ranked, scores
 from softcosine.errors import IndefiniteMatrixError, InvalidInputError
-from softcosine.index import segment as segments_of
-from softcosine.index.fields import Field, FieldsSearcher, checked_fields
+from softcosine.index.search.fields import Field, FieldsSearcher, checked_fields
+from softcosine.index.search.top_docs import QueryVector
+from softcosine.index.segment.segment import segment as segments_of
 from softcosine.index.soft_index import SoftIndex
-from softcosine.index.values import QueryVector
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting

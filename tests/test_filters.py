@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from in_memory import documents_of
 from softcosine.errors import InvalidInputError
-from softcosine.index.documents import MemoryDocuments
-from softcosine.index.filters import Where
-from softcosine.index.metadata_columns import MetadataColumns
-from softcosine.index.operators import OPERATORS
-from softcosine.index.stored_documents import StoredDocuments, write_documents
+from softcosine.index.query.filter_operators import OPERATORS
+from softcosine.index.query.filters import Where
+from softcosine.index.segment.documents import MemoryDocuments
+from softcosine.index.segment.metadata_columns import MetadataColumns
+from softcosine.index.segment.stored_fields import StoredDocuments, write_documents
 
 # Values that are easily confused: 1, 1.0, true and "1"; whole numbers that no float holds.
 scalars = st.sampled_from(

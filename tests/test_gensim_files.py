@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
-from softcosine.sources.vectors.vector_files import read_vectors
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.similarity.embeddings.vector_files import read_vectors
 
 WORDS = ["the", "Straße", "日本", "l'été", "7"]
 

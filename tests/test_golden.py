@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from softcosine.errors import IndexFormatError
+from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.store import Store
 from softcosine.index.soft_index import SoftIndex
-from softcosine.index.store import Store
-from softcosine.index.verification import verify_index
 from softcosine.storage import MANIFEST
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("index-*/"))

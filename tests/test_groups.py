@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import strategies
 from conftest import JIT
 from softcosine.errors import InvalidInputError
-from softcosine.index.groups import find_groups
+from softcosine.index.near_duplicates.groups import find_groups
 from test_all_pairs import many, matrix, parts_of, searched
 
 

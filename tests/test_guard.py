@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.sources.constraints.antonyms import Antonyms
-from softcosine.sources.constraints.decisions import pinned
-from softcosine.sources.constraints.guard import Guarded, guarded
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.similarity.overrides.antonyms import Antonyms
+from softcosine.similarity.overrides.decisions import pinned
+from softcosine.similarity.overrides.guard import Guarded, guarded
 
 ALIKE = ["hot", "cold", "COLD", "Cold", "cool", "warm", "E1042", "٣", "mild"]
 

@@ -16,11 +16,11 @@ import pytest
 
 from killing import run_script
 from softcosine.errors import SoftCosineWarning
-from softcosine.index import stored_documents
-from softcosine.index.merging import MergePolicy
-from softcosine.index.store_writer import StoreWriter
-from softcosine.index.verification import verify_index
-from softcosine.sources.pairs import PairSimilarity
+from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.store_writer import StoreWriter
+from softcosine.index.segment.segment import stored_fields as stored_documents
+from softcosine.index.writer.merging import MergePolicy
+from softcosine.similarity.pairs import PairSimilarity
 from softcosine.storage import folder
 from test_store import Steps, error_of, names, tree
 from written import created, opened, writing
@@ -72,8 +72,8 @@ KILLED = """
 import os, random, sys
 from killing import Victims
 from test_index_faults import POLICY, assert_state, state_of, step
-from softcosine.index.store import Store
-from softcosine.index.verification import verify_index
+from softcosine.index.directory.store import Store
+from softcosine.index.directory.check import verify_index
 from written import opened, writing
 
 def write(say):

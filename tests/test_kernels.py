@@ -13,8 +13,8 @@ from scipy.sparse import csr_array
 
 import oracle
 import strategies as own
-from softcosine.index.rankings import prepare
-from softcosine.index.segment import Segment
+from softcosine.index.search.rankings import prepare
+from softcosine.index.segment.segment import Segment
 from softcosine.kernels.documents import (
     COUNTS,
     REALS,

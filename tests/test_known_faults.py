@@ -16,7 +16,7 @@ from softcosine.errors import (
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.soft_neighbors import SoftNeighbors
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.space.measures import (
     soft_cosine_similarity,
     soft_inner_product,

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import softcosine as sc
 from conftest import find_data
 from softcosine.errors import InvalidInputError, MissingDependencyError
-from softcosine.sources.constraints.antonyms import Antonyms
-from softcosine.sources.constraints.guard import Guarded, guarded
+from softcosine.similarity.overrides.antonyms import Antonyms
+from softcosine.similarity.overrides.guard import Guarded, guarded
 from softcosine.text import segmenters
 from softcosine.text.analyzer import Analyzer, languages
 from softcosine.text.corpus import analyze

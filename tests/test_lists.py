@@ -21,15 +21,15 @@ from softcosine.evaluate.tuning.settings import Settings
 from softcosine.evaluate.tuning.workbench import Workbench
 from softcosine.matrix.list_use import list_use
 from softcosine.matrix.recipe import SimilarityRecipe
-from softcosine.sources.constraints.antonyms import Antonyms
-from softcosine.sources.constraints.guard import Guarded
-from softcosine.sources.in_terms import TermKeys, in_terms
-from softcosine.sources.joins.calibration import CalibratedSimilarity, Calibration
-from softcosine.sources.joins.combine import first, mean, scaled, strongest
-from softcosine.sources.joins.noisy_or import noisy_or
-from softcosine.sources.source import TermSimilaritySource
-from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.similarity.combine.calibration import CalibratedSimilarity, Calibration
+from softcosine.similarity.combine.combined import first, mean, scaled, strongest
+from softcosine.similarity.combine.noisy_or import noisy_or
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.similarity.in_terms import TermKeys, in_terms
+from softcosine.similarity.overrides.antonyms import Antonyms
+from softcosine.similarity.overrides.guard import Guarded
+from softcosine.similarity.source import TermSimilaritySource
+from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 from toys import ToySource
 
 ENGLISH = sc.Analyzer("english")
@@ -138,7 +138,7 @@ def test_s_is_the_greatest_similarity_over_all_forms_of_both_terms(listed, words
     vocabulary = sc.analyze([" ".join(words)], analyzer).vocabulary
     source: TermSimilaritySource = sc.PairSimilarity(listed)
     if groups:
-        from softcosine.sources.thesauri.synonyms import concepts_of_groups
+        from softcosine.similarity.thesaurus.synonyms import concepts_of_groups
 
         concepts = concepts_of_groups(([a, b], s) for a, b, s in listed)
         source = sc.ThesaurusSimilarity(concepts, name="groups", listed=True)

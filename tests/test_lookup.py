@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError, UnknownDocumentError
-from softcosine.index.documents import Document
-from softcosine.index.facets import FacetCount
-from softcosine.index.filters import Where
+from softcosine.index.query.filters import Where
+from softcosine.index.query.parser import Clause
+from softcosine.index.search.facets import FacetCount
+from softcosine.index.segment.documents import Document
 from softcosine.index.soft_index import SoftIndex
-from softcosine.index.syntax import Clause
 from test_queries import TERMS, collections, cut_index, plain_answer, queries, without
 from test_queries import written as spelled
 

@@ -27,19 +27,20 @@ from softcosine.errors import (
     UnknownTermError,
     VocabularyMismatchError,
 )
-from softcosine.matrix import answers, building, definiteness
+from softcosine.matrix import building, definiteness
+from softcosine.matrix import neighbor_chunks as answers
 from softcosine.matrix.definiteness import (
     lowest_eigenvalue,
     shrink_to_definite,
     smallest_eigenvalue,
 )
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.constraints.guard import Guarded
-from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
-from softcosine.sources.joins.combine import strongest
-from softcosine.sources.source import usual_neighbors
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
-from softcosine.sources.vectors.word_vectors import WordVectors
+from softcosine.similarity.combine.combined import strongest
+from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.similarity.embeddings.word_vectors import WordVectors
+from softcosine.similarity.overrides.guard import Guarded
+from softcosine.similarity.source import usual_neighbors
 from softcosine.storage import write_folder
 from softcosine.text.corpus import analyze
 from softcosine.text.packing import PackedStrings

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
-from softcosine.index import merging
-from softcosine.index.merging import MergePolicy, full_groups, merge_fields
-from softcosine.index.segment import MAX_DOCS, Segment
+from softcosine.index.segment.segment import MAX_DOCS, Segment
+from softcosine.index.writer.index_writer import merging
+from softcosine.index.writer.merging import MergePolicy, full_groups, merge_fields
 from strategies import counts
 
 sizes = st.lists(st.sampled_from((1, 2, 9, 10, 11, 99, 100, 5000, 30_000, MAX_DOCS)), max_size=40)

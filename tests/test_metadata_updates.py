@@ -10,15 +10,15 @@ import pytest
 
 from crafted import rewrite_array
 from softcosine.errors import CorruptIndexError, InvalidInputError, UnknownDocumentError
-from softcosine.index import draft as drafts
-from softcosine.index.documents import Document
-from softcosine.index.folder_directory import FolderWriter
-from softcosine.index.merging import MergePolicy
-from softcosine.index.metadata_updates import MetadataUpdates
-from softcosine.index.settings import IndexSettings
+from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.folder import FolderWriter
+from softcosine.index.directory.manifest import IndexSettings
+from softcosine.index.directory.store import Store
+from softcosine.index.segment.documents import Document
+from softcosine.index.segment.metadata_updates import MetadataUpdates
 from softcosine.index.soft_index import SoftIndex
-from softcosine.index.store import Store
-from softcosine.index.verification import verify_index
+from softcosine.index.writer.index_writer import draft as drafts
+from softcosine.index.writer.merging import MergePolicy
 
 TEXTS = ["a flat tyre", "tea and tea", "green tea", "a tyre of a bike", "coffee"]
 

@@ -13,12 +13,12 @@ from conftest import JIT
 from softcosine.kernels import lanes
 from softcosine.kernels.jit import kernel
 from softcosine.kernels.selection import pair_similarities, unit_rows
-from softcosine.sources import threads
-from softcosine.sources.neighbors import Neighbors
-from softcosine.sources.progress import reporting
-from softcosine.sources.vectors import nearest
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
-from softcosine.sources.vectors.nearest import Nearest, UnitVectors
+from softcosine.similarity import threads
+from softcosine.similarity.embeddings import nearest
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.similarity.embeddings.nearest import Nearest, UnitVectors
+from softcosine.similarity.neighbors import Neighbors
+from softcosine.similarity.progress import reporting
 
 
 def unit_vectors(vectors, strings=None):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources.joins.noisy_or import NoisyOrSimilarity, noisy_or
+from softcosine.similarity.combine.noisy_or import NoisyOrSimilarity, noisy_or
 from tables import TERMS, Table, check_neighbors, several, square
 from toys import ToySource
 
@@ -58,7 +58,7 @@ def test_blocks_of_terms_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatc
     S = np.triu(random.random((6, 6)).astype(np.float32), 1)
     source = noisy_or(Table(S + S.T, [True] * 6), Table((S + S.T) ** 2, [True] * 6))
     expected = source.neighbors(TERMS, TERMS, max_neighbors=2)
-    monkeypatch.setattr("softcosine.sources.joins.joining._BLOCK_PAIRS", 1)
+    monkeypatch.setattr("softcosine.similarity.combine.joining._BLOCK_PAIRS", 1)
     found = source.neighbors(TERMS, TERMS, max_neighbors=2)
     assert found.indices.tobytes() == expected.indices.tobytes()
     assert found.similarities.tobytes() == expected.similarities.tobytes()

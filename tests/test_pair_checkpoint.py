@@ -17,8 +17,8 @@ from softcosine.errors import (
     IndexLockedError,
     InvalidInputError,
 )
-from softcosine.index import pair_checkpoint
-from softcosine.index.all_pairs import nearest_neighbors, similar_pairs
+from softcosine.index.near_duplicates import checkpoint as pair_checkpoint
+from softcosine.index.near_duplicates.all_pairs import nearest_neighbors, similar_pairs
 from test_all_pairs import many, matrix, neighbors_of, pairs_of, parts_of
 
 N = 300 if JIT else 140
@@ -89,8 +89,8 @@ def test_neighbors_go_on_where_they_were_stopped(tmp_path, compared, pause, thre
 _KILLED = """
 import os, sys
 sys.path.insert(0, sys.argv[3])
-from softcosine.index import pair_checkpoint
-from softcosine.index.all_pairs import similar_pairs
+from softcosine.index.near_duplicates import checkpoint as pair_checkpoint
+from softcosine.index.near_duplicates.all_pairs import similar_pairs
 from test_all_pairs import many, parts_of
 pair_checkpoint._PAIRS_PAUSE = 0.0
 X, S = many(int(sys.argv[2]), 16)

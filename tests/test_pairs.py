@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-import softcosine.sources.pairs as module
+import softcosine.similarity.pairs as module
 from softcosine.errors import InvalidInputError
-from softcosine.sources.pairs import PairSimilarity
-from softcosine.sources.source import source_from_state
+from softcosine.similarity.pairs import PairSimilarity
+from softcosine.similarity.source import source_from_state
 from test_sources_contract import as_lists, bits, brute_force
 
 WORDS = ("a", "b", "c", "d", "A", "Straße", "strasse", "")

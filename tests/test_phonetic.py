@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError, MissingDependencyError
-from softcosine.sources.source import source_from_state
+from softcosine.similarity.source import source_from_state
 
 jellyfish = pytest.importorskip("jellyfish")
 
-import softcosine.sources.spelling.phonetic as module  # noqa: E402
-from softcosine.sources.spelling.phonetic import ALGORITHMS, PhoneticSimilarity  # noqa: E402
+import softcosine.similarity.spelling.phonetic as module  # noqa: E402
+from softcosine.similarity.spelling.phonetic import ALGORITHMS, PhoneticSimilarity  # noqa: E402
 
 WORDS = (
     *("night", "knight", "Knight", "nite", "nights", "write", "right", "rite", "wright", "Wright"),

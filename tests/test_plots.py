@@ -19,7 +19,7 @@ from softcosine.errors import (
     UnknownDocumentError,
     UnknownTermError,
 )
-from softcosine.index.explanation import Explanation, Part
+from softcosine.index.search.explanation import Explanation, Part
 from softcosine.index.soft_index import SoftIndex
 from softcosine.kernels.layout import pull, push
 from softcosine.matrix import drawing

@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources.constraints.antonyms import Antonyms
-from softcosine.sources.constraints.decisions import Decisions, decided, pinned, without
-from softcosine.sources.constraints.guard import Guarded, guarded
-from softcosine.sources.joins.calibration import CalibratedSimilarity, Calibration, calibrated
-from softcosine.sources.joins.combine import first, mean, scaled, strongest
-from softcosine.sources.joins.noisy_or import noisy_or
-from softcosine.sources.naming import name_of
-from softcosine.sources.provenance import Origin, origins, overruled
-from softcosine.sources.source import TermSimilaritySource
-from softcosine.sources.spelling.edit_distance import EditDistanceSimilarity
-from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.similarity.combine.calibration import CalibratedSimilarity, Calibration, calibrated
+from softcosine.similarity.combine.combined import first, mean, scaled, strongest
+from softcosine.similarity.combine.noisy_or import noisy_or
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.similarity.naming import name_of
+from softcosine.similarity.overrides.antonyms import Antonyms
+from softcosine.similarity.overrides.decisions import Decisions, decided, pinned, without
+from softcosine.similarity.overrides.guard import Guarded, guarded
+from softcosine.similarity.provenance import Origin, origins, overruled
+from softcosine.similarity.source import TermSimilaritySource
+from softcosine.similarity.spelling.edit_distance import EditDistanceSimilarity
+from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 from tables import TERMS, Table, several
 from toys import ToySource
 

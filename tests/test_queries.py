@@ -16,14 +16,14 @@ import strategies as own
 from conftest import JIT
 from expected import RANKINGS, scores
 from softcosine.errors import InvalidInputError, UnknownDocumentError
-from softcosine.index import segment as segments_of
-from softcosine.index.documents import MemoryDocuments
-from softcosine.index.filters import Where
-from softcosine.index.inverting import positions_of
-from softcosine.index.phrases import holds_phrase, phrase_words, running_words
+from softcosine.index.query.filters import Where
+from softcosine.index.query.parser import Clause
+from softcosine.index.query.phrases import holds_phrase, phrase_words, running_words
+from softcosine.index.segment.documents import MemoryDocuments
+from softcosine.index.segment.inverting import positions_of
+from softcosine.index.segment.segment import segment as segments_of
+from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.index.soft_index import SoftIndex
-from softcosine.index.statistics import FieldStatistics
-from softcosine.index.syntax import Clause
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting

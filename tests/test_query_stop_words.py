@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.index.soft_index import SoftIndex
-from softcosine.sources.pairs import PairSimilarity
+from softcosine.similarity.pairs import PairSimilarity
 from softcosine.text.analyzer import Analyzer
 
 TEXTS = [

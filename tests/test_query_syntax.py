@@ -9,7 +9,7 @@ from hypothesis import assume, example, given, reject
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
-from softcosine.index.syntax import Clause, QuerySyntax, parse_syntax
+from softcosine.index.query.parser import Clause, QuerySyntax, parse_syntax
 
 # Any characters, with those that mean something far oftener than by chance.
 PIECES = (

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import strategies as own
 from softcosine import SoftIndex, SoftNeighbors
-from softcosine.index.answers import vectors_of
-from softcosine.index.ranked_vectors import RankedVectors
+from softcosine.index.search.answers import vectors_of
+from softcosine.index.search.ranked_vectors import RankedVectors
 from toys import similarity_matrix
 
 RANKINGS = ["soft_cosine", "inner_product", "expanded_cosine", "soft_bm25"]

@@ -13,12 +13,12 @@ from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFi
 from softcosine.index.soft_index import SoftIndex
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources import kinds
-from softcosine.sources.constraints.decision_list import Decisions
-from softcosine.sources.constraints.guard import Guarded
-from softcosine.sources.joins.combine import strongest
-from softcosine.sources.pairs import PairSimilarity
-from softcosine.sources.spelling.edit_distance import EditDistanceSimilarity
+from softcosine.similarity import registry as kinds
+from softcosine.similarity.combine.combined import strongest
+from softcosine.similarity.overrides.decision_list import Decisions
+from softcosine.similarity.overrides.guard import Guarded
+from softcosine.similarity.pairs import PairSimilarity
+from softcosine.similarity.spelling.edit_distance import EditDistanceSimilarity
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
 from softcosine.text.vocabulary import Vocabulary

@@ -14,9 +14,9 @@ from softcosine.errors import (
     CorruptIndexError,
     InvalidInputError,
 )
-from softcosine.index.store import Store
-from softcosine.index.verification import verify_index
-from softcosine.sources.pairs import PairSimilarity
+from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.store import Store
+from softcosine.similarity.pairs import PairSimilarity
 from toys import ToySource
 
 TEXTS = ["a flat tyre on my bike", "tea and coffee", "the tire of a bike", "green tea", "old bike"]

@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 from softcosine.errors import InvalidInputError, MissingDependencyError
-from softcosine.index.results import Hit, Hits
+from softcosine.index.search.results import Hit, Hits
 from softcosine.index.soft_index import SoftIndex
 from softcosine.text.analyzer import Analyzer
 from toys import ToySource

@@ -15,10 +15,10 @@ import strategies as own
 from conftest import JIT
 from expected import RANKINGS, TF
 from softcosine.errors import IndefiniteMatrixError, InvalidInputError
-from softcosine.index.rankings import prepare
-from softcosine.index.searcher import Searcher
-from softcosine.index.segment import Segment
-from softcosine.index.values import QueryVector
+from softcosine.index.search.rankings import prepare
+from softcosine.index.search.searcher import Searcher
+from softcosine.index.search.top_docs import QueryVector
+from softcosine.index.segment.segment import Segment
 from softcosine.text.weighting import Weighting
 from toys import searcher_of, similarity_matrix, slowly, statistics_of
 

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources import threads
-from softcosine.sources.corpus import company, information, second_order
-from softcosine.sources.corpus.second_order import SecondOrderSimilarity
+from softcosine.similarity import threads
+from softcosine.similarity.cooccurrence import counts as company
+from softcosine.similarity.cooccurrence import information, second_order
+from softcosine.similarity.cooccurrence.second_order import SecondOrderSimilarity
 from softcosine.text.corpus import analyze
 from test_association import corpus
 from test_cooccurrence import dense_information

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import strategies as own
-from softcosine.index.snippet import Mark, Snippet, snippet
+from softcosine.index.search.highlights import Mark, Snippet, snippet
 from softcosine.index.soft_index import SoftIndex
 from softcosine.text.analyzer import Analyzer
 from toys import ToySource

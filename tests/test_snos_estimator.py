@@ -13,8 +13,8 @@ from scipy.sparse import csr_array, issparse
 import strategies as own
 from conftest import JIT
 from softcosine.errors import InvalidInputError, SoftCosineWarning
-from softcosine.sources.snos.many import snos_many
-from softcosine.sources.snos.snos import snos
+from softcosine.similarity.snos.many import snos_many
+from softcosine.similarity.snos.snos import snos
 
 pytest.importorskip("sklearn")
 

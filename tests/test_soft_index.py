@@ -25,8 +25,8 @@ from softcosine.errors import (
 )
 from softcosine.index.soft_index import SoftIndex
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.constraints.guard import Guarded
-from softcosine.sources.source import register_source
+from softcosine.similarity.overrides.guard import Guarded
+from softcosine.similarity.source import register_source
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting

@@ -12,21 +12,25 @@ import pytest
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources.constraints.antonyms import Antonyms
-from softcosine.sources.constraints.decisions import Decisions, decided
-from softcosine.sources.constraints.guard import Guarded, guarded
-from softcosine.sources.corpus.association import AssociationSimilarity
-from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
-from softcosine.sources.corpus.distilled import DistilledSimilarity
-from softcosine.sources.corpus.regression import RegressionSimilarity
-from softcosine.sources.corpus.second_order import SecondOrderSimilarity
-from softcosine.sources.in_terms import TermKeys, in_terms
-from softcosine.sources.joins.calibration import CalibratedSimilarity, Calibration
-from softcosine.sources.joins.combine import first, mean, scaled, strongest
-from softcosine.sources.joins.noisy_or import noisy_or
-from softcosine.sources.pairs import PairSimilarity
-from softcosine.sources.snos.source import SnosSimilarity
-from softcosine.sources.source import (
+from softcosine.similarity.combine.calibration import CalibratedSimilarity, Calibration
+from softcosine.similarity.combine.combined import first, mean, scaled, strongest
+from softcosine.similarity.combine.noisy_or import noisy_or
+from softcosine.similarity.cooccurrence.association import AssociationSimilarity
+from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
+from softcosine.similarity.cooccurrence.distilled import DistilledSimilarity
+from softcosine.similarity.cooccurrence.regression import RegressionSimilarity
+from softcosine.similarity.cooccurrence.second_order import SecondOrderSimilarity
+from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.similarity.embeddings.encoder import EncoderSimilarity
+from softcosine.similarity.embeddings.subwords import Subwords
+from softcosine.similarity.in_terms import TermKeys, in_terms
+from softcosine.similarity.overrides.antonyms import Antonyms
+from softcosine.similarity.overrides.decisions import Decisions, decided
+from softcosine.similarity.overrides.guard import Guarded, guarded
+from softcosine.similarity.pairs import PairSimilarity
+from softcosine.similarity.snos.source import SnosSimilarity
+from softcosine.similarity.source import (
     Neighbors,
     SourceState,
     TermSimilaritySource,
@@ -35,16 +39,12 @@ from softcosine.sources.source import (
     state_of,
     usual_neighbors,
 )
-from softcosine.sources.spelling.character_ngrams import CharacterNgramSimilarity
-from softcosine.sources.spelling.edit_distance import EditDistanceSimilarity
-from softcosine.sources.spelling.phonetic import PhoneticSimilarity
-from softcosine.sources.syntax.syntactic import SyntacticSimilarity
-from softcosine.sources.thesauri.synonyms import concepts_of_groups
-from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
-from softcosine.sources.vectors.composed_vectors import ComposedVectors
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
-from softcosine.sources.vectors.encoder import EncoderSimilarity
-from softcosine.sources.vectors.subwords import Subwords
+from softcosine.similarity.spelling.character_ngrams import CharacterNgramSimilarity
+from softcosine.similarity.spelling.edit_distance import EditDistanceSimilarity
+from softcosine.similarity.spelling.phonetic import PhoneticSimilarity
+from softcosine.similarity.syntax.syntactic import SyntacticSimilarity
+from softcosine.similarity.thesaurus.synonyms import concepts_of_groups
+from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
 from toys import ToySource

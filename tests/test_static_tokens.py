@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from softcosine.errors import InvalidInputError, MalformedFileError, MissingDependencyError
-from softcosine.sources.source import source_from_state
-from softcosine.sources.vectors.composed_vectors import ComposedVectors
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
-from softcosine.sources.vectors.vector_files import read_vectors
-from softcosine.sources.vectors.word_pieces import WordPieces
+from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.similarity.embeddings.vector_files import read_vectors
+from softcosine.similarity.embeddings.word_pieces import WordPieces
+from softcosine.similarity.source import source_from_state
 
 TOKENS = [
     "[PAD]", "[UNK]", "[CLS]", "un", "##fat", "##hom", "##able", "able", "tyre", "##s", "the",
@@ -192,7 +192,7 @@ def test_neither_repetition_nor_order_changes_a_composed_vector(terms: list[str]
 
 
 def test_parts_that_are_gathered_do_not_change_a_bit(monkeypatch: pytest.MonkeyPatch) -> None:
-    from softcosine.sources.vectors import composed_vectors
+    from softcosine.similarity.embeddings import composed_vectors
 
     terms = ["tyre", "unable", "nowhere", "unfathomables", "the"] * 3
     answers = set()

@@ -25,10 +25,10 @@ from softcosine.errors import (
     IndexLockedError,
     InvalidInputError,
 )
-from softcosine.index import lock as locks
-from softcosine.index import store_writer
-from softcosine.index.lock import WriteLock
-from softcosine.index.store import Committed, Store
+from softcosine.index.directory.directory import store_writer
+from softcosine.index.directory.store import Committed, Store
+from softcosine.index.writer.index_writer import lock as locks
+from softcosine.index.writer.lock import WriteLock
 from softcosine.storage import folder as folders
 from softcosine.storage import replacement, write_folder
 
@@ -500,7 +500,7 @@ def test_a_second_writer_is_told_who_the_first_is(tmp_path):
 
 HOLDER = """
 import sys
-from softcosine.index.store import Store
+from softcosine.index.directory.store import Store
 writer = Store.open(sys.argv[1]).writing()
 print("held", flush=True)
 sys.stdin.readline()
@@ -547,8 +547,8 @@ def test_a_forked_process_holds_no_lock_and_keeps_none(tmp_path):
     script = f"""
 import os, sys, time
 from softcosine.errors import InvalidInputError
-from softcosine.index.lock import IndexLockedError
-from softcosine.index.store import Store
+from softcosine.index.writer.lock import IndexLockedError
+from softcosine.index.directory.store import Store
 store = Store.open({str(tmp_path / "x")!r})
 writer = store.writing()
 part = writer.write("part", {{}}, {{}})
@@ -672,7 +672,7 @@ KILLED = """
 import random, sys
 from killing import Victims
 from test_store import commit, whole
-from softcosine.index.store import Store
+from softcosine.index.directory.store import Store
 
 def write(say):
     with Store.open(path).writing() as writer:

@@ -17,13 +17,13 @@ from scipy.sparse import csr_array
 
 from conftest import JIT
 from softcosine.errors import InvalidInputError
-from softcosine.sources.corpus import pair_counts
-from softcosine.sources.corpus.association import AssociationSimilarity
-from softcosine.sources.corpus.company import Nearness, company
-from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
-from softcosine.sources.corpus.regression import RegressionSimilarity
-from softcosine.sources.corpus.second_order import SecondOrderSimilarity
-from softcosine.sources.source import TermSimilaritySource, state_of
+from softcosine.similarity.cooccurrence import pair_counts
+from softcosine.similarity.cooccurrence.association import AssociationSimilarity
+from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
+from softcosine.similarity.cooccurrence.counts import Nearness, company
+from softcosine.similarity.cooccurrence.regression import RegressionSimilarity
+from softcosine.similarity.cooccurrence.second_order import SecondOrderSimilarity
+from softcosine.similarity.source import TermSimilaritySource, state_of
 from softcosine.text import stream as stream_module
 from softcosine.text import tally as tally_module
 from softcosine.text.analyzer import Analyzer

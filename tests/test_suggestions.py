@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine import EditDistanceSimilarity, SoftIndex, Weighting
-from softcosine.sources.spelling.nearby_strings import WordList
+from softcosine.similarity.spelling.nearby_strings import WordList
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from test_edit_distance import levenshtein

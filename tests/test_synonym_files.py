@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.sources.constraints.antonyms import Antonyms
-from softcosine.sources.thesauri.synonym_files import read_groups
-from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
+from softcosine.similarity.overrides.antonyms import Antonyms
+from softcosine.similarity.thesaurus.synonym_files import read_groups
+from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 
 
 def groups(path: Path, text: str, **settings: str) -> list[tuple[list[str], float]]:
@@ -41,7 +41,7 @@ def test_solr_rules(tmp_path: Path) -> None:
 
 @given(st.lists(st.text("ab,=>\\ ", min_size=1).map(str.strip).filter(bool), min_size=1))
 def test_an_escaped_solr_line_is_read_as_it_was_meant(terms: list[str]) -> None:
-    from softcosine.sources.thesauri.synonym_files import FORMATS
+    from softcosine.similarity.thesaurus.synonym_files import FORMATS
 
     escaped = ["".join(f"\\{c}" if c in ",=\\ " else c for c in term) for term in terms]
     (found,) = FORMATS["solr"](Path("x"), [(1, ", ".join(escaped))], 1.0)

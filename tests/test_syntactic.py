@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources import threads
-from softcosine.sources.source import TermSimilaritySource, source_from_state
-from softcosine.sources.syntax import syntactic
-from softcosine.sources.syntax.syntactic import SyntacticSimilarity
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.similarity import threads
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.similarity.source import TermSimilaritySource, source_from_state
+from softcosine.similarity.syntax import syntactic
+from softcosine.similarity.syntax.syntactic import SyntacticSimilarity
 from softcosine.text.dependency import join_path, split_path
 from test_sources_contract import as_lists, bits, brute_force, stored
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources import threads
-from softcosine.sources.source import source_from_state
-from softcosine.sources.thesauri import members
-from softcosine.sources.thesauri.concepts import Concepts
-from softcosine.sources.thesauri.synonyms import concepts_of_groups, written_terms
-from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
+from softcosine.similarity import threads
+from softcosine.similarity.source import source_from_state
+from softcosine.similarity.thesaurus import members
+from softcosine.similarity.thesaurus.concepts import Concepts
+from softcosine.similarity.thesaurus.synonyms import concepts_of_groups, written_terms
+from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
 from test_sources_contract import as_lists, bits, brute_force, stored

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from softcosine.sources import threads
+from softcosine.similarity import threads
 
 
 def test_after_an_error_chunks_that_wait_are_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:

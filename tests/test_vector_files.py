@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.kernels.decimal import parse_rows
-from softcosine.sources import threads
-from softcosine.sources.vectors import vector_files, vector_text
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
-from softcosine.sources.vectors.vector_files import read_vectors
-from softcosine.sources.vectors.word_vectors import WordVectors
+from softcosine.similarity import threads
+from softcosine.similarity.embeddings import vector_files, vector_text
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.similarity.embeddings.vector_files import read_vectors
+from softcosine.similarity.embeddings.word_vectors import WordVectors
 
 WORDS = ["the", "Straße", "日本", "l'été", "7"]
 VECTORS = np.array(

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from softcosine.errors import CorruptIndexError, IndexFormatError
-from softcosine.index.documents import MemoryDocuments
-from softcosine.index.settings import IndexSettings
-from softcosine.index.stored_documents import write_documents
-from softcosine.index.verification import verify_index
-from softcosine.sources.pairs import PairSimilarity
+from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.manifest import IndexSettings
+from softcosine.index.segment.documents import MemoryDocuments
+from softcosine.index.segment.stored_fields import write_documents
+from softcosine.similarity.pairs import PairSimilarity
 from written import created, writing
 
 TEXTS = {"a": "tire wheel tire", "b": "tea coffee tea", "c": "tyre milk", "d": "milk tea"}

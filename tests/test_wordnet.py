@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.sources.constraints.antonyms import Antonyms
-from softcosine.sources.thesauri import wordnet_files
-from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
-from softcosine.sources.thesauri.wordnet import KINDS, WordNet
-from softcosine.sources.thesauri.wordnet_files import find_wordnet, read_wordnet
-from softcosine.sources.thesauri.wordnet_measures import concepts_of_wordnet
+from softcosine.similarity.overrides.antonyms import Antonyms
+from softcosine.similarity.thesaurus import wordnet_files
+from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
+from softcosine.similarity.thesaurus.wordnet import KINDS, WordNet
+from softcosine.similarity.thesaurus.wordnet_files import find_wordnet, read_wordnet
+from softcosine.similarity.thesaurus.wordnet_measures import concepts_of_wordnet
 from softcosine.text.vocabulary import Vocabulary
 from test_sources_contract import as_lists, brute_force
 

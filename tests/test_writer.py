@@ -19,18 +19,18 @@ from softcosine.errors import (
     UnknownDocumentError,
     VocabularyMismatchError,
 )
-from softcosine.index import draft as drafts
-from softcosine.index import writer as writers
-from softcosine.index.merging import MergePolicy
-from softcosine.index.phrases import LEFT_OUT, running_words
+from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.store import Store
+from softcosine.index.query.phrases import LEFT_OUT, running_words
 from softcosine.index.soft_index import SoftIndex
-from softcosine.index.store import Store
-from softcosine.index.training_spool import TrainingSpool
-from softcosine.index.verification import verify_index
+from softcosine.index.writer.index_writer import draft as drafts
+from softcosine.index.writer.index_writer import writer as writers
+from softcosine.index.writer.merging import MergePolicy
+from softcosine.index.writer.training_spool import TrainingSpool
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.constraints.decisions import Decisions, decided
-from softcosine.sources.default import default_source
-from softcosine.sources.pairs import PairSimilarity
+from softcosine.similarity.default import default_source
+from softcosine.similarity.overrides.decisions import Decisions, decided
+from softcosine.similarity.pairs import PairSimilarity
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
@@ -767,7 +767,7 @@ def test_a_deleted_document_of_negative_norm_stops_no_search(tmp_path):
 
 
 def test_a_merge_that_cuts_a_segment_in_two_takes_each_document_once(tmp_path, monkeypatch):
-    monkeypatch.setattr("softcosine.index.merging.MAX_DOCS", 4)
+    monkeypatch.setattr("softcosine.index.writer.merging.MAX_DOCS", 4)
     index = SoftIndex.create(tmp_path / "x", plain=True)
     for ids in ("abc", "def"):
         with index.writer(merge=None) as writer:

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from softcosine.errors import UnknownDocumentError
-from softcosine.index import merging
-from softcosine.index import writer as writers
-from softcosine.index.draft import Draft
-from softcosine.index.filters import Where
-from softcosine.index.merging import MergePolicy
+from softcosine.index.directory.check import verify_index
+from softcosine.index.query.filters import Where
 from softcosine.index.soft_index import SoftIndex
-from softcosine.index.verification import verify_index
+from softcosine.index.writer.index_writer import merging
+from softcosine.index.writer.index_writer import writer as writers
+from softcosine.index.writer.merging import MergePolicy
+from softcosine.index.writer.pending_commit import Draft
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.pairs import PairSimilarity
+from softcosine.similarity.pairs import PairSimilarity
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 from written import (

@@ -9,14 +9,14 @@ from unittest.mock import patch
 import numpy as np
 from scipy.sparse import csr_array
 
-from softcosine.index.expansion import Expansions
-from softcosine.index.parts import Part
-from softcosine.index.rankings import prepare
-from softcosine.index.searcher import Searcher
-from softcosine.index.segment import Segment
-from softcosine.index.statistics import FieldStatistics
+from softcosine.index.search.expansion import Expansions
+from softcosine.index.search.parts import Part
+from softcosine.index.search.rankings import prepare
+from softcosine.index.search.searcher import Searcher
+from softcosine.index.segment.segment import Segment
+from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.source import Neighbors, SourceState
+from softcosine.similarity.source import Neighbors, SourceState
 from softcosine.text.vocabulary import Vocabulary
 
 

@@ -7,18 +7,18 @@ from typing import get_args
 import numpy as np
 
 import oracle
-from softcosine.index.fields import checked_fields
-from softcosine.index.folder_directory import FolderDirectory
-from softcosine.index.memory_directory import MemoryDirectory
-from softcosine.index.rankings import Ranking
-from softcosine.index.settings import IndexSettings
-from softcosine.index.snapshot import Snapshot
+from softcosine.index.directory.folder import FolderDirectory
+from softcosine.index.directory.manifest import IndexSettings
+from softcosine.index.directory.memory import MemoryDirectory
+from softcosine.index.directory.snapshot import Snapshot
+from softcosine.index.directory.store import Store
+from softcosine.index.directory.store_writer import Committed
+from softcosine.index.directory.stored import write_space
+from softcosine.index.search.fields import checked_fields
+from softcosine.index.search.rankings import Ranking
+from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.index.soft_index import SoftIndex
-from softcosine.index.statistics import FieldStatistics
-from softcosine.index.store import Store
-from softcosine.index.store_writer import Committed
-from softcosine.index.stored import write_space
-from softcosine.index.writer import IndexWriter
+from softcosine.index.writer.index_writer import IndexWriter
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary

@@ -15,69 +15,69 @@ from softcosine.version import __version__
 
 _HOMES = {
     "Analyzer": "softcosine.text.analyzer",
-    "Antonyms": "softcosine.sources.constraints.antonyms",
-    "ApproximateSimilarity": "softcosine.sources.vectors.approximate",
-    "AssociationSimilarity": "softcosine.sources.corpus.association",
-    "Calibration": "softcosine.sources.joins.isotonic",
-    "CharacterNgramSimilarity": "softcosine.sources.spelling.character_ngrams",
-    "CooccurrenceSimilarity": "softcosine.sources.corpus.cooccurrence",
-    "Decisions": "softcosine.sources.constraints.decisions",
+    "Antonyms": "softcosine.similarity.overrides.antonyms",
+    "ApproximateSimilarity": "softcosine.similarity.embeddings.approximate",
+    "AssociationSimilarity": "softcosine.similarity.cooccurrence.association",
+    "Calibration": "softcosine.similarity.combine.isotonic",
+    "CharacterNgramSimilarity": "softcosine.similarity.spelling.character_ngrams",
+    "CooccurrenceSimilarity": "softcosine.similarity.cooccurrence.cooccurrence",
+    "Decisions": "softcosine.similarity.overrides.decisions",
     "DistilledIndex": "softcosine.learn.distilled_index",
-    "DistilledSimilarity": "softcosine.sources.corpus.distilled",
+    "DistilledSimilarity": "softcosine.similarity.cooccurrence.distilled",
     "DistilledSpace": "softcosine.learn.distilled_space",
-    "EditDistanceSimilarity": "softcosine.sources.spelling.edit_distance",
-    "EmbeddingSimilarity": "softcosine.sources.vectors.embedding",
+    "EditDistanceSimilarity": "softcosine.similarity.spelling.edit_distance",
+    "EmbeddingSimilarity": "softcosine.similarity.embeddings.embedding",
     "EngineIndex": "softcosine.engines.engine_index",
-    "EncoderSimilarity": "softcosine.sources.vectors.encoder",
-    "Guarded": "softcosine.sources.constraints.guard",
-    "IndexWriter": "softcosine.index.writer",
+    "EncoderSimilarity": "softcosine.similarity.embeddings.encoder",
+    "Guarded": "softcosine.similarity.overrides.guard",
+    "IndexWriter": "softcosine.index.writer.index_writer",
     "Matches": "softcosine.index.soft_neighbors",
     "LearnedPairWeights": "softcosine.learn.pair_weights",
-    "MergePolicy": "softcosine.index.merging",
-    "Neighbors": "softcosine.sources.source",
+    "MergePolicy": "softcosine.index.writer.merging",
+    "Neighbors": "softcosine.similarity.source",
     "OrthonormalBasis": "softcosine.space.basis",
     "PairMeasure": "softcosine.learn.pair_measures",
-    "PairSimilarity": "softcosine.sources.pairs",
-    "PhoneticSimilarity": "softcosine.sources.spelling.phonetic",
+    "PairSimilarity": "softcosine.similarity.pairs",
+    "PhoneticSimilarity": "softcosine.similarity.spelling.phonetic",
     "Preferences": "softcosine.learn.preferences",
-    "RegressionSimilarity": "softcosine.sources.corpus.regression",
-    "SecondOrderSimilarity": "softcosine.sources.corpus.second_order",
-    "SnosSimilarity": "softcosine.sources.snos.source",
+    "RegressionSimilarity": "softcosine.similarity.cooccurrence.regression",
+    "SecondOrderSimilarity": "softcosine.similarity.cooccurrence.second_order",
+    "SnosSimilarity": "softcosine.similarity.snos.source",
     "SoftIndex": "softcosine.index.soft_index",
     "SoftNeighbors": "softcosine.index.soft_neighbors",
-    "SyntacticSimilarity": "softcosine.sources.syntax.syntactic",
+    "SyntacticSimilarity": "softcosine.similarity.syntax.syntactic",
     "SimilarityRecipe": "softcosine.matrix.recipe",
     "TermSimilarityMatrix": "softcosine.matrix.term_similarity_matrix",
-    "TermSimilaritySource": "softcosine.sources.source",
+    "TermSimilaritySource": "softcosine.similarity.source",
     "TextStream": "softcosine.text.stream",
-    "ThesaurusSimilarity": "softcosine.sources.thesauri.thesaurus",
+    "ThesaurusSimilarity": "softcosine.similarity.thesaurus.thesaurus",
     "TaughtVectors": "softcosine.learn.taught_vectors",
     "Vocabulary": "softcosine.text.vocabulary",
     "Weighting": "softcosine.text.weighting",
     "analyze": "softcosine.text.corpus",
     "bm25_vectors": "softcosine.learn.pair_weights",
-    "calibrated": "softcosine.sources.joins.calibration",
+    "calibrated": "softcosine.similarity.combine.calibration",
     "cosine_documents": "softcosine.space.transforms",
     "cosine_queries": "softcosine.space.transforms",
-    "decided": "softcosine.sources.constraints.decisions",
+    "decided": "softcosine.similarity.overrides.decisions",
     "estimate_fill_in": "softcosine.space.fill_in",
     "expand_queries": "softcosine.space.transforms",
-    "first": "softcosine.sources.joins.combine",
+    "first": "softcosine.similarity.combine.combined",
     "held_out_losses": "softcosine.learn.pair_weights",
     "learn_pair_weights": "softcosine.learn.pair_weights",
-    "mean": "softcosine.sources.joins.combine",
-    "noisy_or": "softcosine.sources.joins.noisy_or",
-    "origins": "softcosine.sources.provenance",
+    "mean": "softcosine.similarity.combine.combined",
+    "noisy_or": "softcosine.similarity.combine.noisy_or",
+    "origins": "softcosine.similarity.provenance",
     "orthonormal_basis": "softcosine.space.basis",
     "paired_alignment": "softcosine.space.alignment",
     "paired_soft_cardinalities": "softcosine.space.soft_cardinality",
     "paired_soft_cosine_similarity": "softcosine.space.measures",
     "paired_soft_inner_product": "softcosine.space.measures",
     "paired_soft_set_similarity": "softcosine.space.soft_cardinality",
-    "pinned": "softcosine.sources.constraints.decisions",
-    "read_decisions": "softcosine.sources.constraints.decisions",
-    "scaled": "softcosine.sources.joins.combine",
-    "snos": "softcosine.sources.snos.snos",
+    "pinned": "softcosine.similarity.overrides.decisions",
+    "read_decisions": "softcosine.similarity.overrides.decisions",
+    "scaled": "softcosine.similarity.combine.combined",
+    "snos": "softcosine.similarity.snos.snos",
     "soft_cardinality": "softcosine.space.soft_cardinality",
     "soft_cosine_distances": "softcosine.space.measures",
     "soft_cosine_similarity": "softcosine.space.measures",
@@ -85,10 +85,10 @@ _HOMES = {
     "soft_norm": "softcosine.space.measures",
     "soft_set_similarity": "softcosine.space.soft_cardinality",
     "sparse_soft_cosine_similarity": "softcosine.space.measures",
-    "strongest": "softcosine.sources.joins.combine",
-    "uncalibrated": "softcosine.sources.joins.calibration",
+    "strongest": "softcosine.similarity.combine.combined",
+    "uncalibrated": "softcosine.similarity.combine.calibration",
     "unit_documents": "softcosine.space.transforms",
-    "without": "softcosine.sources.constraints.decisions",
+    "without": "softcosine.similarity.overrides.decisions",
 }
 
 # They need scikit-learn, so that importing all names must not import them.
@@ -113,11 +113,11 @@ if TYPE_CHECKING:
     from softcosine import evaluate as evaluate
     from softcosine import plots as plots
     from softcosine.engines.engine_index import EngineIndex as EngineIndex
-    from softcosine.index.merging import MergePolicy as MergePolicy
     from softcosine.index.soft_index import SoftIndex as SoftIndex
     from softcosine.index.soft_neighbors import Matches as Matches
     from softcosine.index.soft_neighbors import SoftNeighbors as SoftNeighbors
-    from softcosine.index.writer import IndexWriter as IndexWriter
+    from softcosine.index.writer.index_writer import IndexWriter as IndexWriter
+    from softcosine.index.writer.merging import MergePolicy as MergePolicy
     from softcosine.learn.coordinates import SoftCosineTransformer as SoftCosineTransformer
     from softcosine.learn.distilled_index import DistilledIndex as DistilledIndex
     from softcosine.learn.distilled_space import DistilledSpace as DistilledSpace
@@ -145,50 +145,58 @@ if TYPE_CHECKING:
     from softcosine.matrix.term_similarity_matrix import (
         TermSimilarityMatrix as TermSimilarityMatrix,
     )
-    from softcosine.sources.constraints.antonyms import Antonyms as Antonyms
-    from softcosine.sources.constraints.decisions import Decisions as Decisions
-    from softcosine.sources.constraints.decisions import decided as decided
-    from softcosine.sources.constraints.decisions import pinned as pinned
-    from softcosine.sources.constraints.decisions import read_decisions as read_decisions
-    from softcosine.sources.constraints.decisions import without as without
-    from softcosine.sources.constraints.guard import Guarded as Guarded
-    from softcosine.sources.corpus.association import AssociationSimilarity as AssociationSimilarity
-    from softcosine.sources.corpus.cooccurrence import (
+    from softcosine.similarity.combine.calibration import calibrated as calibrated
+    from softcosine.similarity.combine.calibration import uncalibrated as uncalibrated
+    from softcosine.similarity.combine.combined import first as first
+    from softcosine.similarity.combine.combined import mean as mean
+    from softcosine.similarity.combine.combined import scaled as scaled
+    from softcosine.similarity.combine.combined import strongest as strongest
+    from softcosine.similarity.combine.isotonic import Calibration as Calibration
+    from softcosine.similarity.combine.noisy_or import noisy_or as noisy_or
+    from softcosine.similarity.cooccurrence.association import (
+        AssociationSimilarity as AssociationSimilarity,
+    )
+    from softcosine.similarity.cooccurrence.cooccurrence import (
         CooccurrenceSimilarity as CooccurrenceSimilarity,
     )
-    from softcosine.sources.corpus.distilled import DistilledSimilarity as DistilledSimilarity
-    from softcosine.sources.corpus.regression import RegressionSimilarity as RegressionSimilarity
-    from softcosine.sources.corpus.second_order import (
+    from softcosine.similarity.cooccurrence.distilled import (
+        DistilledSimilarity as DistilledSimilarity,
+    )
+    from softcosine.similarity.cooccurrence.regression import (
+        RegressionSimilarity as RegressionSimilarity,
+    )
+    from softcosine.similarity.cooccurrence.second_order import (
         SecondOrderSimilarity as SecondOrderSimilarity,
     )
-    from softcosine.sources.joins.calibration import calibrated as calibrated
-    from softcosine.sources.joins.calibration import uncalibrated as uncalibrated
-    from softcosine.sources.joins.combine import first as first
-    from softcosine.sources.joins.combine import mean as mean
-    from softcosine.sources.joins.combine import scaled as scaled
-    from softcosine.sources.joins.combine import strongest as strongest
-    from softcosine.sources.joins.isotonic import Calibration as Calibration
-    from softcosine.sources.joins.noisy_or import noisy_or as noisy_or
-    from softcosine.sources.pairs import PairSimilarity as PairSimilarity
-    from softcosine.sources.provenance import origins as origins
-    from softcosine.sources.snos.snos import snos as snos
-    from softcosine.sources.snos.source import SnosSimilarity as SnosSimilarity
-    from softcosine.sources.source import Neighbors as Neighbors
-    from softcosine.sources.source import TermSimilaritySource as TermSimilaritySource
-    from softcosine.sources.spelling.character_ngrams import (
-        CharacterNgramSimilarity as CharacterNgramSimilarity,
-    )
-    from softcosine.sources.spelling.edit_distance import (
-        EditDistanceSimilarity as EditDistanceSimilarity,
-    )
-    from softcosine.sources.spelling.phonetic import PhoneticSimilarity as PhoneticSimilarity
-    from softcosine.sources.syntax.syntactic import SyntacticSimilarity as SyntacticSimilarity
-    from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity as ThesaurusSimilarity
-    from softcosine.sources.vectors.approximate import (
+    from softcosine.similarity.embeddings.approximate import (
         ApproximateSimilarity as ApproximateSimilarity,
     )
-    from softcosine.sources.vectors.embedding import EmbeddingSimilarity as EmbeddingSimilarity
-    from softcosine.sources.vectors.encoder import EncoderSimilarity as EncoderSimilarity
+    from softcosine.similarity.embeddings.embedding import (
+        EmbeddingSimilarity as EmbeddingSimilarity,
+    )
+    from softcosine.similarity.embeddings.encoder import EncoderSimilarity as EncoderSimilarity
+    from softcosine.similarity.overrides.antonyms import Antonyms as Antonyms
+    from softcosine.similarity.overrides.decisions import Decisions as Decisions
+    from softcosine.similarity.overrides.decisions import decided as decided
+    from softcosine.similarity.overrides.decisions import pinned as pinned
+    from softcosine.similarity.overrides.decisions import read_decisions as read_decisions
+    from softcosine.similarity.overrides.decisions import without as without
+    from softcosine.similarity.overrides.guard import Guarded as Guarded
+    from softcosine.similarity.pairs import PairSimilarity as PairSimilarity
+    from softcosine.similarity.provenance import origins as origins
+    from softcosine.similarity.snos.snos import snos as snos
+    from softcosine.similarity.snos.source import SnosSimilarity as SnosSimilarity
+    from softcosine.similarity.source import Neighbors as Neighbors
+    from softcosine.similarity.source import TermSimilaritySource as TermSimilaritySource
+    from softcosine.similarity.spelling.character_ngrams import (
+        CharacterNgramSimilarity as CharacterNgramSimilarity,
+    )
+    from softcosine.similarity.spelling.edit_distance import (
+        EditDistanceSimilarity as EditDistanceSimilarity,
+    )
+    from softcosine.similarity.spelling.phonetic import PhoneticSimilarity as PhoneticSimilarity
+    from softcosine.similarity.syntax.syntactic import SyntacticSimilarity as SyntacticSimilarity
+    from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity as ThesaurusSimilarity
     from softcosine.space.alignment import paired_alignment as paired_alignment
     from softcosine.space.basis import OrthonormalBasis as OrthonormalBasis
     from softcosine.space.basis import orthonormal_basis as orthonormal_basis

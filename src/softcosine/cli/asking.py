@@ -15,10 +15,10 @@ from softcosine.cli.pictures import Overwrite, Plot, check_plot, draw_hits
 from softcosine.errors import InvalidInputError, UnknownTermError
 
 if TYPE_CHECKING:
-    from softcosine.index.explanation import Explanation
-    from softcosine.index.results import Hits
+    from softcosine.index.search.explanation import Explanation
+    from softcosine.index.search.results import Hits
     from softcosine.index.soft_index import SoftIndex
-    from softcosine.sources.provenance import Origin
+    from softcosine.similarity.provenance import Origin
 
 __all__ = ["explain", "search", "similar", "terms"]
 
@@ -384,7 +384,7 @@ def _beyond(hits: Hits, ask: Callable[..., Hits] | None) -> str:
 def _unknown_keys(opened: SoftIndex, sort: list[str] | None) -> list[str]:
     """Say which keys that answers are to be sorted by no document has."""
     from softcosine.cli.showing import printable
-    from softcosine.index.sorting import keys_of, parse_sort
+    from softcosine.index.search.sorting import keys_of, parse_sort
 
     return [
         f"No document has the key {printable('.'.join(key.path))}, so --sort does nothing by it."
@@ -405,7 +405,7 @@ def _show_query(query: str, *, first: bool) -> None:
 def _note(opened: SoftIndex, hits: Hits, where: dict[str, Any] | None, *, syntax: bool) -> str:
     """Say why nothing could be found, if nothing was asked."""
     from softcosine.cli.conditions import why_none_passes
-    from softcosine.index.syntax import parse_syntax
+    from softcosine.index.query.parser import parse_syntax
 
     if len(hits):
         return ""
@@ -462,7 +462,7 @@ def _origins(
     opened: SoftIndex, word: str, others: list[str]
 ) -> tuple[list[Origin], dict[str, Origin]]:
     """Where similarities come from, and which words a person forbids beside the word."""
-    from softcosine.sources.provenance import origins, overruled
+    from softcosine.similarity.provenance import origins, overruled
 
     if opened.source is None:
         raise InvalidInputError(

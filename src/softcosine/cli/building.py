@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from softcosine.matrix.list_use import ListUse
     from softcosine.matrix.recipe import SimilarityRecipe
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-    from softcosine.sources.progress import Report
+    from softcosine.similarity.progress import Report
 
 __all__ = ["Plan", "built_matrix", "document_limit", "recipe_of"]
 
@@ -92,7 +92,7 @@ def recipe_of(
 def built_matrix(plan: Plan, report: Report) -> tuple[TermSimilarityMatrix, str, ListUse | None]:
     """Build a matrix and write it; returned with what is to be said about it and its lists."""
     from softcosine.cli.sources import words_outside
-    from softcosine.matrix.kept import KeptAnswers
+    from softcosine.matrix.checkpoint import KeptAnswers
     from softcosine.matrix.list_use import list_use
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
     from softcosine.storage import check_target

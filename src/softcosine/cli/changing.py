@@ -27,12 +27,12 @@ from softcosine.cli.options import (
 )
 from softcosine.cli.showing import counted
 from softcosine.errors import IndexLockedError, InvalidInputError
-from softcosine.index.lock import WRITER_TIMEOUT
+from softcosine.index.writer.lock import WRITER_TIMEOUT
 
 if TYPE_CHECKING:
     from softcosine.files import Fields
     from softcosine.index.soft_index import SoftIndex
-    from softcosine.index.writer import IndexWriter
+    from softcosine.index.writer.index_writer import IndexWriter
 
 __all__ = ["add", "delete", "merge", "refresh", "writing"]
 
@@ -286,7 +286,7 @@ def _fields(opened: SoftIndex, id_field: str | None, text_fields: list[str] | No
 
 def _next_number(opened: SoftIndex) -> int:
     """Return the number after the highest id that is one."""
-    from softcosine.index.stored_documents import StoredDocuments
+    from softcosine.index.segment.stored_fields import StoredDocuments
 
     highest = 0
     for segment in opened.snapshot.segments:

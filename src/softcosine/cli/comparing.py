@@ -19,7 +19,7 @@ from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from softcosine.cli.progress import Reporter
-    from softcosine.index.likeness import SimilarGroup
+    from softcosine.index.near_duplicates.similar import SimilarGroup
 
 __all__ = ["dedupe", "pairs"]
 

@@ -69,8 +69,8 @@ def read_where(given: Sequence[str] | None) -> dict[str, Any] | None:
 
 def why_none_passes(opened: SoftIndex, where: dict[str, Any] | None) -> str:
     """Say why no document passes a filter; an empty string where there is none, or some pass."""
-    from softcosine.index.filters import Where
-    from softcosine.index.sorting import keys_of
+    from softcosine.index.query.filters import Where
+    from softcosine.index.search.sorting import keys_of
 
     if where is None or opened.count(where):
         return ""
@@ -97,7 +97,7 @@ def why_none_passes(opened: SoftIndex, where: dict[str, Any] | None) -> str:
 
 def _kind(value: object) -> str:
     """Return what a value can be compared with."""
-    from softcosine.index.metadata_columns import is_number
+    from softcosine.index.segment.metadata_columns import is_number
 
     return "text" if isinstance(value, str) else "number" if is_number(value) else "another"
 

@@ -14,8 +14,8 @@ from softcosine.cli.asking import Json
 
 if TYPE_CHECKING:
     from softcosine.cli.symbols import OpenedSymbols
-    from softcosine.index.explanation import Explanation
-    from softcosine.index.results import Hits
+    from softcosine.index.search.explanation import Explanation
+    from softcosine.index.search.results import Hits
     from softcosine.index.soft_index import SoftIndex
     from softcosine.text.vocabulary import Vocabulary
 

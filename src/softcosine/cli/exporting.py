@@ -13,7 +13,7 @@ from softcosine.cli.options import Summary, Threads, bytes_in
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from softcosine.index.results import Hits
+    from softcosine.index.search.results import Hits
     from softcosine.index.soft_index import SoftIndex
 
 __all__ = ["asking_engine", "export"]

@@ -27,7 +27,7 @@ from softcosine.cli.options import (
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from softcosine.sources.constraints.decision_list import Decisions
+    from softcosine.similarity.overrides.decision_list import Decisions
 
 __all__ = ["index"]
 
@@ -195,10 +195,10 @@ def index(
     from softcosine.cli.reading import each_document, fields_named
     from softcosine.cli.sources import decisions_in
     from softcosine.cli.vocabularies import rules_of
-    from softcosine.index.creation import creating
     from softcosine.index.defaults import RANKING
     from softcosine.index.soft_index import SoftIndex
-    from softcosine.index.writer import IndexWriter
+    from softcosine.index.writer.creation import creating
+    from softcosine.index.writer.index_writer import IndexWriter
     from softcosine.matrix.recipe import SimilarityRecipe
 
     sources = tuple(source or ()) or None

@@ -14,7 +14,7 @@ from softcosine.cli.showing import counted, printable
 from softcosine.errors import CorruptIndexError
 
 if TYPE_CHECKING:
-    from softcosine.index.generation import Generation
+    from softcosine.index.directory.commit import Generation
     from softcosine.index.soft_index import SoftIndex
 
 __all__ = ["backup", "bytes_of", "files_of", "info", "rescue", "verify"]
@@ -78,8 +78,8 @@ def verify(index: Index, as_json: Json = False) -> None:
     """
     from softcosine.cli.progress import Reporter
     from softcosine.cli.showing import console, duration, print_json, size
-    from softcosine.index.store import Store
-    from softcosine.index.verification import verify_index
+    from softcosine.index.directory.check import verify_index
+    from softcosine.index.directory.store import Store
 
     started = time.perf_counter()
     store = Store.open(index)
@@ -141,9 +141,9 @@ def backup(
     """
     from softcosine.cli.progress import Reporter
     from softcosine.cli.showing import console, duration, print_json, size
-    from softcosine.index.backup import back_up
+    from softcosine.index.directory.backup import back_up
+    from softcosine.index.directory.store import Store
     from softcosine.index.soft_index import SoftIndex
-    from softcosine.index.store import Store
 
     started = time.perf_counter()
     with Reporter() as report:
@@ -237,8 +237,8 @@ def _facts(opened: SoftIndex, path: Path) -> dict[str, Any]:
     del similarity["smallest_eigenvalue"]
     similarity["balanced"] = opened.S.scales is not None
     similarity["shrunk"] = float(opened.S.settings.get("shrunk", 1.0))
-    from softcosine.index.settings import IndexSettings
-    from softcosine.index.store import Store
+    from softcosine.index.directory.manifest import IndexSettings
+    from softcosine.index.directory.store import Store
 
     snapshot = opened.snapshot
     segments = snapshot.segments

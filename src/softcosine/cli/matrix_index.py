@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources.progress import Report, silent
+from softcosine.similarity.progress import Report, silent
 
 if TYPE_CHECKING:
     from softcosine.matrix.recipe import BuiltSimilarity
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-    from softcosine.sources.source import TermSimilaritySource
+    from softcosine.similarity.source import TermSimilaritySource
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.corpus import AnalyzedTexts
     from softcosine.text.stream import TextStream

@@ -9,7 +9,7 @@ from softcosine.errors import UnknownTermError
 
 if TYPE_CHECKING:
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-    from softcosine.sources.source import TermSimilaritySource
+    from softcosine.similarity.source import TermSimilaritySource
 
 __all__ = ["neighbors_record", "opened_matrix", "opened_with_source"]
 
@@ -39,7 +39,7 @@ def opened_with_source(path: Path) -> tuple[TermSimilarityMatrix, TermSimilarity
     S, source = TermSimilarityMatrix.load(path), TermSimilarityMatrix.load_source(path)
     if source is None:
         return S, None
-    from softcosine.sources.in_terms import TermKeys, in_terms
+    from softcosine.similarity.in_terms import TermKeys, in_terms
     from softcosine.text.analyzer import Analyzer
 
     rules = S.settings.get("analyzer")
@@ -84,7 +84,7 @@ def neighbors_record(
     record["neighbors"] = [{"word": other, "similarity": value} for other, value in found]
     if not origins or source is None:
         return record, [""] * len(found)
-    from softcosine.sources.provenance import origins as origins_of
+    from softcosine.similarity.provenance import origins as origins_of
 
     told = origins_of(source, [asked] * len(found), [other for other, _ in found])
     for one, origin in zip(record["neighbors"], told, strict=True):

@@ -13,7 +13,7 @@ from softcosine.cli.tables import check_file
 from softcosine.errors import InvalidInputError, MissingDependencyError
 
 if TYPE_CHECKING:
-    from softcosine.index.results import Hits
+    from softcosine.index.search.results import Hits
     from softcosine.index.soft_index import SoftIndex
     from softcosine.plots.document_map import DocumentMap
 

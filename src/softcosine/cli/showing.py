@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from softcosine.index.explanation import Explanation, Part
-    from softcosine.index.results import Hit, Hits
-    from softcosine.index.snippet import Snippet
+    from softcosine.index.search.explanation import Explanation, Part
+    from softcosine.index.search.highlights import Snippet
+    from softcosine.index.search.results import Hit, Hits
     from softcosine.text.analyzer import Analyzer
 
 __all__ = [

@@ -25,7 +25,7 @@ from softcosine.cli.options import (
 from softcosine.cli.pictures import Overwrite, check_plot
 from softcosine.cli.sources import SOURCES_HELP
 from softcosine.errors import InvalidInputError
-from softcosine.index.lock import WRITER_TIMEOUT
+from softcosine.index.writer.lock import WRITER_TIMEOUT
 
 __all__ = ["build", "check", "diff", "exchange", "neighbors", "show"]
 
@@ -319,8 +319,8 @@ def _verified(matrix: Path) -> int:
     from softcosine.storage import open_folder
 
     if stored_kind(matrix) == "index":
-        from softcosine.index.store import Store
-        from softcosine.index.verification import verify_index
+        from softcosine.index.directory.check import verify_index
+        from softcosine.index.directory.store import Store
 
         return files_of(verify_index(Store.open(matrix)))
     folder = open_folder(matrix, "matrix")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from softcosine.sources.joins.by_name import JOINS
-from softcosine.sources.kinds import NAMES, PREFIXES
+from softcosine.similarity.combine.by_name import JOINS
+from softcosine.similarity.registry import NAMES, PREFIXES
 
 if TYPE_CHECKING:
-    from softcosine.sources.constraints.decision_list import Decisions
+    from softcosine.similarity.overrides.decision_list import Decisions
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.vocabulary import Vocabulary
 
@@ -27,7 +27,7 @@ def decisions_in(path: Path | None) -> Decisions | None:
     """Read a file of a person's decisions, if there is one."""
     if path is None:
         return None
-    from softcosine.sources.constraints.decisions import read_decisions
+    from softcosine.similarity.overrides.decisions import read_decisions
 
     return read_decisions(path)
 

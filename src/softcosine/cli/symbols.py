@@ -84,7 +84,7 @@ def index_symbols(report: Reporter | None = None) -> SoftIndex:
     and serve a little better without (docs/benchmarks/symbols.md).
     """
     from softcosine.index.soft_index import SoftIndex
-    from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+    from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 
     found = symbols()
     return SoftIndex.from_texts(

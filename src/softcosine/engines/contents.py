@@ -14,7 +14,7 @@ from softcosine.engines.engine import Block, Vectors
 from softcosine.engines.row_space import RowSpace
 from softcosine.engines.subject import Subject, digests_of
 from softcosine.errors import CorruptIndexError
-from softcosine.index.ranked_vectors import RankedVectors
+from softcosine.index.search.ranked_vectors import RankedVectors
 from softcosine.matrix.ranges import check_array
 
 __all__ = ["Changes", "Contents"]

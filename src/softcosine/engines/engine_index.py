@@ -16,10 +16,10 @@ from softcosine.engines.state import Asked, State
 from softcosine.engines.stored_state import opened, place, saved
 from softcosine.engines.subject import Owner, subject_of
 from softcosine.engines.updates import Update, followed
-from softcosine.index import answers
-from softcosine.index.results import Hits
+from softcosine.index.search import answers
+from softcosine.index.search.results import Hits
+from softcosine.index.search.top_docs import QueryVector, Top, check_k
 from softcosine.index.soft_neighbors import Matches
-from softcosine.index.values import QueryVector, Top, check_k
 
 __all__ = ["EngineIndex"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from softcosine.engines.state import State
 from softcosine.engines.subject import Subject
 from softcosine.errors import IndefiniteMatrixError
-from softcosine.index.values import QueryVector
+from softcosine.index.search.top_docs import QueryVector
 
 __all__ = ["recall_of", "sampled_queries"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from softcosine.engines.capabilities import Capabilities
 from softcosine.engines.routes import Basis, Lsa, Route, Sparse
 from softcosine.errors import IndefiniteMatrixError, InvalidInputError
-from softcosine.index.ranked_vectors import RankedVectors
+from softcosine.index.search.ranked_vectors import RankedVectors
 from softcosine.inputs import is_whole
 
 __all__ = ["MAX_MEMORY", "N_DIMENSIONS", "Progress", "made_route", "silent"]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from softcosine.index.ranked_vectors import QueryRows, of_terms
+from softcosine.index.search.ranked_vectors import QueryRows, of_terms
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, hstack
 from softcosine.engines.capabilities import Capabilities
 from softcosine.engines.engine import Block
 from softcosine.engines.routes import Route, Rows
-from softcosine.index.ranked_vectors import QueryRows, RankedVectors
+from softcosine.index.search.ranked_vectors import QueryRows, RankedVectors
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
 __all__ = ["RowSpace"]

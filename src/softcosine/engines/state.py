@@ -17,9 +17,9 @@ from softcosine.engines.route_choice import N_DIMENSIONS, Progress, made_route
 from softcosine.engines.row_space import RowSpace
 from softcosine.engines.subject import Subject
 from softcosine.errors import InvalidInputError
-from softcosine.index.plan import NOTHING, Plan
+from softcosine.index.search.plan import NOTHING, Plan
+from softcosine.index.search.top_docs import QueryVector, Top
 from softcosine.index.threads import n_threads
-from softcosine.index.values import QueryVector, Top
 from softcosine.inputs import is_whole
 
 __all__ = ["Asked", "State", "told"]

@@ -35,7 +35,7 @@ from softcosine.errors import (
     InvalidInputError,
     SoftCosineError,
 )
-from softcosine.index.generation import ENGINE_KIND, ENGINE_VERSION, ENGINES
+from softcosine.index.directory.commit import ENGINE_KIND, ENGINE_VERSION, ENGINES
 from softcosine.storage import Folder, check_folder, open_folder, write_folder
 
 __all__ = ["opened", "place", "saved"]

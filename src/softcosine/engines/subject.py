@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.index.answers import Asked, answered_by, vectors_of
-from softcosine.index.ranked_vectors import RankedVectors
-from softcosine.index.results import Hits
-from softcosine.index.snapshot import Snapshot
+from softcosine.index.directory.snapshot import Snapshot
+from softcosine.index.search.answers import Asked, answered_by, vectors_of
+from softcosine.index.search.ranked_vectors import RankedVectors
+from softcosine.index.search.results import Hits
+from softcosine.index.search.top_docs import QueryVector, Top
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.soft_neighbors import SoftNeighbors
-from softcosine.index.values import QueryVector, Top
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
 __all__ = ["Owner", "Subject", "digests_of", "folder_of", "subject_of"]

@@ -25,7 +25,7 @@ from softcosine.evaluate.neighbors import Predictions
 from softcosine.evaluate.runs import Run
 from softcosine.evaluate.statistics import midranks
 from softcosine.evaluate.systems.system import FittedSystem
-from softcosine.index.explanation import Explanation
+from softcosine.index.search.explanation import Explanation
 
 __all__ = ["Shown", "View", "excerpt", "view_of"]
 

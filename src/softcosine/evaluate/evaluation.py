@@ -158,7 +158,7 @@ class Evaluation:
 
     def to_pandas(self) -> pd.DataFrame:
         """One row a system and measure: value, difference to the baseline, low, high, p."""
-        from softcosine.index.frames import data_frame
+        from softcosine.index.search.frames import data_frame
 
         rows = [(name, measure) for name in self.figures for measure in self.measures]
         compared = [self.intervals.get(name, {}).get(measure) for name, measure in rows]

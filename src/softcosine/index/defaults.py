@@ -1,7 +1,7 @@
 """What `SoftIndex` uses where nothing is given.
 
 The choices and the measurements behind them stand in docs/defaults.md; that of the similarities
-is made by `softcosine.sources.default`.
+is made by `softcosine.similarity.default`.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources.default import MIN_ENGLISH
-from softcosine.sources.vectors.english import english_share
+from softcosine.similarity.default import MIN_ENGLISH
+from softcosine.similarity.embeddings.english import english_share
 from softcosine.text.analyzer import Analyzer, checked_analyzer, languages
 from softcosine.text.corpus import AnalyzedTexts, analyze
 from softcosine.text.language import detect_language

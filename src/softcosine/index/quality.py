@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from softcosine.errors import InvalidInputError
-from softcosine.index.query import ParsedQuery, query_vector
+from softcosine.index.query.query_vectors import ParsedQuery, query_vector
 
 if TYPE_CHECKING:
-    from softcosine.index.snapshot import Snapshot
+    from softcosine.index.directory.snapshot import Snapshot
     from softcosine.index.soft_index import SoftIndex
 
 __all__ = ["OneWordQuality", "one_word_quality"]

@@ -9,25 +9,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
-from softcosine.index.answering import Answering
 from softcosine.index.defaults import RANKING
-from softcosine.index.lock import WRITER_TIMEOUT
-from softcosine.index.memory_directory import MemoryDirectory
-from softcosine.index.rankings import check_ranking
-from softcosine.index.snapshot import Snapshot
+from softcosine.index.directory.memory import MemoryDirectory
+from softcosine.index.directory.snapshot import Snapshot
+from softcosine.index.search.answering import Answering
+from softcosine.index.search.rankings import check_ranking
+from softcosine.index.writer.lock import WRITER_TIMEOUT
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
-from softcosine.sources.source import TermSimilaritySource
+from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting, checked_weighting
 
 if TYPE_CHECKING:
-    from softcosine.index.backup import Backup
-    from softcosine.index.directory import Directory
-    from softcosine.index.merging import MergePolicy
-    from softcosine.index.rescue import Rescued
-    from softcosine.index.writer import IndexWriter
+    from softcosine.index.directory.backup import Backup
+    from softcosine.index.directory.directory import Directory
+    from softcosine.index.directory.salvage import Rescued
+    from softcosine.index.writer.index_writer import IndexWriter
+    from softcosine.index.writer.merging import MergePolicy
     from softcosine.matrix.recipe import SimilarityRecipe
-    from softcosine.sources.progress import Report
+    from softcosine.similarity.progress import Report
 
 __all__ = ["SoftIndex"]
 
@@ -94,7 +94,7 @@ class SoftIndex(Answering):
             Distinct; ``"0"``, ``"1"``, ... by default.
         metadata : iterable of mappings or None, optional
             Anything that JSON can hold, and dates, datetimes, UUIDs and NumPy scalars
-            (`softcosine.index.metadata_values`); given back with every hit.
+            (`softcosine.index.segment.metadata_values`); given back with every hit.
         similarity : SimilarityRecipe, optional
             How S is made. By default from the bundled English vectors, if the text is English, and
             else from what the texts themselves teach; `note` says which.
@@ -117,7 +117,7 @@ class SoftIndex(Answering):
             ``Weighting(tf="log", idf="smooth", k1=1.6, b=0.75)`` by default; soft BM25 takes k1
             and b of it.
         ranking : {"soft_bm25", "soft_cosine", "inner_product", "expanded_cosine"}
-            The default of searches; see `softcosine.index.rankings`.
+            The default of searches; see `softcosine.index.search.rankings`.
         max_neighbors : int, optional
             Most neighbours of a term in S. 100 by default, 10 where similarities come from the
             texts alone.
@@ -137,7 +137,7 @@ class SoftIndex(Answering):
         DuplicateIdError
             If an id is given twice.
         """
-        from softcosine.index.incoming import from_columns
+        from softcosine.index.writer.document import from_columns
 
         index = cls.create(
             similarity=similarity, source=source, S=S, plain=plain, analyzer=analyzer,
@@ -190,7 +190,7 @@ class SoftIndex(Answering):
         >>> index.search("tea", where={"n": {"<": 2}}).ids
         ['7']
         """
-        from softcosine.index.frames import read_frame
+        from softcosine.index.search.frames import read_frame
 
         documents = read_frame(frame, text=text, id=id, metadata=metadata)
         if not isinstance(text, str):
@@ -248,7 +248,7 @@ class SoftIndex(Answering):
         AlreadyExistsError
             If something is there, and `overwrite` is false or it is no index.
         """
-        from softcosine.index.folder_directory import save
+        from softcosine.index.directory.folder import save
 
         save(self._snapshot, path, overwrite=overwrite)
 
@@ -304,7 +304,7 @@ class SoftIndex(Answering):
         ------
         InvalidInputError, AlreadyExistsError, FileNotFoundError, OSError
         """
-        from softcosine.index.creation import create
+        from softcosine.index.writer.creation import create
 
         return cls(
             *create(
@@ -341,7 +341,7 @@ class SoftIndex(Answering):
         ------
         FileNotFoundError, IndexFormatError, CorruptIndexError
         """
-        from softcosine.index.folder_directory import FolderDirectory
+        from softcosine.index.directory.folder import FolderDirectory
 
         return cls(*FolderDirectory.open(path, source, verify=verify))
 
@@ -396,11 +396,11 @@ class SoftIndex(Answering):
         >>> index.backup(f"{folder}/faq.backup").generation
         1
         """
-        from softcosine.index.folder_directory import FolderDirectory
+        from softcosine.index.directory.folder import FolderDirectory
 
         if not isinstance(self._directory, FolderDirectory):
             raise InvalidInputError("this index is in memory alone; `save` writes it to a folder.")
-        from softcosine.index.backup import back_up
+        from softcosine.index.directory.backup import back_up
 
         return back_up(self._directory.store, path, links=links, verify=verify, overwrite=overwrite)
 
@@ -430,7 +430,7 @@ class SoftIndex(Answering):
             If the manifest or the vocabulary is damaged, or no document is left.
         FileNotFoundError, IndexFormatError, AlreadyExistsError
         """
-        from softcosine.index.rescue import rescue
+        from softcosine.index.directory.salvage import rescue
 
         return rescue(path, to, overwrite=overwrite)
 
@@ -467,7 +467,7 @@ class SoftIndex(Answering):
             Which segments a commit joins; None joins none.
         default : callable, optional
             What values in metadata are written as that are neither JSON's nor of
-            `softcosine.index.metadata_values`, in the manner of `json.dumps`.
+            `softcosine.index.segment.metadata_values`, in the manner of `json.dumps`.
         progress : callable, optional
             Called with (what is being done, how far, out of how many or None).
 
@@ -487,8 +487,8 @@ class SoftIndex(Answering):
         >>> index.search("+tea", where={"lang": "en"}).ids
         ['tea']
         """
-        from softcosine.index.merging import MergePolicy
-        from softcosine.index.writer import IndexWriter
+        from softcosine.index.writer.index_writer import IndexWriter
+        from softcosine.index.writer.merging import MergePolicy
 
         return IndexWriter(
             self._directory,

@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, vstack
 
 from softcosine.errors import InvalidInputError, NotFittedError
-from softcosine.index.parts import Part
-from softcosine.index.plan import Plan
-from softcosine.index.rankings import prepare
-from softcosine.index.searcher import Searcher
-from softcosine.index.segment import Segment, cut
-from softcosine.index.statistics import FieldStatistics
-from softcosine.index.values import QueryVector, check_k
+from softcosine.index.search.parts import Part
+from softcosine.index.search.plan import Plan
+from softcosine.index.search.rankings import prepare
+from softcosine.index.search.searcher import Searcher
+from softcosine.index.search.top_docs import QueryVector, check_k
+from softcosine.index.segment.segment import Segment, cut
+from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.space.norms import checked_matrix, distances
 from softcosine.text.weighting import Weighting, checked_weighting
@@ -49,7 +49,7 @@ class Matches:
 
     def to_pandas(self) -> pd.DataFrame:
         """One row a match: query, rank (from 1), id, score."""
-        from softcosine.index.frames import data_frame
+        from softcosine.index.search.frames import data_frame
 
         n_queries, k = self.ids.shape
         return data_frame(
@@ -70,7 +70,7 @@ class SoftNeighbors:
     S : TermSimilarityMatrix of order n_terms
         Symmetric.
     ranking : {"soft_cosine", "inner_product", "expanded_cosine", "soft_bm25"}
-        See `softcosine.index.rankings`.
+        See `softcosine.index.search.rankings`.
     weighting : Weighting, optional
         How counts become coordinates. By default values are coordinates already, such as the
         tf-idf of scikit-learn.

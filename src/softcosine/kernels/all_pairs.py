@@ -3,7 +3,7 @@
 A panel holds PANEL expanded documents, each a column of 8-bit weights: multiples of a unit, the
 255th part of the column's largest weight, rounded up. Values of one size stand together in a
 document, so most of its rows are added as they are, in integers, and multiplied once for all.
-Bounds and their proof: `softcosine.index.pair_panels`.
+Bounds and their proof: `softcosine.index.near_duplicates.panels`.
 """
 
 from __future__ import annotations

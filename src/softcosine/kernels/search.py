@@ -286,8 +286,8 @@ def find_candidates(  # type: ignore[no-untyped-def]
 
     `kind`, see `softcosine.kernels.documents`; for real weights `term_groups` points into the
     postings themselves. Terms with more postings than `longest_list` are read from their row
-    ``column_of[term]`` of `columns` (n_columns, n_docs), see `softcosine.index.columns`. Terms
-    beyond `term_groups` have no postings.
+    ``column_of[term]`` of `columns` (n_columns, n_docs), see
+    `softcosine.index.segment.dense_columns`. Terms beyond `term_groups` have no postings.
     """
     n_docs = scores.shape[0]
     rows = np.zeros(columns.shape[0] + 3, np.int32)

@@ -13,21 +13,21 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import CorruptIndexError, InvalidInputError, VocabularyMismatchError
-from softcosine.index.explanation import Explanation
-from softcosine.index.explanation import Part as ExplainedPart
-from softcosine.index.generation import current_manifest, part_facts
+from softcosine.index.directory.commit import current_manifest, part_facts
 from softcosine.index.language import analyze_in_language, check_language
-from softcosine.index.parts import Part
-from softcosine.index.query import ParsedQuery
+from softcosine.index.query.query_vectors import ParsedQuery
+from softcosine.index.search.explanation import Explanation
+from softcosine.index.search.explanation import Part as ExplainedPart
+from softcosine.index.search.parts import Part
+from softcosine.index.search.top_docs import check_k
 from softcosine.index.soft_index import SoftIndex
-from softcosine.index.values import check_k
 from softcosine.inputs import is_number
 from softcosine.learn.distilled_space import DistilledSpace
 from softcosine.learn.soft_words import attained, made_soft
-from softcosine.sources.corpus.distilled_vectors import encoded
-from softcosine.sources.source import TermSimilaritySource
-from softcosine.sources.vectors.encoded_vectors import Encode
-from softcosine.sources.vectors.encoder import Encoder
+from softcosine.similarity.cooccurrence.distilled_vectors import encoded
+from softcosine.similarity.embeddings.encoded_vectors import Encode
+from softcosine.similarity.embeddings.encoder import Encoder
+from softcosine.similarity.source import TermSimilaritySource
 from softcosine.space.norms import clipped
 from softcosine.storage import fill_folder, open_folder, replacing
 from softcosine.text.analyzer import Analyzer

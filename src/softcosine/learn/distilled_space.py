@@ -12,7 +12,11 @@ from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.inputs import is_number
-from softcosine.sources.corpus.distilled_vectors import WEIGHTING, distilled_vectors, lengths
+from softcosine.similarity.cooccurrence.distilled_vectors import (
+    WEIGHTING,
+    distilled_vectors,
+    lengths,
+)
 from softcosine.text.corpus import AnalyzedTexts
 
 __all__ = ["DistilledSpace"]
@@ -56,7 +60,7 @@ class DistilledSpace:
         Parameters
         ----------
         corpus, encodings, penalty, progress
-            As for `softcosine.sources.corpus.distilled_vectors.distilled_vectors`.
+            As for `softcosine.similarity.cooccurrence.distilled_vectors.distilled_vectors`.
         power : float
             p above, from 0 (idf alone) to 1.
 

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, issparse
 from softcosine import errors
 from softcosine.errors import InvalidInputError, MissingDependencyError
 from softcosine.inputs import refuse_texts
-from softcosine.learn.kept import KeptSimilarity, kept_similarity
+from softcosine.learn.approximation_error import KeptSimilarity, kept_similarity
 from softcosine.learn.similarity import built_similarity
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix

@@ -201,7 +201,7 @@ class PairFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _usual() -> dict[str, PairMeasure]:
-    from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+    from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 
     return {
         "meaning": PairMeasure(source=EmbeddingSimilarity.english()),

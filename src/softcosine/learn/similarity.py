@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
-from softcosine.sources.source import TermSimilaritySource
+from softcosine.similarity.source import TermSimilaritySource
 from softcosine.space.latent import Blocks, check_whole, right_singular_vectors
 from softcosine.text.vocabulary import Vocabulary
 
@@ -48,7 +48,7 @@ class DocumentMatrix:
         exponent: float = LEARNED_EXPONENT,
     ) -> TermSimilaritySource:
         """Return the cosines of the terms' vectors, the truncated SVD of the documents."""
-        from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+        from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 
         check_whole(n_dimensions=n_dimensions)
         n_terms = len(self.vocabulary)

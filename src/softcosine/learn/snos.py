@@ -14,9 +14,9 @@ from sklearn.utils.validation import validate_data
 from softcosine.errors import InvalidInputError
 from softcosine.inputs import refuse_texts
 from softcosine.learn.estimator import NotFittedError, Vectors
-from softcosine.sources.snos.result import SnosResult
-from softcosine.sources.snos.scaling import Lambdas
-from softcosine.sources.snos.snos import snos
+from softcosine.similarity.snos.result import SnosResult
+from softcosine.similarity.snos.scaling import Lambdas
+from softcosine.similarity.snos.snos import snos
 from softcosine.space.latent import check_whole
 from softcosine.space.norms import distances
 
@@ -56,7 +56,7 @@ class SNOS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
     Parameters
     ----------
     lam, normalize, method, max_neighbors, initial, max_iterations, tolerance
-        See `softcosine.sources.snos.snos.snos`; features there are columns here.
+        See `softcosine.similarity.snos.snos.snos`; features there are columns here.
     measure : {"soft_cosine", "similarity"}
         Of neighbours and of `transform`: soft cosines in the space of S_f, or entries of S_o,
         which favour rows with many features.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.index.fields import FieldsSearcher
-from softcosine.index.query import ParsedQuery, query_vector
+from softcosine.index.query.query_vectors import ParsedQuery, query_vector
+from softcosine.index.search.fields import FieldsSearcher
 from softcosine.index.soft_index import SoftIndex
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.constraints.guard import guarded
-from softcosine.sources.source import TermSimilaritySource
+from softcosine.similarity.overrides.guard import guarded
+from softcosine.similarity.source import TermSimilaritySource
 
 __all__ = ["attained", "made_soft"]
 

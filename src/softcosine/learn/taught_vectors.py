@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.sources.corpus.distilled_vectors import (
+from softcosine.similarity.cooccurrence.distilled_vectors import (
     OwnMeaning,
     checked_encodings,
     lengths,
@@ -17,8 +17,8 @@ from softcosine.sources.corpus.distilled_vectors import (
     unit,
     weighted_rows,
 )
-from softcosine.sources.corpus.names import names_of
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
+from softcosine.similarity.cooccurrence.names import names_of
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.space.term_weights import checked_weights
 from softcosine.text.corpus import AnalyzedTexts
 from softcosine.text.vocabulary import Vocabulary
@@ -47,8 +47,8 @@ class TaughtVectors:
     that they have in these texts. A long vector belongs to a term that decides what its texts are
     about, a short one to a term that says little: their lengths are weights beside idf.
 
-    Build it by `fit`. `softcosine.sources.corpus.distilled.DistilledSimilarity` is the same without
-    T, for rankings by soft BM25, and knows no weights.
+    Build it by `fit`. `softcosine.similarity.cooccurrence.distilled.DistilledSimilarity` is the
+    same without T, for rankings by soft BM25, and knows no weights.
 
     Attributes
     ----------

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from softcosine.kernels.assembly import append_to_rows, assemble_symmetric
 from softcosine.matrix.entries import compressed
-from softcosine.sources.neighbors import Neighbors
+from softcosine.similarity.neighbors import Neighbors
 
 __all__ = ["AddedColumns", "with_added"]
 

@@ -7,10 +7,10 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, eye_array
 
 from softcosine.errors import InvalidInputError
-from softcosine.matrix.answers import checked_answer
 from softcosine.matrix.columns import GrowingColumns
+from softcosine.matrix.neighbor_chunks import checked_answer
 from softcosine.matrix.rules import Order, Rules, Strategy, column_order
-from softcosine.sources.source import Neighbors
+from softcosine.similarity.source import Neighbors
 from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["assemble", "best_of_rows", "with_diagonal"]

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from softcosine.sources.asking import similarities_by
-from softcosine.sources.in_terms import are_pinned, have_pins
-from softcosine.sources.source import TermSimilaritySource
+from softcosine.similarity.checked_answers import similarities_by
+from softcosine.similarity.in_terms import are_pinned, have_pins
+from softcosine.similarity.source import TermSimilaritySource
 
 __all__ = ["balancing_scales", "pinned_pairs", "rescaled", "with_pins"]
 

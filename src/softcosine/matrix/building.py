@@ -13,17 +13,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, diags_array
 
 from softcosine.matrix.additions import AddedColumns, with_added
-from softcosine.matrix.answers import Progress, ask, checked_source
 from softcosine.matrix.assembly import best_of_rows, with_diagonal
 from softcosine.matrix.balance import balancing_scales, pinned_pairs, rescaled, with_pins
+from softcosine.matrix.checkpoint import KeptAnswers
 from softcosine.matrix.columns import GrowingColumns
-from softcosine.matrix.kept import KeptAnswers
+from softcosine.matrix.neighbor_chunks import Progress, ask, checked_source
 from softcosine.matrix.representatives import representatives
 from softcosine.matrix.restriction import Restricted
 from softcosine.matrix.rules import Order, Rules, column_order
-from softcosine.sources.constraints.guard import guarded as with_guard
-from softcosine.sources.in_terms import TermKeys, in_terms
-from softcosine.sources.source import Neighbors, TermSimilaritySource
+from softcosine.similarity.in_terms import TermKeys, in_terms
+from softcosine.similarity.overrides.guard import guarded as with_guard
+from softcosine.similarity.source import Neighbors, TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.version import __version__

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from softcosine.kernels.assembly import assemble_symmetric, lay_out_symmetric
 from softcosine.matrix.entries import compressed
-from softcosine.sources.neighbors import Neighbors
+from softcosine.similarity.neighbors import Neighbors
 
 __all__ = ["GrowingColumns"]
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.asking import similarities_by
-from softcosine.sources.in_terms import TermKeys, lists_in
-from softcosine.sources.source import TermSimilaritySource
+from softcosine.similarity.checked_answers import similarities_by
+from softcosine.similarity.in_terms import TermKeys, lists_in
+from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.words import find_words, normalize
 
@@ -234,7 +234,7 @@ class _Judge:
         return (0, len(words)) not in analyzer.ranges(analyzer.stem(words))
 
     def _refused(self, left: str, right: str, otherwise: str) -> str:
-        from softcosine.sources.provenance import origins
+        from softcosine.similarity.provenance import origins
 
         value = float(similarities_by(self._source, [left], [right])[0])
         if value > 0.0:

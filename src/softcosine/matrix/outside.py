@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from softcosine.matrix.rules import Rules
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.asking import neighbors_by, similarities_by
-from softcosine.sources.in_terms import are_pinned
-from softcosine.sources.source import TermSimilaritySource
+from softcosine.similarity.checked_answers import neighbors_by, similarities_by
+from softcosine.similarity.in_terms import are_pinned
+from softcosine.similarity.source import TermSimilaritySource
 
 __all__ = ["OutsideRow", "outside_rows", "outside_similarities", "spelled_row"]
 

@@ -4,8 +4,9 @@ A file that was altered without changing its size passes the check of sizes on o
 alters it on purpose computes its checksum again. These checks read an array once, at the speed of
 memory, and see to it that such a file gives an error and never a crash or NaN. Small arrays are
 checked on opening, large ones, which would make it slow, before their first use
-(`softcosine.index.segment`, `softcosine.matrix.entries`). An altered value that is possible is
-found by its checksum alone, and one with a checksum that fits by ``softcosine verify`` at best.
+(`softcosine.index.segment.segment`, `softcosine.matrix.entries`). An altered value that is
+possible is found by its checksum alone, and one with a checksum that fits by ``softcosine verify``
+at best.
 """
 
 from __future__ import annotations

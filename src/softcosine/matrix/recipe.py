@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
 from softcosine.inputs import is_number
-from softcosine.matrix.answers import checked_source
+from softcosine.matrix.neighbor_chunks import checked_source
 from softcosine.matrix.rules import Order, Rules, Strategy
-from softcosine.sources.constraints.decision_files import decisions_of_lines
-from softcosine.sources.constraints.decision_list import Decisions
-from softcosine.sources.constraints.decisions import decided
-from softcosine.sources.constraints.guard import guarded
-from softcosine.sources.default import antonyms_of, default_source
-from softcosine.sources.in_terms import TermKeys, in_terms, phrases_in
-from softcosine.sources.joins.by_name import JOINS, join_by
-from softcosine.sources.joins.calibration import CalibratedSimilarity, default_calibration
-from softcosine.sources.kinds import (
+from softcosine.similarity.combine.by_name import JOINS, join_by
+from softcosine.similarity.combine.calibration import CalibratedSimilarity, default_calibration
+from softcosine.similarity.default import antonyms_of, default_source
+from softcosine.similarity.in_terms import TermKeys, in_terms, phrases_in
+from softcosine.similarity.overrides.decision_files import decisions_of_lines
+from softcosine.similarity.overrides.decision_list import Decisions
+from softcosine.similarity.overrides.decisions import decided
+from softcosine.similarity.overrides.guard import guarded
+from softcosine.similarity.progress import Report, silent
+from softcosine.similarity.registry import (
     LEARNED,
     OF_COSINES,
     PROPOSED,
@@ -28,13 +29,12 @@ from softcosine.sources.kinds import (
     source_named,
     told,
 )
-from softcosine.sources.progress import Report, silent
-from softcosine.sources.thesauri.thesaurus import ThesaurusSimilarity
+from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 from softcosine.storage import checked_path, write_text
 
 if TYPE_CHECKING:
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-    from softcosine.sources.source import TermSimilaritySource
+    from softcosine.similarity.source import TermSimilaritySource
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.corpus import AnalyzedTexts
     from softcosine.text.stream import TextStream
@@ -181,7 +181,7 @@ class SimilarityRecipe:
         if self.calibrate and not self.names:
             raise InvalidInputError("calibrate is of sources that are named; name some.")
         if self.proposer is not None:
-            from softcosine.sources.vectors.proposers import proposer_by_name
+            from softcosine.similarity.embeddings.proposers import proposer_by_name
 
             proposer_by_name(self.proposer)
             if not any(kind in PROPOSED for kind in kinds):

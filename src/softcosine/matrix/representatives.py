@@ -7,8 +7,8 @@ from itertools import chain
 
 import numpy as np
 
-from softcosine.sources.in_terms import known_as_written
-from softcosine.sources.source import TermSimilaritySource
+from softcosine.similarity.in_terms import known_as_written
+from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["representatives"]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.inputs import is_number, is_whole
-from softcosine.sources.neighbors import Neighbors
+from softcosine.similarity.neighbors import Neighbors
 from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["Order", "Rules", "Strategy", "column_order", "is_count"]

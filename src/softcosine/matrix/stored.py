@@ -15,7 +15,7 @@ from softcosine.inputs import is_number
 from softcosine.matrix.entries import Arrays
 from softcosine.matrix.ranges import check_array, check_sizes
 from softcosine.matrix.rules import Rules
-from softcosine.sources.source import (
+from softcosine.similarity.source import (
     SourceState,
     TermSimilaritySource,
     check_kinds,

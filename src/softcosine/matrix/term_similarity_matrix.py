@@ -12,8 +12,8 @@ from scipy.sparse import csr_array, eye_array
 
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.matrix import definiteness
-from softcosine.matrix.answers import Progress, checked_source
 from softcosine.matrix.entries import Arrays, asymmetry
+from softcosine.matrix.neighbor_chunks import Progress, checked_source
 from softcosine.matrix.reading import is_gensim, read_similarities
 from softcosine.matrix.rules import Order, Rules, Strategy
 from softcosine.matrix.statistics import MatrixStatistics, matrix_statistics
@@ -25,7 +25,7 @@ from softcosine.matrix.stored import (
     write_matrix,
 )
 from softcosine.matrix.term_entries import TermEntries
-from softcosine.sources.source import TermSimilaritySource, usual_neighbors
+from softcosine.similarity.source import TermSimilaritySource, usual_neighbors
 from softcosine.storage import Folder, open_folder
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary, checked_vocabulary
@@ -173,7 +173,7 @@ class TermSimilarityMatrix(TermEntries):
             semidefinite, so that no soft cosine exceeds 1.
         guard : bool
             Whether to keep antonyms apart and give terms with digits no neighbours; see
-            `softcosine.sources.constraints.guard.Guarded`.
+            `softcosine.similarity.overrides.guard.Guarded`.
         analyzer : Analyzer, optional
             What the terms were made by: lists and decisions then reach terms by forms that no text
             has.

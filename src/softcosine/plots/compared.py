@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from softcosine.errors import InvalidInputError
-from softcosine.index.answering import Answering
-from softcosine.index.fields import FieldsSearcher
-from softcosine.index.query import ParsedQuery, query_vector
-from softcosine.index.rankings import TITLES
-from softcosine.index.snapshot import Snapshot
-from softcosine.index.values import QueryVector
+from softcosine.index.directory.snapshot import Snapshot
+from softcosine.index.query.query_vectors import ParsedQuery, query_vector
+from softcosine.index.search.answering import Answering
+from softcosine.index.search.fields import FieldsSearcher
+from softcosine.index.search.rankings import TITLES
+from softcosine.index.search.top_docs import QueryVector
 
 __all__ = ["compared_searcher", "document_vectors", "snapshot_of", "unit_of"]
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
-from softcosine.index.answering import Answering
-from softcosine.index.filters import Where
-from softcosine.index.metadata_columns import MISSING, value_at
-from softcosine.index.snapshot import Snapshot
+from softcosine.index.directory.snapshot import Snapshot
+from softcosine.index.query.filters import Where
+from softcosine.index.search.answering import Answering
+from softcosine.index.segment.metadata_columns import MISSING, value_at
 from softcosine.inputs import is_whole
 from softcosine.matrix.drawing import Picture
 from softcosine.plots.compared import compared_searcher, snapshot_of
@@ -153,7 +153,7 @@ def document_map(
     color_by : str, optional
         A field of the metadata; ``author.name`` is the field *name* of the object *author*.
     where : mapping, optional
-        Only documents whose metadata are so; see `softcosine.index.filters`.
+        Only documents whose metadata are so; see `softcosine.index.query.filters`.
     max_documents : int
         Of more, a random sample is drawn; from 1 to 20,000. Time grows with the square.
     n_neighbors : int, optional

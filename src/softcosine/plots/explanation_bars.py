@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from softcosine.errors import InvalidInputError
-from softcosine.index.explanation import Explanation, Part
-from softcosine.index.rankings import TITLES
+from softcosine.index.search.explanation import Explanation, Part
+from softcosine.index.search.rankings import TITLES
 from softcosine.inputs import is_whole
 from softcosine.matrix.drawing import Picture, columns, label
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError, UnknownTermError
-from softcosine.index.answering import Answering
-from softcosine.index.query import OutsideWord
-from softcosine.index.values import check_k
+from softcosine.index.query.query_vectors import OutsideWord
+from softcosine.index.search.answering import Answering
+from softcosine.index.search.top_docs import check_k
 from softcosine.matrix.outside import outside_similarities
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.plots.compared import (

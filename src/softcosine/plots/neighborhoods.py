@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from softcosine.index.fields import FieldsSearcher
-from softcosine.index.snapshot import Snapshot
+from softcosine.index.directory.snapshot import Snapshot
+from softcosine.index.search.fields import FieldsSearcher
 from softcosine.plots.compared import document_vectors
 
 __all__ = ["Neighborhoods", "neighborhoods"]

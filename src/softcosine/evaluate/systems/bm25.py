@@ -17,7 +17,7 @@ from softcosine.evaluate.systems.cosine import explain_terms
 from softcosine.evaluate.systems.fitted import FittedVectors, both_ways
 from softcosine.evaluate.systems.rows import SparseRows
 from softcosine.evaluate.systems.settings import choice, number, setting
-from softcosine.index.explanation import Explanation
+from softcosine.index.search.explanation import Explanation
 from softcosine.text.weighting import Weighting
 
 __all__ = ["BM25", "impacts"]

@@ -18,7 +18,7 @@ from softcosine.evaluate.systems.sentence_model import SentenceModel
 from softcosine.evaluate.systems.settings import number, optional, setting, several, text
 from softcosine.evaluate.systems.similarities import Similarities
 from softcosine.evaluate.systems.system import Ranked
-from softcosine.index.explanation import Explanation
+from softcosine.index.search.explanation import Explanation
 from softcosine.index.soft_index import SoftIndex
 from softcosine.learn.distilled_index import DistilledIndex
 from softcosine.learn.distilled_space import DistilledSpace

@@ -17,7 +17,7 @@ from softcosine.evaluate.systems.rows import DenseRows
 from softcosine.evaluate.systems.sentence_model import MINILM, SentenceModel, loaded
 from softcosine.evaluate.systems.settings import Settings, flag, optional, setting, text
 from softcosine.evaluate.systems.system import Ranked
-from softcosine.index.explanation import Explanation
+from softcosine.index.search.explanation import Explanation
 from softcosine.storage.home import kept_file
 
 __all__ = ["Encoder", "EncoderSettings", "FittedEncoder"]

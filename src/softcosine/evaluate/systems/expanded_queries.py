@@ -11,8 +11,8 @@ from scipy.sparse import csr_array, diags_array, eye_array, vstack
 
 from softcosine.evaluate.systems.analysis import words_shown
 from softcosine.evaluate.systems.similarities import Similarities
-from softcosine.index.explanation import Part
-from softcosine.index.query import parse_query
+from softcosine.index.query.query_vectors import parse_query
+from softcosine.index.search.explanation import Part
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting

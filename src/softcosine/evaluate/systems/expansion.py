@@ -18,7 +18,7 @@ from softcosine.evaluate.systems.partners import Partners
 from softcosine.evaluate.systems.rows import SparseRows, unit_rows
 from softcosine.evaluate.systems.settings import choice, number, optional, setting, whole
 from softcosine.evaluate.systems.similarities import Similarities, SimilaritySettings
-from softcosine.index.explanation import Explanation
+from softcosine.index.search.explanation import Explanation
 from softcosine.text.weighting import Weighting
 
 __all__ = ["Expansion"]

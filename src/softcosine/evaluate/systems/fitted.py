@@ -13,7 +13,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.rows import Rows
 from softcosine.evaluate.systems.system import Ranked
-from softcosine.index.explanation import Explanation
+from softcosine.index.search.explanation import Explanation
 
 __all__ = ["FittedVectors", "both_ways", "check_partners", "products"]
 

@@ -16,12 +16,12 @@ from softcosine.evaluate.systems.partners import Partners
 from softcosine.evaluate.systems.rows import ranked_lists
 from softcosine.evaluate.systems.similarities import Similarities
 from softcosine.evaluate.systems.system import Ranked
-from softcosine.index.explanation import Explanation, explain
-from softcosine.index.fields import FieldsSearcher
-from softcosine.index.query import ParsedQuery, heaviest, parse_query, query_vector
-from softcosine.index.rankings import PreparedRanking
+from softcosine.index.query.query_vectors import ParsedQuery, heaviest, parse_query, query_vector
+from softcosine.index.search.explanation import Explanation, explain
+from softcosine.index.search.fields import FieldsSearcher
+from softcosine.index.search.rankings import PreparedRanking
+from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.soft_index import SoftIndex
-from softcosine.index.values import QueryVector
 from softcosine.space.measures import paired_soft_cosine_similarity
 
 __all__ = ["FittedSoft"]

@@ -18,8 +18,8 @@ from softcosine.evaluate.systems.settings import choice, setting
 from softcosine.evaluate.systems.system import Ranked
 from softcosine.evaluate.systems.transport import Movable, Query
 from softcosine.evaluate.systems.word_vectors import VectorSettings, VectorTexts, word_weights
-from softcosine.index.explanation import Explanation
-from softcosine.sources.source import TermSimilaritySource
+from softcosine.index.search.explanation import Explanation
+from softcosine.similarity.source import TermSimilaritySource
 
 __all__ = ["FittedTransport", "TransportSettings", "TransportTexts"]
 

@@ -26,7 +26,7 @@ from softcosine.evaluate.systems.rows import best, ranked_lists
 from softcosine.evaluate.systems.settings import flag, number, setting, whole
 from softcosine.evaluate.systems.system import Ranked
 from softcosine.evaluate.systems.word_vectors import VectorSettings, VectorTexts
-from softcosine.index.explanation import Explanation
+from softcosine.index.search.explanation import Explanation
 from softcosine.text.weighting import Weighting
 
 __all__ = ["FittedGensim", "GensimSoftCosine"]

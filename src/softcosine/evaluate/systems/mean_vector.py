@@ -14,7 +14,7 @@ from softcosine.evaluate.systems.fitted import FittedVectors, products
 from softcosine.evaluate.systems.rows import DenseRows, unit_rows
 from softcosine.evaluate.systems.settings import choice, number, setting, whole
 from softcosine.evaluate.systems.word_vectors import VectorSettings, VectorTexts, word_weights
-from softcosine.index.explanation import Explanation, Part
+from softcosine.index.search.explanation import Explanation, Part
 
 __all__ = ["MeanVector"]
 

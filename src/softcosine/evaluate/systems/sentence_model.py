@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softcosine.errors import InvalidInputError, MissingDependencyError
-from softcosine.sources.vectors.carried_model import MINILM, carried_model
-from softcosine.sources.vectors.encoded_vectors import Encode, EncodedVectors
-from softcosine.sources.vectors.vector_cache import VectorCache
+from softcosine.similarity.embeddings.carried_model import MINILM, carried_model
+from softcosine.similarity.embeddings.encoded_vectors import Encode, EncodedVectors
+from softcosine.similarity.embeddings.vector_cache import VectorCache
 from softcosine.storage import write_text
 
 __all__ = ["MINILM", "SentenceModel", "loaded"]

@@ -19,8 +19,8 @@ from softcosine.evaluate.systems.settings import (
 )
 from softcosine.matrix.recipe import Scaling, SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.joins.by_name import JOINS
-from softcosine.sources.source import TermSimilaritySource
+from softcosine.similarity.combine.by_name import JOINS
+from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts
 from softcosine.text.vocabulary import Vocabulary

@@ -20,8 +20,8 @@ from softcosine.evaluate.systems.settings import (
 )
 from softcosine.evaluate.systems.similarities import SimilaritySettings
 from softcosine.index.defaults import RANKING, WEIGHTING
-from softcosine.index.fields import checked_fields
-from softcosine.index.rankings import Ranking
+from softcosine.index.search.fields import checked_fields
+from softcosine.index.search.rankings import Ranking
 from softcosine.index.soft_index import SoftIndex
 from softcosine.text.weighting import Weighting
 
@@ -35,7 +35,7 @@ class Soft(SimilaritySettings):
     Parameters
     ----------
     ranking : str
-        See `softcosine.index.rankings`.
+        See `softcosine.index.search.rankings`.
     tf, idf, k1, b
         See `softcosine.Weighting`; soft BM25 takes k1 and b of it.
     fields : mapping of str to float, optional

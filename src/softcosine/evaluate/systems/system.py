@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.evaluate.documents import Documents
-from softcosine.index.explanation import Explanation
+from softcosine.index.search.explanation import Explanation
 
 __all__ = ["FittedSystem", "Ranked", "System"]
 

@@ -14,8 +14,8 @@ from softcosine.errors import InvalidInputError
 from softcosine.evaluate.systems.analysis import Corpus, WordSettings
 from softcosine.evaluate.systems.settings import setting, text
 from softcosine.matrix.recipe import SimilarityRecipe
-from softcosine.sources.kinds import PROPOSED, told
-from softcosine.sources.source import TermSimilaritySource
+from softcosine.similarity.registry import PROPOSED, told
+from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["VectorSettings", "VectorTexts", "word_weights"]

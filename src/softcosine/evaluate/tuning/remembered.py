@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.sources.neighbors import Neighbors
-from softcosine.sources.parts import SourceOfOne
-from softcosine.sources.source import TermSimilaritySource
+from softcosine.similarity.neighbors import Neighbors
+from softcosine.similarity.parts import SourceOfOne
+from softcosine.similarity.source import TermSimilaritySource
 
 __all__ = ["Remembered"]
 

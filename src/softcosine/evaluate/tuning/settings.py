@@ -12,12 +12,12 @@ from typing import Any, Self
 from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
 from softcosine.evaluate.systems.settings import joined_names
 from softcosine.index.defaults import RANKING, WEIGHTING
-from softcosine.index.fields import checked_fields
-from softcosine.index.rankings import check_ranking
+from softcosine.index.search.fields import checked_fields
+from softcosine.index.search.rankings import check_ranking
 from softcosine.inputs import is_number
 from softcosine.matrix.rules import Rules
-from softcosine.sources.joins.by_name import JOINS
-from softcosine.sources.kinds import OF_COSINES, told
+from softcosine.similarity.combine.by_name import JOINS
+from softcosine.similarity.registry import OF_COSINES, told
 from softcosine.storage import write_text
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting
@@ -49,7 +49,7 @@ class Settings:
         Off-diagonals of S shrunk by the least factor that makes it positive semidefinite, or
         balanced (theory T6).
     ranking : str
-        See `softcosine.index.rankings`.
+        See `softcosine.index.search.rankings`.
     tf, idf, k1, b
         See `Weighting`. Soft BM25 looks at k1 and b alone.
     fields : tuple of (str, float), or None

@@ -11,24 +11,24 @@ from softcosine.evaluate.tuning.remembered import Remembered
 from softcosine.evaluate.tuning.settings import Settings
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.constraints.guard import Guarded, guarded
-from softcosine.sources.corpus.cooccurrence import CooccurrenceSimilarity
-from softcosine.sources.in_terms import TermKeys, in_terms
-from softcosine.sources.joins.by_name import join_by
-from softcosine.sources.kinds import LEARNED, OF_COSINES, SourceSettings, source_named, told
-from softcosine.sources.progress import silent
-from softcosine.sources.source import (
+from softcosine.similarity.combine.by_name import join_by
+from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.similarity.embeddings.encoder import EncoderSimilarity
+from softcosine.similarity.in_terms import TermKeys, in_terms
+from softcosine.similarity.overrides.guard import Guarded, guarded
+from softcosine.similarity.progress import silent
+from softcosine.similarity.registry import LEARNED, OF_COSINES, SourceSettings, source_named, told
+from softcosine.similarity.source import (
     SourceState,
     TermSimilaritySource,
     source_from_state,
     state_of,
     usual_neighbors,
 )
-from softcosine.sources.vectors.embedding import EmbeddingSimilarity
-from softcosine.sources.vectors.encoder import EncoderSimilarity
 
 if TYPE_CHECKING:
-    from softcosine.sources.progress import Report
+    from softcosine.similarity.progress import Report
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.corpus import AnalyzedTexts
 
@@ -146,7 +146,7 @@ class Similarities:
         S is over their vocabulary.
     sources : mapping of str to TermSimilaritySource or None
         Those that are there already; others are made by what their names say
-        (`softcosine.sources.kinds`).
+        (`softcosine.similarity.registry`).
     longest : int
         The most neighbours that will be asked for.
     report : callable, optional

@@ -9,7 +9,7 @@ from typing import Any
 
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.tuning.settings import SCALINGS, Settings
-from softcosine.sources.joins.by_name import JOINS
+from softcosine.similarity.combine.by_name import JOINS
 from softcosine.text.stop_words import stop_word_lists
 
 __all__ = ["DIMENSIONS", "Space", "space_around"]

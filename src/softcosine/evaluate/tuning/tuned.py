@@ -238,7 +238,7 @@ class Tuned:
         MissingDependencyError
             If pandas is not installed.
         """
-        from softcosine.index.frames import data_frame
+        from softcosine.index.search.frames import data_frame
 
         rows = [trial.settings.to_dict() for trial in self.trials]
         columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}

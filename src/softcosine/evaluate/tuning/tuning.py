@@ -27,7 +27,7 @@ from softcosine.evaluate.tuning.workbench import Workbench
 from softcosine.inputs import is_whole
 
 if TYPE_CHECKING:
-    from softcosine.sources.progress import Report
+    from softcosine.similarity.progress import Report
 
 __all__ = ["SOURCES", "tune"]
 

@@ -20,18 +20,18 @@ from softcosine.evaluate.tuning.similarities import (
     Sources,
     analyzer_with_phrases,
 )
-from softcosine.index.fields import Field, FieldsSearcher
-from softcosine.index.query import ParsedQuery, heaviest, parse_query, query_vector
+from softcosine.index.query.query_vectors import ParsedQuery, heaviest, parse_query, query_vector
+from softcosine.index.search.fields import Field, FieldsSearcher
+from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.soft_index import SoftIndex
-from softcosine.index.values import QueryVector
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sources.source import TermSimilaritySource
+from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
 
 if TYPE_CHECKING:
-    from softcosine.index.snapshot import Snapshot
-    from softcosine.sources.progress import Report
+    from softcosine.index.directory.snapshot import Snapshot
+    from softcosine.similarity.progress import Report
 
 __all__ = ["Workbench"]
 

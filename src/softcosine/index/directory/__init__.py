@@ -1,0 +1,1 @@
+"""Where an index is stored: commits, manifests, parts; check, salvage, backup."""

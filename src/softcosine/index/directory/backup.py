@@ -1,0 +1,228 @@
+"""A copy of one commit of an index, taken while a writer goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from softcosine.errors import CorruptIndexError, IndexFormatError, InvalidInputError
+from softcosine.index.directory.commit import (
+    ENGINE_KIND,
+    ENGINE_VERSION,
+    ENGINES,
+    PARTS,
+    current_manifest,
+    open_generation,
+)
+from softcosine.index.directory.store import Store, replacing_index
+from softcosine.similarity.progress import silent
+from softcosine.storage import (
+    MANIFEST,
+    Folder,
+    check_folder,
+    checked_path,
+    open_folder,
+    sha256,
+    sync,
+    write_manifest,
+)
+
+__all__ = ["Backup", "back_up"]
+
+Progress = Callable[[str, int, "int | None"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """What `SoftIndex.backup` copied.
+
+    Attributes
+    ----------
+    path : Path
+        The copy, an index like any other.
+    generation : int
+        Number of the commit that was copied.
+    n_bytes : int
+        Size of its files, manifests included.
+    engines : tuple of str
+        Engines that were copied too: those made of this commit.
+    left_out : tuple of str
+        For each of the other engines, why it was not copied.
+    """
+
+    path: Path
+    generation: int
+    n_bytes: int
+    engines: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+def back_up(
+    store: Store,
+    to: str | Path,
+    *,
+    links: bool,
+    verify: bool,
+    overwrite: bool,
+    progress: Progress | None = None,
+) -> Backup:
+    """Copy the last commit of an index; see `SoftIndex.backup`.
+
+    Parameters
+    ----------
+    progress : callable, optional
+        Called with (what is being done, how many files are copied, out of how many).
+    """
+    target = checked_path(to).absolute()
+    _check_apart(store.path, target)
+    copier = _Copier(links, verify, progress or silent)
+    with replacing_index(target, overwrite=overwrite) as work:
+        manifest = copier.parts(store, work)
+        write_manifest(manifest, work / MANIFEST)
+        sync(work / MANIFEST)
+        copy = open_generation(work, manifest, {})
+        engines, left_out = copier.engines(store, work, copy.scores_checksum)
+        for folder in (*(path for path in work.rglob("*") if path.is_dir()), work):
+            sync(folder)
+        n_bytes = sum(path.stat().st_size for path in work.rglob("*") if path.is_file())
+    return Backup(
+        target,
+        copy.number,
+        n_bytes,
+        tuple(engine.path.name for engine in engines),
+        tuple(left_out),
+    )
+
+
+def _check_apart(source: Path, target: Path) -> None:
+    source, target = source.resolve(), target.resolve()
+    if source == target or source in target.parents or target in source.parents:
+        raise InvalidInputError(
+            f"{target} is the index {source} itself, or one lies inside the other; choose a folder "
+            "outside the index."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Copier:
+    """Copies stored folders.
+
+    Attributes
+    ----------
+    links : bool
+        Whether files are shared by hard links where the system can.
+    verify : bool
+        Whether the checksum of every copied file is compared.
+    progress : callable
+    """
+
+    links: bool
+    verify: bool
+    progress: Progress
+
+    def parts(self, store: Store, work: Path) -> dict[str, Any]:
+        """Copy all parts of the last commit, and return its manifest.
+
+        Where a commit deletes parts meanwhile, those of the newer one that are missing are copied.
+        Large parts come first: they last longest.
+        """
+        copied: dict[str, Folder] = {}
+        (work / PARTS).mkdir()
+        while True:
+            manifest = current_manifest(store.path)
+            try:
+                parts = open_generation(store.path, manifest, copied).parts
+                for name in sorted(parts.keys() - copied.keys(), key=lambda n: -_n_bytes(parts[n])):
+                    self.folder(parts[name], work / PARTS / name)
+                    copied[name] = parts[name]
+            # Windows says that what is being deleted may not be read.
+            except (IndexFormatError, FileNotFoundError, PermissionError):
+                if current_manifest(store.path)["checksum"] == manifest["checksum"]:
+                    raise
+                continue
+            for name in copied.keys() - parts.keys():
+                shutil.rmtree(work / PARTS / name)
+            return manifest
+
+    def engines(self, store: Store, work: Path, scores: str) -> tuple[list[Folder], list[str]]:
+        """Copy the engines made of a commit; return them, and why others are left out."""
+        place = store.path / ENGINES
+        copied: list[Folder] = []
+        left_out: list[str] = []
+        names: list[str] = []
+        with contextlib.suppress(FileNotFoundError):
+            check_folder(place)
+            names = sorted(path.name for path in place.iterdir() if not path.name.startswith("."))
+        for name in names:
+            try:
+                engine = self._engine(place / name, work / ENGINES / name, scores)
+            except (IndexFormatError, FileNotFoundError) as error:
+                left_out.append(f"the engine {name} was not copied: {error}")
+            else:
+                if engine is None:
+                    left_out.append(f"the engine {name} was not copied: it is of another commit.")
+                else:
+                    copied.append(engine)
+        if not copied:
+            shutil.rmtree(work / ENGINES, ignore_errors=True)
+        return copied, left_out
+
+    def _engine(self, place: Path, target: Path, scores: str) -> Folder | None:
+        """Copy an engine; None if it is of another commit. Again, where another replaces it."""
+        while True:
+            check_folder(place)
+            engine = open_folder(place, ENGINE_KIND, version=ENGINE_VERSION)
+            if engine.settings.get("generation") != scores:
+                return None
+            try:
+                self.folder(engine, target)
+                open_folder(target, ENGINE_KIND, version=ENGINE_VERSION)
+                return engine
+            except (IndexFormatError, FileNotFoundError, PermissionError):
+                shutil.rmtree(target, ignore_errors=True)
+                now = open_folder(place, ENGINE_KIND, version=ENGINE_VERSION)
+                if now.checksum == engine.checksum:
+                    raise
+
+    def folder(self, source: Folder, target: Path) -> None:
+        """Copy a stored folder whole, or leave nothing."""
+        target.mkdir(parents=True)
+        try:
+            for done, (name, facts) in enumerate(source.files.items()):
+                self.progress(f"copying {target.name}", done, len(source.files))
+                self._file(source.path / name, target / name, facts)
+            self._file(source.path / MANIFEST, target / MANIFEST, None)
+        except BaseException:
+            shutil.rmtree(target, ignore_errors=True)
+            raise
+
+    def _file(self, source: Path, target: Path, facts: Mapping[str, Any] | None) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not (self.links and _linked(source, target)):
+            shutil.copyfile(source, target, follow_symlinks=False)
+            sync(target)
+        if self.verify and facts is not None and sha256(target) != facts["sha256"]:
+            raise CorruptIndexError(
+                f"{source} has changed since it was written, so it is not copied; softcosine "
+                "rescue saves what is whole."
+            )
+
+
+def _linked(source: Path, target: Path) -> bool:
+    """Give a file a second name; False where the system cannot."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except FileNotFoundError:
+        raise
+    except (OSError, NotImplementedError):  # another disk, or a file system without links
+        return False
+    return True
+
+
+def _n_bytes(folder: Folder) -> int:
+    return sum(int(facts["bytes"]) for facts in folder.files.values())

@@ -1,0 +1,261 @@
+"""Everything that must be true of an index on disk, checked."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from softcosine.errors import CorruptIndexError, IndefiniteMatrixError
+from softcosine.index.directory.commit import Generation
+from softcosine.index.directory.manifest import IndexSettings
+from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
+from softcosine.index.directory.store import Store
+from softcosine.index.directory.stored import (
+    read_deleted,
+    read_norms,
+    read_segment,
+    read_snapshot,
+    read_space,
+    read_statistics,
+    read_updates,
+)
+from softcosine.index.search.rankings import soft_norms
+from softcosine.index.segment.documents import loaded
+from softcosine.index.segment.segment import Segment
+from softcosine.index.segment.stored_fields import StoredDocuments
+from softcosine.matrix.definiteness import is_symmetric
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.similarity.progress import silent
+from softcosine.storage import Folder
+
+__all__ = ["verify_index"]
+
+_ROUNDING = 1e-9
+
+Progress = Callable[[str, int, "int | None"], None]
+
+
+def verify_index(store: Store, progress: Progress | None = None) -> Generation:
+    """Check the last generation of an index: every checksum, then every invariant.
+
+    After the checksums, which tell files that changed, the invariants tell what should never have
+    been written: arrays fit each other and point nowhere outside, postings are the inverse of the
+    forward index, look-ups by id and by number agree, no two documents have one id, statistics
+    count no more than there is, S is symmetric if it says so, norms are those of S and the weights.
+
+    Parameters
+    ----------
+    store : Store
+    progress : callable, optional
+        Called with (what is being done, how many parts are, out of how many).
+
+    Returns
+    -------
+    Generation
+        What was checked.
+
+    Raises
+    ------
+    CorruptIndexError
+        Names the part, and for a changed file the file.
+    """
+
+    def check(generation: Generation) -> Generation:
+        generation.verify(progress)
+        _check(generation, progress or silent)
+        return generation
+
+    return store.opened(check)
+
+
+def _check(generation: Generation, progress: Progress) -> None:
+    settings = IndexSettings.from_dict(generation.settings)
+    _check_names(generation, settings)
+    S = None
+    if settings.space is not None:
+        with _naming(generation.part(settings.space)) as folder:
+            S = _checked_space(folder)
+    n_terms = 0 if S is None else len(S)
+    if settings.statistics is not None:
+        with _naming(generation.part(settings.statistics)) as folder:
+            counted = read_statistics(folder, n_terms)
+            _require(len(counted) == len(settings.fields), "it has not one entry a field")
+            for one in counted:
+                _require(0 <= one.average_length < np.inf, "an average length is no number")
+    for number, stated in enumerate(settings.segments):
+        progress("checking segments", number, len(settings.segments))
+        with _naming(generation.part(stated.part)) as folder:
+            segment = read_segment(folder, part=stated.part)
+            _check_segment(segment, n_terms, settings)
+        if stated.deleted is not None:
+            with _naming(generation.part(stated.deleted)) as folder:
+                _check_deleted(folder, stated.n_docs)
+        if stated.updates is not None:
+            with _naming(generation.part(stated.updates)) as folder:
+                _require(folder.settings["n_docs"] == stated.n_docs, "it is of another segment")
+                for metadata in read_updates(folder).all().values():
+                    loaded(metadata)
+        if stated.norms is not None:
+            with _naming(generation.part(stated.norms)) as folder:
+                norms = read_norms(folder, stated.n_docs)
+                _require(len(norms) == len(settings.fields), "it has not one array a field")
+    snapshot = read_snapshot(generation)
+    _check_ids(generation, snapshot.segments)
+    _check_norms(generation, snapshot)
+
+
+def _check_names(generation: Generation, settings: IndexSettings) -> None:
+    """Compare the parts that the manifest lists, and their kinds, with its settings."""
+    shared = {"space": settings.space, "statistics": settings.statistics}
+    kinds = {name: kind for kind, name in shared.items() if name is not None}
+    for segment in settings.segments:
+        kinds |= segment.parts
+    listed = {name: generation.kind(name) for name in generation.parts}
+    if listed != kinds:
+        wrong = sorted(str(name) for name, _ in listed.items() ^ kinds.items())
+        raise CorruptIndexError(
+            f"the manifest of {generation.path} does not list the parts that it speaks of, such as "
+            f"{wrong[0]}; rebuild the index."
+        )
+
+
+def _checked_space(folder: Folder) -> TermSimilarityMatrix:
+    """Open S, and check its numbers, its rows, its diagonal and what it says of itself."""
+    S, _ = read_space(folder)
+    S.check()
+    indptr, indices, data = S.arrays
+    rows = np.repeat(np.arange(len(S)), np.diff(indptr))
+    ascending = (np.diff(indices) > 0) | (np.diff(rows) > 0)
+    _require(bool(ascending.all()), "the columns of a row of S do not ascend")
+    diagonal = data[rows == indices]
+    whole = diagonal.shape[0] == len(S) and bool((diagonal == 1).all())
+    _require(whole, "the diagonal of S is not 1")
+    matrix = S.to_scipy()
+    _require(S.symmetric == is_symmetric(matrix), "S is symmetric and says otherwise, or not so")
+    positive = bool((data >= 0).all())
+    _require(S.non_negative == positive, "S has negative entries and says otherwise, or not so")
+    return S
+
+
+def _check_segment(segment: IndexedSegment, n_terms: int, settings: IndexSettings) -> None:
+    """Check fields, running words and documents, and that they speak of the same."""
+    _require(len(segment.fields) == len(settings.fields), "it has not one entry a field")
+    for field in segment.fields:
+        _require(field.n_terms <= n_terms, "it has terms that the vocabulary does not have")
+    segment.check(n_terms)
+    for number, field in enumerate(segment.fields):
+        _check_inverse(field)
+        if segment.positions is not None:
+            own = segment.positions[number]
+            if settings.analyzer is not None and settings.analyzer.max_ngram == 1:
+                running = np.concatenate([[0], np.cumsum(own.tokens >= 0)])
+                lengths = np.diff(running[own.token_offsets])
+                phrases = settings.analyzer.longest > 1  # terms beside their words
+                _require(
+                    bool((lengths <= field.lengths).all())
+                    if phrases
+                    else np.array_equal(lengths, field.lengths),
+                    "a document's running words are not as many as its terms",
+                )
+    documents = segment.documents
+    assert isinstance(documents, StoredDocuments)
+    ids = [id for id, _, _ in documents.all_documents()]
+    _require(
+        documents.numbers(ids) == {id: number for number, id in enumerate(ids)},
+        "a document is not found by its id",
+    )
+
+
+def _check_inverse(field: Segment) -> None:
+    """Invert the forward index again, and compare the postings."""
+    rows = np.repeat(np.arange(field.n_docs), np.diff(field.pointers))
+    ascending = (np.diff(field.terms.astype(np.int64)) > 0) | (np.diff(rows) > 0)
+    _require(bool(ascending.all()), "the terms of a document do not ascend")
+    shape = (field.n_docs, field.n_terms)
+    arrays = (field.values(), field.terms.astype(np.int64), field.pointers)
+    counts = csr_array(arrays, shape=shape)
+    again = Segment.from_weights(counts) if field.real else Segment.from_counts(counts)
+    for name, array in again.to_arrays().items():
+        _require(
+            np.array_equal(getattr(field, name), array),
+            f"the array {name} does not follow from the documents' terms",
+        )
+
+
+def _check_deleted(folder: Folder, n_docs: int) -> None:
+    live = read_deleted(folder)
+    _require(live.shape[0] == n_docs, f"it speaks of {live.shape[0]} documents, not of {n_docs}")
+    again = np.packbits(~live)
+    _require(
+        np.array_equal(again, folder.array("deleted")), "bits are set behind the last document"
+    )
+
+
+def _check_ids(generation: Generation, segments: Sequence[IndexedSegment]) -> None:
+    """Look for two documents of one id: by hashes first, which take eight bytes a document."""
+    every = (hash(id) for segment in segments for _, id in _live_ids(segment))
+    distinct, counts = np.unique(np.fromiter(every, np.int64), return_counts=True)
+    twice = distinct[counts > 1]
+    seen: dict[str, str] = {}
+    for segment in segments if twice.size else ():
+        for number, id in _live_ids(segment):
+            place = f"number {number} of {segment.part}"
+            if np.isin(hash(id), twice) and (other := seen.setdefault(id, place)) != place:
+                raise CorruptIndexError(
+                    f"{generation.path}: the documents {other} and {place} have the same id "
+                    f"{id!r}; rebuild the index."
+                )
+
+
+def _live_ids(segment: IndexedSegment) -> Iterator[tuple[int, str]]:
+    documents = segment.documents
+    if isinstance(documents, StoredDocuments):
+        for number, id in enumerate(documents.all_ids()):
+            if segment.live is None or segment.live[number]:
+                yield number, id
+
+
+def _check_norms(generation: Generation, snapshot: Snapshot) -> None:
+    """Compute the norms that are kept once more; those of deleted documents are of no account."""
+    for segment in snapshot.segments:
+        if segment.norms is None:
+            continue
+        for field, norms, statistics in zip(
+            segment.fields, segment.norms, snapshot.statistics, strict=True
+        ):
+            live = slice(None) if segment.live is None else segment.live
+            try:
+                right = soft_norms(
+                    field, snapshot.S, snapshot.weighting, statistics, live=segment.live
+                )
+            except IndefiniteMatrixError:
+                right = np.full_like(norms, np.nan)
+            if not _are_close(norms[live], right[live]):
+                raise CorruptIndexError(
+                    f"{generation.path}: the norms of {segment.part} are not those of S and the "
+                    "weights; rebuild the index."
+                )
+
+
+def _are_close(left: NDArray[np.float64], right: NDArray[np.float64]) -> bool:
+    return bool(np.all(np.abs(left - right) <= _ROUNDING * np.maximum(right, 1.0)))
+
+
+@contextlib.contextmanager
+def _naming(folder: Folder) -> Iterator[Folder]:
+    """Name the part in whatever is found in it."""
+    try:
+        yield folder
+    except (CorruptIndexError, LookupError, TypeError, ValueError, OverflowError) as error:
+        if str(folder.path) in str(error):
+            raise
+        raise CorruptIndexError(f"{folder.path}: {error}") from error
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise CorruptIndexError(f"{otherwise}; rebuild the index.")

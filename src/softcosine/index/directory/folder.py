@@ -1,0 +1,196 @@
+"""An index in a folder: opened, refreshed, written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.index.directory.commit import Generation
+from softcosine.index.directory.manifest import IndexSettings
+from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
+from softcosine.index.directory.store import Store
+from softcosine.index.directory.store_writer import StoreWriter
+from softcosine.index.directory.stored import (
+    read_segment,
+    read_snapshot,
+    read_updates,
+    write_deleted,
+    write_norms,
+    write_segment,
+    write_snapshot,
+    write_space,
+    write_statistics,
+    write_updates,
+)
+from softcosine.index.query.phrases import Positions
+from softcosine.index.segment.documents import WrittenDocuments
+from softcosine.index.segment.metadata_updates import MetadataUpdates
+from softcosine.index.segment.segment import Segment
+from softcosine.index.segment.statistics import FieldStatistics
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_source
+from softcosine.similarity.source import TermSimilaritySource
+
+__all__ = ["FolderDirectory", "FolderWriter", "save"]
+
+
+@dataclass(frozen=True, slots=True)
+class FolderDirectory:
+    """The folder of an index, as of one commit; see `softcosine.index.directory.directory`.
+
+    Attributes
+    ----------
+    store : Store
+    generation : Generation
+        That the index answers from.
+    source : TermSimilaritySource or None
+        In place of the one that was kept.
+    """
+
+    store: Store
+    generation: Generation
+    source: TermSimilaritySource | None = None
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        source: TermSimilaritySource | None = None,
+        *,
+        verify: bool = False,
+    ) -> tuple[Snapshot, Self]:
+        """Open the last commit; see `SoftIndex.open`."""
+        store = Store.open(path)
+        if source is not None:
+            checked_source(source)
+
+        def read(generation: Generation) -> tuple[Snapshot, Self]:
+            if verify:
+                generation.verify()
+            snapshot = read_snapshot(generation, source=source)
+            if verify:
+                snapshot.check()
+            return snapshot, cls(store, generation, source)
+
+        return store.opened(read)
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return self.store.path
+
+    @property
+    def checksum(self) -> str:
+        """Checksum of the commit."""
+        return self.generation.checksum
+
+    def refreshed(self, snapshot: Snapshot) -> tuple[Snapshot, Self] | None:
+        """Open the last commit if it is another one than the snapshot's."""
+        # Not by its number: a copy of another index may have taken the folder's place.
+        if self.store.checksum() == self.generation.checksum:
+            return None
+
+        def read(generation: Generation) -> tuple[Snapshot, Self]:
+            newer = read_snapshot(generation, source=self.source, previous=snapshot)
+            return newer, replace(self, generation=generation)
+
+        return self.store.opened(read, self.generation)
+
+    def writing(self, timeout: float | None) -> FolderWriter:
+        """Open the folder for writing; see `Store.writing`."""
+        return FolderWriter(self.store.writing(timeout))
+
+
+class FolderWriter:
+    """Writes the next commit of a folder."""
+
+    stores_norms = True
+
+    def __init__(self, writer: StoreWriter) -> None:
+        self._writer = writer
+
+    @property
+    def settings(self) -> IndexSettings:
+        """The settings of the last commit."""
+        return IndexSettings.from_dict(self._writer.base.settings)
+
+    @property
+    def number(self) -> int:
+        """The number of the last commit."""
+        return self._writer.base.number
+
+    @property
+    def scratch(self) -> Path:
+        """The folder for temporary files."""
+        return self._writer.base.path
+
+    def snapshot(self, source: TermSimilaritySource | None) -> Snapshot:
+        """Open the last commit."""
+        return read_snapshot(self._writer.base, source=source)
+
+    def is_committed(self, name: str) -> bool:
+        """Whether the last commit names a part."""
+        return name in self._writer.base.parts
+
+    def write_segment(
+        self,
+        fields: Sequence[Segment],
+        documents: WrittenDocuments,
+        positions: Sequence[Positions] | None,
+    ) -> IndexedSegment:
+        """Write a segment, and open it."""
+        name = write_segment(self._writer, fields, documents, positions)
+        return read_segment(self._writer.part(name), part=name)
+
+    def write_deleted(self, live: NDArray[np.bool_]) -> str:
+        """Write which documents of a segment are not deleted."""
+        return write_deleted(self._writer, live)
+
+    def write_norms(self, norms: Sequence[NDArray[np.float64]]) -> str:
+        """Write the soft norms of a segment."""
+        return write_norms(self._writer, norms)
+
+    def write_updates(self, updates: MetadataUpdates, n_docs: int) -> tuple[str, MetadataUpdates]:
+        """Write what metadata of a segment have become, and open it."""
+        name = write_updates(self._writer, updates, n_docs)
+        return name, read_updates(self._writer.part(name))
+
+    def write_space(self, S: TermSimilarityMatrix, source: TermSimilaritySource | None) -> str:
+        """Write S and its source."""
+        return write_space(self._writer, S, source)
+
+    def write_statistics(self, statistics: Sequence[FieldStatistics]) -> str:
+        """Write the statistics of all fields."""
+        return write_statistics(self._writer, statistics)
+
+    def verify(self, names: Iterable[str]) -> None:
+        """Compare the checksums of parts."""
+        for name in names:
+            self._writer.part(name).verify()
+
+    def commit(self, settings: IndexSettings, snapshot: Snapshot) -> int:
+        """Make the parts that `settings` name visible."""
+        return self._writer.commit(settings.to_dict(), settings.parts).number
+
+    def drop(self, names: Iterable[str]) -> None:
+        """Delete parts that will not be committed."""
+        self._writer.drop(names)
+
+    def discard(self) -> None:
+        """Delete what was written since the last commit."""
+        self._writer.discard()
+
+    def close(self) -> None:
+        """Delete what was written and not committed, and let another writer in."""
+        self._writer.close()
+
+
+def save(snapshot: Snapshot, path: str | Path, *, overwrite: bool) -> None:
+    """Write a snapshot as the first commit of a folder; see `SoftIndex.save`."""
+    Store.create(
+        path, lambda writer: write_snapshot(snapshot.with_norms(), writer), overwrite=overwrite
+    )

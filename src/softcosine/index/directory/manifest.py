@@ -1,0 +1,215 @@
+"""What the manifest of an index says: its segments, their parts, and its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from softcosine.errors import CorruptIndexError, InvalidInputError
+from softcosine.index.search.fields import Field
+from softcosine.index.search.rankings import check_ranking
+from softcosine.index.segment.segment import MAX_DOCS
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.corpus import check_df_limit
+from softcosine.text.weighting import Weighting
+
+if TYPE_CHECKING:
+    from softcosine.matrix.recipe import SimilarityRecipe
+
+__all__ = ["UNFORESEEN", "IndexSettings", "SegmentSettings", "count_in", "given_in"]
+
+_COUNTED = 2**53  # so far float64 counts
+# What reading a manifest with unforeseen contents may raise.
+UNFORESEEN = (
+    LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError
+)  # fmt: skip
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentSettings:
+    """What a manifest says of a segment: names of its parts, None for those it lacks."""
+
+    part: str
+    n_docs: int
+    deleted: str | None = None
+    norms: str | None = None
+    updates: str | None = None
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """Kind of each part that there is, by its name."""
+        kinds = {
+            self.part: "segment",
+            self.deleted: "deleted",
+            self.norms: "norms",
+            self.updates: "updates",
+        }
+        return {name: kind for name, kind in kinds.items() if name is not None}
+
+    @classmethod
+    def from_dict(cls, settings: Mapping[str, Any]) -> Self:
+        """Return what a manifest says; CorruptIndexError if it cannot say that of a segment."""
+        return cls(
+            part=given_in(settings, "part", str),
+            n_docs=count_in(settings, "n_docs", MAX_DOCS),
+            deleted=_name(settings, "deleted"),
+            norms=_name(settings, "norms"),
+            updates=_name(settings, "updates"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSettings:
+    """What a manifest says of an index.
+
+    Attributes
+    ----------
+    segments : tuple of SegmentSettings
+    space, statistics : str or None
+        Parts; None in an index that never had a document.
+    fields : tuple of Field
+    analyzer : Analyzer or None
+        None until the first documents decide it.
+    weighting : Weighting
+    ranking, note : str
+    positions : bool
+        Whether the places of words are kept, for phrases.
+    texts : bool
+        Whether the documents' texts are kept.
+    plain : bool
+        Whether S = I, so that new terms are like no other.
+    language : str or None
+        Of the texts; ``"none"`` where none was recognised, None until the first documents decide
+        it.
+    min_df, max_df : int or float
+        Terms of the first commit that are in fewer, or in more, of its documents are left out.
+    recipe : SimilarityRecipe or None
+        How the first commit makes S; None where there is S already.
+    """
+
+    fields: tuple[Field, ...]
+    weighting: Weighting
+    ranking: str
+    analyzer: Analyzer | None = None
+    segments: tuple[SegmentSettings, ...] = ()
+    space: str | None = None
+    statistics: str | None = None
+    note: str = ""
+    positions: bool = False
+    texts: bool = True
+    plain: bool = False
+    language: str | None = None
+    min_df: int | float = 1
+    max_df: int | float = 1.0
+    recipe: SimilarityRecipe | None = None
+
+    @property
+    def leaves_terms_out(self) -> bool:
+        """Whether terms of the first commit are left out by their document frequency."""
+        # A whole number counts documents, so that 1 and 1.0 differ.
+        least = 0.0 if isinstance(self.min_df, float) else 1
+        return self.min_df > least or not (isinstance(self.max_df, float) and self.max_df == 1.0)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Names of all parts."""
+        named = [self.space, self.statistics]
+        for segment in self.segments:
+            named += segment.parts
+        return tuple(name for name in named if name is not None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings in JSON's types."""
+        return {
+            "segments": [asdict(segment) for segment in self.segments],
+            "space": self.space,
+            "statistics": self.statistics,
+            "fields": [asdict(one) for one in self.fields],
+            "analyzer": None if self.analyzer is None else self.analyzer.to_dict(),
+            "weighting": self.weighting.to_dict(),
+            "ranking": self.ranking,
+            "note": self.note,
+            "positions": self.positions,
+            "texts": self.texts,
+            "plain": self.plain,
+            "language": self.language,
+            "min_df": self.min_df,
+            "max_df": self.max_df,
+            "recipe": None if self.recipe is None else self.recipe.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, settings: Mapping[str, Any]) -> Self:
+        """Return the settings whose `to_dict` gave these; CorruptIndexError if they cannot be."""
+        try:
+            analyzer = settings["analyzer"]
+            read = cls(
+                segments=tuple(
+                    SegmentSettings.from_dict(segment)
+                    for segment in given_in(settings, "segments", list)
+                ),
+                space=_name(settings, "space"),
+                statistics=_name(settings, "statistics"),
+                fields=tuple(Field(**one) for one in given_in(settings, "fields", list)),
+                analyzer=None if analyzer is None else Analyzer.from_dict(analyzer),
+                weighting=Weighting.from_dict(settings["weighting"]),
+                ranking=check_ranking(settings["ranking"]),
+                note=given_in(settings, "note", str),
+                positions=given_in(settings, "positions", bool),
+                texts=given_in(settings, "texts", bool),
+                plain=given_in(settings, "plain", bool),
+                language=_name(settings, "language"),  # this and the rest older indexes lack
+                min_df=check_df_limit("min_df", settings.get("min_df", 1)),
+                max_df=check_df_limit("max_df", settings.get("max_df", 1.0)),
+                recipe=_recipe(settings.get("recipe")),
+            )
+        except (*UNFORESEEN, InvalidInputError) as error:
+            raise CorruptIndexError(f"the manifest lacks a part of an index: {error!r}") from error
+        names = [one.name for one in read.fields]
+        for what, every in (("part", read.parts), ("field", names)):
+            if len(set(every)) < len(every):
+                twice = next(name for name in every if every.count(name) > 1)
+                raise CorruptIndexError(
+                    f"the manifest lists the {what} {twice!r} twice; rebuild the index."
+                )
+        if not names:
+            raise CorruptIndexError("the manifest lists no field; rebuild the index.")
+        return read
+
+
+def _recipe(stated: Any) -> SimilarityRecipe | None:
+    if stated is None:
+        return None
+    from softcosine.matrix.recipe import SimilarityRecipe  # which an opened index does not need
+
+    return SimilarityRecipe.from_dict(stated)
+
+
+def given_in(settings: Mapping[str, Any], name: str, kind: type[_T]) -> _T:
+    """Return a setting of a manifest; CorruptIndexError if it is not of its type."""
+    value = settings.get(name) if isinstance(settings, Mapping) else None
+    if type(value) is not kind:
+        raise CorruptIndexError(
+            f"a manifest says {name}: {value!r:.80}, but that is of type {kind.__name__}; rebuild "
+            "the index."
+        )
+    return value
+
+
+def _name(settings: Mapping[str, Any], name: str) -> str | None:
+    """Return the name of a part, or None where there is none."""
+    return None if settings.get(name) is None else given_in(settings, name, str)
+
+
+def count_in(settings: Mapping[str, Any], name: str, most: int = _COUNTED) -> int:
+    """Return a number of a manifest; CorruptIndexError if it is below 0 or above a bound."""
+    value = given_in(settings, name, int)
+    if not 0 <= value <= most:
+        raise CorruptIndexError(
+            f"a manifest says {name}: {value!r:.80}, but that is from 0 to {most}; rebuild the "
+            "index."
+        )
+    return value

@@ -1,0 +1,169 @@
+"""An index in memory, written as one in a folder is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import IndexLockedError, InvalidInputError
+from softcosine.index.directory.manifest import IndexSettings
+from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
+from softcosine.index.query.phrases import Positions
+from softcosine.index.segment.documents import MemoryDocuments, WrittenDocuments
+from softcosine.index.segment.metadata_updates import MetadataUpdates
+from softcosine.index.segment.segment import Segment
+from softcosine.index.segment.statistics import FieldStatistics
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.similarity.source import TermSimilaritySource
+
+__all__ = ["MemoryDirectory", "MemoryWriter"]
+
+
+class MemoryDirectory:
+    """The last commit of an index in memory; see `softcosine.index.directory.directory`.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    settings : IndexSettings, optional
+        By default those of a snapshot that has had its first commit.
+
+    Attributes
+    ----------
+    snapshot : Snapshot
+    settings : IndexSettings
+    """
+
+    path: Path | None = None
+    checksum = ""
+    source: TermSimilaritySource | None = None
+
+    def __init__(self, snapshot: Snapshot, settings: IndexSettings | None = None) -> None:
+        self.snapshot = snapshot
+        self.settings = settings or replace(
+            snapshot.settings(), space=_name("space"), statistics=_name("statistics")
+        )
+        self._lock = threading.Lock()
+
+    def refreshed(self, snapshot: Snapshot) -> tuple[Snapshot, MemoryDirectory] | None:
+        """Return the last commit if it is another one than the snapshot's."""
+        return None if self.snapshot is snapshot else (self.snapshot, self)
+
+    def writing(self, timeout: float | None) -> MemoryWriter:
+        """Open the index for writing."""
+        wait = -1.0 if timeout is None else min(timeout, threading.TIMEOUT_MAX)
+        if not self._lock.acquire(timeout=wait):
+            raise IndexLockedError(
+                f"another writer has this index open since more than {timeout:g} seconds; close "
+                "it, or wait longer by timeout=."
+            )
+        return MemoryWriter(self, self._lock)
+
+
+class MemoryWriter:
+    """Writes the next commit in memory; see `softcosine.index.directory.directory.DirectoryWriter`.
+
+    Arrays are kept as they are, in what the segments and the snapshot hold; names only tell that
+    something has been written.
+    """
+
+    stores_norms = False
+    scratch: Path | None = None
+
+    def __init__(self, directory: MemoryDirectory, lock: threading.Lock) -> None:
+        self._directory = directory
+        self._lock: threading.Lock | None = lock
+
+    @property
+    def settings(self) -> IndexSettings:
+        """The settings of the last commit."""
+        return self._directory.settings
+
+    @property
+    def number(self) -> int:
+        """The number of the last commit."""
+        return self._directory.snapshot.generation
+
+    def snapshot(self, source: TermSimilaritySource | None) -> Snapshot:
+        """Return the last commit."""
+        assert source is None  # only a folder has another one than it was opened with
+        return self._directory.snapshot
+
+    def is_committed(self, name: str) -> bool:
+        """Whether the last commit names a part."""
+        return any(name == segment.part for segment in self._directory.snapshot.segments)
+
+    def write_segment(
+        self,
+        fields: Sequence[Segment],
+        documents: WrittenDocuments,
+        positions: Sequence[Positions] | None,
+    ) -> IndexedSegment:
+        """Keep a segment."""
+        if not isinstance(documents, MemoryDocuments):
+            rows = list(documents.all_documents())
+            documents = MemoryDocuments(
+                [text for _, text, _ in rows],
+                ids=[id for id, _, _ in rows],
+                metadata=[metadata for _, _, metadata in rows],
+                keep_texts=documents.keeps_texts,
+            )
+        running = None if positions is None else tuple(positions)
+        return IndexedSegment(tuple(fields), documents, positions=running, part=_name("segment"))
+
+    def write_deleted(self, live: NDArray[np.bool_]) -> str:
+        """Return a name."""
+        return _name("deleted")
+
+    def write_norms(self, norms: Sequence[NDArray[np.float64]]) -> str:
+        """Return a name."""
+        return _name("norms")
+
+    def write_updates(self, updates: MetadataUpdates, n_docs: int) -> tuple[str, MetadataUpdates]:
+        """Bring what metadata of a segment have become to arrays."""
+        return _name("updates"), MetadataUpdates.from_arrays(updates.to_arrays(), n_docs)
+
+    def write_space(self, S: TermSimilarityMatrix, source: TermSimilaritySource | None) -> str:
+        """Return a name."""
+        return _name("space")
+
+    def write_statistics(self, statistics: Sequence[FieldStatistics]) -> str:
+        """Return a name."""
+        return _name("statistics")
+
+    def verify(self, names: Iterable[str]) -> None:
+        """Do nothing: there are no files."""
+
+    def commit(self, settings: IndexSettings, snapshot: Snapshot) -> int:
+        """Make a snapshot the last commit."""
+        if self._lock is None:
+            raise InvalidInputError("this writer is closed; open another one.")
+        if snapshot.ranking == "soft_cosine":
+            snapshot.searcher()  # faults of S are found before anything is visible
+        self._directory.snapshot, self._directory.settings = snapshot, settings
+        return snapshot.generation
+
+    def drop(self, names: Iterable[str]) -> None:
+        """Do nothing: what nobody refers to is freed."""
+
+    def discard(self) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Let another writer in."""
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+
+_NUMBERS = count()
+
+
+def _name(kind: str) -> str:
+    return f"{kind}-{next(_NUMBERS)}"

@@ -1,0 +1,409 @@
+"""One state of an index, whole: its segments, S, W and settings. It never changes."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import accumulate, compress
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import IndefiniteMatrixError, UnknownDocumentError
+from softcosine.index.directory.manifest import IndexSettings
+from softcosine.index.query.phrases import Positions
+from softcosine.index.search.fields import Field, FieldsSearcher
+from softcosine.index.search.parts import Part
+from softcosine.index.search.rankings import check_ranking, prepare, soft_norms
+from softcosine.index.search.searcher import Searcher
+from softcosine.index.segment.documents import Document, Documents, MemoryDocuments
+from softcosine.index.segment.metadata_columns import MetadataColumns
+from softcosine.index.segment.segment import Segment
+from softcosine.index.segment.statistics import FieldStatistics
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.similarity.in_terms import TermKeys, in_terms
+from softcosine.similarity.source import TermSimilaritySource
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.weighting import Weighting
+
+if TYPE_CHECKING:
+    from softcosine.index.query.suggestions import Spellings
+
+__all__ = ["IndexedSegment", "SegmentedDocuments", "Snapshot"]
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedSegment:
+    """Some documents: their fields inverted, their texts, and which are deleted.
+
+    Attributes
+    ----------
+    fields : tuple of Segment
+        In the order of the index's fields.
+    documents : Documents
+    live : ndarray of shape (n_docs,), bool, or None
+        Which documents are not deleted; None for all.
+    positions : tuple of Positions, or None
+        Of each field, if they were asked for.
+    norms : tuple of ndarray of shape (n_docs,), float64, or None
+        Soft norms of each field's documents under the index's S and W, if they are known.
+    part : str
+        Name on disk; empty in memory.
+    updates : str or None
+        Name of the part with what the documents' metadata have become since, if they have changed.
+    """
+
+    fields: tuple[Segment, ...]
+    documents: Documents
+    live: NDArray[np.bool_] | None = None
+    positions: tuple[Positions, ...] | None = None
+    norms: tuple[NDArray[np.float64], ...] | None = None
+    part: str = ""
+    updates: str | None = None
+    _columns: MetadataColumns | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self._columns is None:
+            object.__setattr__(self, "_columns", MetadataColumns(self.documents))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The columns are made again of the documents.
+        names = ("fields", "documents", "live", "positions", "norms", "part", "updates")
+        return IndexedSegment, tuple(getattr(self, name) for name in names)
+
+    def with_documents(self, documents: Documents, updates: str | None) -> IndexedSegment:
+        """Return the segment with other metadata of its documents."""
+        return replace(self, documents=documents, updates=updates, _columns=None)
+
+    @property
+    def columns(self) -> MetadataColumns:
+        """What filters by metadata look at; shared with what is derived of this by `replace`."""
+        assert self._columns is not None
+        return self._columns
+
+    @property
+    def n_docs(self) -> int:
+        """How many documents there are, deleted ones too."""
+        return self.fields[0].n_docs
+
+    def check(self, n_terms: int) -> None:
+        """Read all numbers; CorruptIndexError where one is impossible for so many terms."""
+        for number, segment in enumerate(self.fields):
+            segment.check()
+            if self.positions is not None:
+                self.positions[number].check(n_terms)
+
+    @property
+    def n_live(self) -> int:
+        """How many documents there are, without deleted ones."""
+        return self.n_docs if self.live is None else int(np.count_nonzero(self.live))
+
+    def of_live(self, values: Iterable[_T]) -> Iterator[_T]:
+        """Give those of some values, one a document in order, whose documents are not deleted."""
+        return iter(values) if self.live is None else compress(values, self.live)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One state of an index.
+
+    Attributes
+    ----------
+    segments : tuple of IndexedSegment
+        At least one; documents are numbered through them, deleted ones too.
+    S : TermSimilarityMatrix
+    source : TermSimilaritySource or None
+        With a person's lists and decisions in the analyzer's terms.
+    analyzer : Analyzer
+    weighting : Weighting
+    ranking : str
+        The default of searches.
+    fields : tuple of Field
+    statistics : tuple of FieldStatistics
+        Of each field, as of the last refresh.
+    note : str
+        Where the similarities come from.
+    plain : bool
+        Whether S = I was asked for.
+    language : str or None
+        Of the texts, as it was recognised or chosen; ``"none"`` where it was not, None where it is
+        not known.
+    generation : int
+        Commits so far.
+    scores_checksum : str
+        Of the commit, without updated metadata; empty in memory.
+    """
+
+    segments: tuple[IndexedSegment, ...]
+    S: TermSimilarityMatrix
+    source: TermSimilaritySource | None
+    analyzer: Analyzer
+    weighting: Weighting
+    ranking: str
+    fields: tuple[Field, ...]
+    statistics: tuple[FieldStatistics, ...]
+    note: str = ""
+    plain: bool = False
+    language: str | None = None
+    generation: int = 0
+    scores_checksum: str = ""
+    _searchers: dict[str, FieldsSearcher] = field(default_factory=dict, repr=False, compare=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        settings: IndexSettings,
+        segments: Sequence[IndexedSegment],
+        S: TermSimilarityMatrix,
+        source: TermSimilaritySource | None,
+        statistics: tuple[FieldStatistics, ...],
+        *,
+        generation: int,
+        scores_checksum: str = "",
+    ) -> Self:
+        """Return a commit; without segments it has one of no documents."""
+        empty = (Segment.empty(len(S)),) * len(settings.fields)
+        return cls(
+            segments=tuple(segments) or (IndexedSegment(empty, MemoryDocuments([])),),
+            S=S,
+            source=source,
+            analyzer=settings.analyzer or Analyzer(),
+            weighting=settings.weighting,
+            ranking=settings.ranking,
+            fields=settings.fields,
+            statistics=statistics,
+            note=settings.note,
+            plain=settings.plain,
+            language=settings.language,
+            generation=generation,
+            scores_checksum=scores_checksum,
+        )
+
+    def settings(self) -> IndexSettings:
+        """Return the settings of the index, without the names of its parts."""
+        return IndexSettings(
+            fields=self.fields,
+            analyzer=self.analyzer,
+            weighting=self.weighting,
+            ranking=self.ranking,
+            note=self.note,
+            positions=self.segments[0].positions is not None,
+            texts=self.documents.keeps_texts,
+            plain=self.plain,
+            language=self.language,
+        )
+
+    def __post_init__(self) -> None:
+        if self.source is not None:
+            source = in_terms(self.source, TermKeys(self.analyzer))
+            object.__setattr__(self, "source", source)
+
+    @cached_property
+    def n_docs(self) -> int:
+        """How many documents there are, without deleted ones."""
+        return sum(segment.n_live for segment in self.segments)
+
+    @cached_property
+    def documents(self) -> SegmentedDocuments:
+        """Ids, texts and metadata of all segments."""
+        return SegmentedDocuments(self.segments)
+
+    @cached_property
+    def spellings(self) -> Spellings:
+        """The indexed words, for suggestions; made when they are first asked for."""
+        from softcosine.index.query.suggestions import Spellings  # which few searches need
+
+        return Spellings(self.S.vocabulary, self.analyzer, self.segments)
+
+    @cached_property
+    def stop_words(self) -> frozenset[str]:
+        """The stop words of the texts' language; none where it is not known."""
+        from softcosine.text.stop_words import stop_word_lists
+
+        return stop_word_lists().get(self.language or "", frozenset())
+
+    def searcher(self, ranking: str | None = None) -> FieldsSearcher:
+        """Return what searches query vectors by a ranking; prepared once."""
+        name = self.ranking if ranking is None else check_ranking(ranking)
+        found = self._searchers.get(name)
+        if found is None:
+            with self._lock:  # or two first searches would both compute the norms
+                found = self._searchers.get(name)
+                if found is None:
+                    found = self._searchers[name] = self._prepared(name)
+        return found
+
+    def changed(self, **changes: Any) -> Snapshot:
+        """Return a snapshot with another S or other weights, whose norms are not known yet."""
+        segments = tuple(replace(segment, norms=None) for segment in self.segments)
+        state = {name: getattr(self, name) for name in _STORED}
+        memory = {"segments": segments, "generation": 0, "scores_checksum": ""}
+        return Snapshot(**{**state, **memory, **changes})
+
+    def check(self) -> None:
+        """Read all numbers and terms; CorruptIndexError where one is impossible."""
+        self.S.check()
+        for segment in self.segments:
+            segment.check(len(self.S))
+
+    def with_norms(self) -> Snapshot:
+        """Return the snapshot with the soft norms of its documents, if S is definite enough."""
+        segments = []
+        try:
+            for segment, first in zip(self.segments, self.documents.firsts, strict=True):
+                norms = segment.norms or tuple(
+                    soft_norms(
+                        own, self.S, self.weighting, statistics, live=segment.live, first=first
+                    )
+                    for own, statistics in zip(segment.fields, self.statistics, strict=True)
+                )
+                segments.append(replace(segment, norms=norms))
+        except IndefiniteMatrixError:
+            return self
+        state = {name: getattr(self, name) for name in _STORED}
+        return Snapshot(**{**state, "segments": tuple(segments)})
+
+    def rows(self, document: int) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
+        """For each field, a document's terms, ascending, and how often each stands there."""
+        number, local = self.documents.place(document)
+        rows = [segment.row(local) for segment in self.segments[number].fields]
+        return [(terms.astype(np.int32), values.astype(np.float64)) for terms, values in rows]
+
+    def _prepared(self, name: str) -> FieldsSearcher:
+        firsts = self.documents.firsts
+        searchers = []
+        for number, statistics in enumerate(self.statistics):
+            parts: list[Part] = []
+            for segment, first in zip(self.segments, firsts, strict=True):
+                ranking = prepare(
+                    name, segment.fields[number], self.S, self.weighting, statistics,
+                    norms=None if segment.norms is None else segment.norms[number],
+                    like=parts[0].ranking if parts else None, live=segment.live, first=first,
+                )  # fmt: skip
+                parts.append(Part(segment.fields[number], ranking, first, segment.live))
+            searchers.append(Searcher(parts, self.S))
+        return FieldsSearcher(searchers, [one.weight for one in self.fields])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name in _STORED}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _searchers={}, _lock=threading.Lock())
+
+
+_STORED = (
+    "segments", "S", "source", "analyzer", "weighting", "ranking", "fields", "statistics", "note",
+    "plain", "language", "generation", "scores_checksum",
+)  # fmt: skip
+
+
+class SegmentedDocuments:
+    """The live documents of several segments under one numbering.
+
+    Deleted and replaced documents keep their numbers, so that those of the others have gaps, and
+    are shown by nothing.
+    """
+
+    def __init__(self, segments: tuple[IndexedSegment, ...]) -> None:
+        self._segments = segments
+        sizes = [segment.n_docs for segment in segments]
+        ends = list(accumulate(sizes))
+        self.firsts = [end - size for end, size in zip(ends, sizes, strict=True)]
+
+    def __len__(self) -> int:
+        return sum(segment.n_live for segment in self._segments)
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """Numbers of the documents, ascending, shape (n_docs,)."""
+        return np.concatenate(
+            [
+                first + (np.arange(one.n_docs) if one.live is None else np.flatnonzero(one.live))
+                for first, one in zip(self.firsts, self._segments, strict=True)
+            ]
+        ).astype(np.int64)
+
+    @property
+    def keeps_texts(self) -> bool:
+        """Whether texts are kept."""
+        return all(segment.documents.keeps_texts for segment in self._segments)
+
+    def place(self, number: int) -> tuple[int, int]:
+        """Return the segment of a document, and its number there."""
+        segment = bisect_right(self.firsts, number) - 1
+        return segment, int(number) - self.firsts[segment]
+
+    def owner(self, number: int) -> tuple[Documents, int]:
+        """Return the documents of the segment that a document is in, and its number there.
+
+        Raises
+        ------
+        UnknownDocumentError
+            If it was deleted or replaced, or never was.
+        """
+        place = self._live_place(number)
+        return self._segments[place[0]].documents, place[1]
+
+    def _live_place(self, number: int) -> tuple[int, int]:
+        segment, local = self.place(number)
+        owner = self._segments[segment]
+        if number >= 0 and local < owner.n_docs and (owner.live is None or owner.live[local]):
+            return segment, local
+        raise UnknownDocumentError(f"there is no document number {number} in the index.")
+
+    def id(self, number: int) -> str:
+        """Return the id of a document."""
+        documents, local = self.owner(number)
+        return documents.id(local)
+
+    def text(self, number: int) -> str:
+        """Return the text of a document; empty if texts are not kept."""
+        documents, local = self.owner(number)
+        return documents.text(local)
+
+    def metadata(self, number: int) -> dict[str, Any]:
+        """Return the metadata of a document; empty if it has none."""
+        documents, local = self.owner(number)
+        return documents.metadata(local)
+
+    def records(self, numbers: Sequence[int]) -> list[Document]:
+        """Return some documents, in the order given."""
+        places = [self._live_place(number) for number in numbers]
+        if len(self._segments) == 1:
+            return self._segments[0].documents.records(numbers)
+        found: dict[tuple[int, int], Document] = {}
+        for number in {number for number, _ in places}:
+            own = [place for place in places if place[0] == number]
+            records = self._segments[number].documents.records([local for _, local in own])
+            found.update(zip(own, records, strict=True))
+        return [found[place] for place in places]
+
+    def all_metadata(self) -> Iterator[dict[str, Any]]:
+        """Give the metadata of every document, in order of number."""
+        for segment in self._segments:
+            yield from segment.of_live(segment.documents.all_metadata())
+
+    def all_ids(self) -> Iterator[str]:
+        """Give the id of every document, in order of number."""
+        for segment in self._segments:
+            yield from segment.of_live(segment.documents.all_ids())
+
+    def number(self, id: str) -> int:
+        """Return the number of a document; UnknownDocumentError if there is none of that id."""
+        error: UnknownDocumentError | None = None
+        for first, segment in zip(reversed(self.firsts), reversed(self._segments), strict=True):
+            try:
+                local = segment.documents.number(id)
+            except UnknownDocumentError as unknown:
+                error = unknown
+                continue
+            if segment.live is None or segment.live[local]:
+                return first + local
+        raise error or UnknownDocumentError(f"there is no document with the id {id!r}.")

@@ -1,0 +1,255 @@
+"""The one writer of an index on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Any, Self
+
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.index.directory.commit import (
+    KIND,
+    PART_NAME,
+    PARTS,
+    VERSION,
+    Generation,
+    current_manifest,
+    patiently,
+)
+from softcosine.index.writer.lock import WriteLock
+from softcosine.storage import (
+    MANIFEST,
+    Folder,
+    check_folder,
+    fill_folder,
+    naming_a_full_disk,
+    open_folder,
+    signed_manifest,
+    sync,
+    write_manifest,
+)
+
+__all__ = ["Committed", "StoreWriter"]
+
+_NEW = f"{MANIFEST}.new"
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What a commit makes visible.
+
+    Attributes
+    ----------
+    settings : dict
+        JSON-serialisable.
+    parts : tuple of str
+        Names that `StoreWriter.write` gave.
+    """
+
+    settings: dict[str, Any]
+    parts: tuple[str, ...]
+
+
+class StoreWriter:
+    """The one writer of an index: writes parts, then commits some of them. Use `Store.writing`.
+
+    A context manager: what was written and not committed is gone when it is left. One thread at a
+    time.
+
+    Attributes
+    ----------
+    base : Generation
+        The last commit.
+    """
+
+    def __init__(self, base: Generation, *, lock: WriteLock | None) -> None:
+        self.base = base
+        self._lock = lock
+        self._written: dict[str, tuple[str, Folder]] = {}
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def write(
+        self,
+        kind: str,
+        settings: Mapping[str, Any],
+        arrays: Mapping[str, NDArray[Any]],
+        files: Mapping[str, Callable[[Path], None]] | None = None,
+    ) -> str:
+        """Write a part, which nobody sees before a commit names it.
+
+        Parameters
+        ----------
+        kind : str
+            Small letters.
+        settings, arrays, files
+            See `softcosine.storage.write_folder`.
+
+        Returns
+        -------
+        str
+            Its name.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written, as where the disk is full. Nothing of it is left.
+        InvalidInputError
+            If `settings` hold what JSON cannot.
+        """
+        self._check_open()
+        name = f"{kind}-{uuid.uuid4().hex[:16]}"
+        assert PART_NAME.fullmatch(name), kind
+        folder = self.base.path / PARTS / name
+        try:
+            with naming_a_full_disk(folder):
+                check_folder(folder.parent)
+                folder.mkdir()
+                fill_folder(folder, kind, settings, arrays, files=files)
+                self._written[name] = kind, open_folder(folder, kind)
+        except BaseException:
+            self._written.pop(name, None)
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        return name
+
+    def part(self, name: str) -> Folder:
+        """Return a part of the base, or one that was written since."""
+        if name in self._written:
+            return self._written[name][1]
+        return self.base.part(name)
+
+    def commit(self, settings: Mapping[str, Any], parts: Iterable[str]) -> Generation:
+        """Make a generation of some parts, then delete all others.
+
+        The commit is one renaming. If it fails before, nothing has happened, and it may be tried
+        again.
+
+        Parameters
+        ----------
+        settings : mapping
+            JSON-serialisable.
+        parts : iterable of str
+            Names of parts of the base, or written since.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written, as where the disk is full.
+        InvalidInputError
+            If `settings` hold what JSON cannot.
+        """
+        self._check_open()
+        path, number = self.base.path, self.base.number + 1
+        opened = {name: self.part(name) for name in dict.fromkeys(parts)}
+        kinds = {
+            name: self._written[name][0] if name in self._written else self.base.kind(name)
+            for name in opened
+        }
+        manifest = signed_manifest(
+            KIND,
+            VERSION,
+            {
+                "generation": number,
+                "settings": dict(settings),
+                "parts": {
+                    name: {"kind": kinds[name], "checksum": part.checksum}
+                    for name, part in opened.items()
+                },
+            },
+        )
+        generation = Generation(
+            path, number, dict(settings), MappingProxyType(opened), manifest["checksum"], kinds
+        )
+        new = path / _NEW
+        try:
+            with naming_a_full_disk(path):
+                sync(path / PARTS)
+                write_manifest(manifest, new)
+                sync(new)
+                patiently(lambda: new.replace(path / MANIFEST))
+        finally:
+            # An interruption may come right after the renaming: the file tells what readers see.
+            if (self._visible() or {}).get("checksum") == generation.checksum:
+                self.base, self._written = generation, {}
+            else:
+                with contextlib.suppress(OSError):
+                    new.unlink(missing_ok=True)
+        with naming_a_full_disk(path):
+            sync(path)
+        self.sweep()
+        return self.base
+
+    def drop(self, names: Iterable[str]) -> None:
+        """Delete parts that were written since the last commit and will not be committed."""
+        for name in names:
+            if self._written.pop(name, None) is not None:
+                shutil.rmtree(self.base.path / PARTS / name, ignore_errors=True)
+
+    def discard(self) -> None:
+        """Delete what was written since the last commit."""
+        self._written = {}
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Delete every part that is neither of the last commit nor written since.
+
+        What the system does not let go, as Windows where a reader has it open, is left to the
+        next sweep. Through a link nothing is deleted: what is there is another index's.
+        """
+        visible = self._visible()
+        if visible is None:
+            return
+        kept = {*visible.get("parts", {}), *self._written}
+        with contextlib.suppress(OSError):
+            (self.base.path / _NEW).unlink(missing_ok=True)
+            check_folder(self.base.path / PARTS)
+            for folder in list((self.base.path / PARTS).iterdir()):
+                if PART_NAME.fullmatch(folder.name) and folder.name not in kept:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+    def close(self) -> None:
+        """Delete what was written and not committed, and let another writer in."""
+        if self._closed:
+            return
+        try:
+            if self._lock is None or self._lock.held:
+                self.discard()
+        finally:
+            self._closed = True
+            if self._lock is not None:
+                self._lock.release()
+
+    def _visible(self) -> dict[str, Any] | None:
+        """Return the manifest that readers see: empty where there is none, None if unreadable."""
+        try:
+            return current_manifest(self.base.path)
+        except OSError:
+            first = not self.base.parts and not (self.base.path / MANIFEST).exists()
+            return {} if first else None
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise InvalidInputError("this writer is closed; open another one.")
+        if self._lock is not None and not self._lock.held:
+            raise InvalidInputError(
+                "this writer belongs to the process that this one was forked from; open another "
+                "one when that one is closed."
+            )

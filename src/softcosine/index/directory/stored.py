@@ -1,0 +1,332 @@
+"""The parts of an index on disk (see docs/format.md).
+
+Writing and reading of each kind of part stand side by side; `softcosine.index.directory.store`
+knows how parts become a generation.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import CorruptIndexError, InvalidInputError, SoftCosineError
+from softcosine.index.directory.commit import Generation
+from softcosine.index.directory.manifest import (
+    UNFORESEEN,
+    IndexSettings,
+    SegmentSettings,
+    count_in,
+    given_in,
+)
+from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
+from softcosine.index.directory.store_writer import Committed, StoreWriter
+from softcosine.index.query.phrases import Positions
+from softcosine.index.segment.documents import WrittenDocuments
+from softcosine.index.segment.metadata_updates import MetadataUpdates
+from softcosine.index.segment.segment import MAX_DOCS, Segment
+from softcosine.index.segment.statistics import FieldStatistics
+from softcosine.index.segment.stored_fields import StoredDocuments, write_documents
+from softcosine.matrix.ranges import check_array, check_numbers, check_values
+from softcosine.matrix.stored import source_settings, stored_source
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.similarity.source import TermSimilaritySource, state_of
+from softcosine.storage import Folder
+from softcosine.text.vocabulary import Vocabulary
+
+__all__ = [
+    "read_deleted",
+    "read_norms",
+    "read_segment",
+    "read_snapshot",
+    "read_space",
+    "read_statistics",
+    "read_updates",
+    "write_deleted",
+    "write_norms",
+    "write_segment",
+    "write_snapshot",
+    "write_space",
+    "write_statistics",
+    "write_updates",
+]
+
+_logger = logging.getLogger(__name__)
+_DOCUMENTS = "documents.sqlite"
+_COUNTED = 2**53  # so far float64 counts
+_ROUNDING = 1e-9
+_LEAST_NORM = 1e-100
+
+
+def write_segment(
+    writer: StoreWriter,
+    fields: Sequence[Segment],
+    documents: WrittenDocuments,
+    positions: Sequence[Positions] | None = None,
+) -> str:
+    """Write a segment; its name."""
+    arrays = {
+        f"{number}/{name}": array
+        for number, segment in enumerate(fields)
+        for name, array in segment.to_arrays().items()
+    }
+    for number, of_field in enumerate(positions or ()):
+        for name, array in of_field.to_arrays().items():
+            arrays[f"{number}/{name}"] = array
+    return writer.write(
+        "segment",
+        {"n_docs": fields[0].n_docs, "fields": len(fields), "positions": positions is not None},
+        arrays,
+        {_DOCUMENTS: lambda file: write_documents(documents, file)},
+    )
+
+
+def read_segment(folder: Folder, *, part: str = "") -> IndexedSegment:
+    """Open a segment, its deleted documents and norms aside."""
+    settings = folder.settings
+    n_docs = count_in(settings, "n_docs", MAX_DOCS)
+    arrays, fields = [], []
+    try:
+        for number in range(count_in(settings, "fields")):
+            arrays.append(folder.arrays(str(number)))
+            fields.append(Segment.from_arrays(arrays[-1]))  # ends where there are no arrays
+    except CorruptIndexError as error:
+        raise CorruptIndexError(f"{folder.path}: {error}") from error
+    if not fields or any(segment.n_docs != n_docs for segment in fields):
+        raise CorruptIndexError(
+            f"{folder.path} speaks of {n_docs} documents, but its postings of "
+            f"{[segment.n_docs for segment in fields]}; rebuild the index."
+        )
+    positions = None
+    if given_in(settings, "positions", bool):
+        positions = tuple(Positions.from_arrays(of_field, n_docs) for of_field in arrays)
+    documents = StoredDocuments(folder.file(_DOCUMENTS), n_docs)
+    return IndexedSegment(tuple(fields), documents, positions=positions, part=part)
+
+
+def write_space(
+    writer: StoreWriter, S: TermSimilarityMatrix, source: TermSimilaritySource | None
+) -> str:
+    """Write S with its vocabulary and its source; its name."""
+    settings, arrays = S.state()
+    kept = None
+    if source is not None:
+        try:
+            kept = source_settings(state_of(source), "source", arrays)
+        except InvalidInputError as error:  # the source, or a part of it, has no state
+            _logger.warning(
+                "An opened index will not know query words that no document has, unless it is "
+                "opened with source=: %s",
+                error,
+            )
+    return writer.write("space", {"similarity": settings, "source": kept}, arrays)
+
+
+def read_space(folder: Folder) -> tuple[TermSimilarityMatrix, TermSimilaritySource | None]:
+    """Open S and its source."""
+    S = TermSimilarityMatrix.from_folder(folder, folder.settings["similarity"], "matrix")
+    return S, stored_source(folder)
+
+
+def write_statistics(writer: StoreWriter, statistics: Sequence[FieldStatistics]) -> str:
+    """Write the statistics of all fields; their name."""
+    return writer.write(
+        "statistics",
+        {"fields": [of_field.to_settings() for of_field in statistics]},
+        {
+            f"{number}/document_frequencies": of_field.document_frequencies
+            for number, of_field in enumerate(statistics)
+        },
+    )
+
+
+def read_statistics(folder: Folder, n_terms: int) -> tuple[FieldStatistics, ...]:
+    """Open the statistics of all fields; terms that came later stand in no document."""
+    read = []
+    for number, settings in enumerate(given_in(folder.settings, "fields", list)):
+        frequencies = folder.array(f"{number}/document_frequencies")
+        check_array("document_frequencies", frequencies, ("int64",))
+        n_docs = count_in(settings, "n_docs")
+        average = given_in(settings, "average_length", float)
+        # Frequencies are whole numbers, so that a mean other than 0 is no smaller than this.
+        if average != 0 and not 1 / max(n_docs, 1) * (1 - _ROUNDING) <= average <= _COUNTED:
+            raise CorruptIndexError(
+                f"{folder.path} gives {n_docs} documents the average length {average}, which is no "
+                "possible one; rebuild the index."
+            )
+        check_numbers("document_frequencies", frequencies, n_docs + 1)
+        if frequencies.shape[0] > n_terms:
+            raise CorruptIndexError(
+                f"{folder.path} speaks of {frequencies.shape[0]} terms, but S of {n_terms}; "
+                "rebuild the index."
+            )
+        padded = np.zeros(n_terms, np.int64)
+        padded[: frequencies.shape[0]] = frequencies
+        read.append(FieldStatistics(n_docs, padded, average))
+    return tuple(read)
+
+
+def write_deleted(writer: StoreWriter, live: NDArray[np.bool_]) -> str:
+    """Write which documents of a segment are deleted; its name."""
+    return writer.write("deleted", {"n_docs": live.shape[0]}, {"deleted": np.packbits(~live)})
+
+
+def read_deleted(folder: Folder) -> NDArray[np.bool_]:
+    """Return which documents of a segment are not deleted, shape (n_docs,)."""
+    n_docs = count_in(folder.settings, "n_docs", MAX_DOCS)
+    bits = folder.array("deleted")
+    check_array("deleted", bits, ("uint8",), (n_docs + 7) // 8)
+    return ~np.unpackbits(np.asarray(bits), count=n_docs).astype(bool)
+
+
+def write_updates(writer: StoreWriter, updates: MetadataUpdates, n_docs: int) -> str:
+    """Write what metadata of a segment have become; its name."""
+    return writer.write("updates", {"n_docs": n_docs}, updates.to_arrays())
+
+
+def read_updates(folder: Folder) -> MetadataUpdates:
+    """Open what metadata of a segment have become."""
+    arrays = {name: folder.array(name) for name in ("numbers", "starts", "values")}
+    n_docs = count_in(folder.settings, "n_docs", MAX_DOCS)
+    return MetadataUpdates.from_arrays(arrays, n_docs, path=folder.path)
+
+
+def write_norms(writer: StoreWriter, norms: Sequence[NDArray[np.float64]]) -> str:
+    """Write the soft norms of a segment, field by field; its name."""
+    return writer.write(
+        "norms", {"fields": len(norms)}, {str(number): own for number, own in enumerate(norms)}
+    )
+
+
+def read_norms(folder: Folder, n_docs: int) -> tuple[NDArray[np.float64], ...]:
+    """Return the soft norms of a segment, field by field, each of shape (n_docs,)."""
+    norms = tuple(
+        folder.array(str(number)) for number in range(count_in(folder.settings, "fields"))
+    )
+    for own in norms:
+        check_array("norms", own, ("float64",), n_docs)
+        check_values("norms", own, least=0.0)
+        # Rounding leaves far larger ones, and scores must not leave float64.
+        check_values("norms", own[own > 0], least=_LEAST_NORM)
+    return norms
+
+
+def read_snapshot(
+    generation: Generation,
+    *,
+    source: TermSimilaritySource | None = None,
+    previous: Snapshot | None = None,
+) -> Snapshot:
+    """Open a generation.
+
+    Parameters
+    ----------
+    generation : Generation
+    source : TermSimilaritySource, optional
+        In place of the one that was kept.
+    previous : Snapshot, optional
+        Of the same index; segments that both have are shared.
+    """
+    settings = IndexSettings.from_dict(generation.settings)
+    known = {} if previous is None else {one.part: one for one in previous.segments}
+    try:
+        S, kept = _space(generation, settings)
+        segments = tuple(
+            _segment(generation, one, known.get(one.part)) for one in settings.segments
+        )
+        statistics = _statistics(generation, settings, len(S))
+    except SoftCosineError:
+        raise
+    except UNFORESEEN as error:
+        raise CorruptIndexError(f"{generation.path} lacks a part of an index: {error!r}") from error
+    if len(statistics) != len(settings.fields):
+        raise CorruptIndexError(
+            f"{generation.path} has statistics of {len(statistics)} fields, not of "
+            f"{len(settings.fields)}; rebuild the index."
+        )
+    _check_together(generation.path, settings, segments, len(S))
+    return Snapshot.of(
+        settings, segments, S, kept if source is None else source, statistics,
+        generation=generation.number, scores_checksum=generation.scores_checksum,
+    )  # fmt: skip
+
+
+def write_snapshot(snapshot: Snapshot, writer: StoreWriter) -> Committed:
+    """Write all of a snapshot, for the first commit of an index."""
+    segments = []
+    for one in snapshot.segments:
+        if one.n_docs == 0:
+            continue
+        segments.append(
+            SegmentSettings(
+                part=write_segment(writer, one.fields, one.documents, one.positions),
+                n_docs=one.n_docs,
+                deleted=None if one.live is None else write_deleted(writer, one.live),
+                norms=None if one.norms is None else write_norms(writer, one.norms),
+            )
+        )
+    settings = replace(
+        snapshot.settings(),
+        segments=tuple(segments),
+        space=write_space(writer, snapshot.S, snapshot.source),
+        statistics=write_statistics(writer, snapshot.statistics),
+    )
+    return Committed(settings.to_dict(), settings.parts)
+
+
+def _space(
+    generation: Generation, settings: IndexSettings
+) -> tuple[TermSimilarityMatrix, TermSimilaritySource | None]:
+    if settings.space is None:
+        return TermSimilarityMatrix.identity(Vocabulary([])), None
+    return read_space(generation.part(settings.space))
+
+
+def _statistics(
+    generation: Generation, settings: IndexSettings, n_terms: int
+) -> tuple[FieldStatistics, ...]:
+    if settings.statistics is None:
+        return (FieldStatistics.none(n_terms),) * len(settings.fields)
+    return read_statistics(generation.part(settings.statistics), n_terms)
+
+
+def _segment(
+    generation: Generation, settings: SegmentSettings, known: IndexedSegment | None
+) -> IndexedSegment:
+    part = generation.part(settings.part)
+    segment = read_segment(part, part=settings.part) if known is None else known
+    live = None if settings.deleted is None else read_deleted(generation.part(settings.deleted))
+    norms = None
+    if settings.norms is not None:
+        norms = read_norms(generation.part(settings.norms), segment.n_docs)
+    if segment.updates != settings.updates:
+        assert isinstance(segment.documents, StoredDocuments)
+        updates = MetadataUpdates.none()
+        if settings.updates is not None:
+            updates = read_updates(generation.part(settings.updates))
+        segment = segment.with_documents(segment.documents.with_updates(updates), settings.updates)
+    return replace(segment, live=live, norms=norms)
+
+
+def _check_together(
+    path: Path, settings: IndexSettings, segments: Sequence[IndexedSegment], n_terms: int
+) -> None:
+    """Raise CorruptIndexError where the parts do not fit each other."""
+    for stated, one in zip(settings.segments, segments, strict=True):
+        if (
+            one.n_docs != stated.n_docs
+            or len(one.fields) != len(settings.fields)
+            or any(segment.n_terms > n_terms for segment in one.fields)
+            or (one.live is not None and one.live.shape[0] != one.n_docs)
+            or (one.norms is not None and len(one.norms) != len(settings.fields))
+        ):
+            raise CorruptIndexError(
+                f"{path}: the segment {stated.part} holds {one.n_docs} documents in "
+                f"{len(one.fields)} fields over {one.fields[0].n_terms} terms, which does not fit "
+                f"the manifest's {stated.n_docs}, {len(settings.fields)} and S's {n_terms}; "
+                "rebuild the index."
+            )

@@ -1,0 +1,1 @@
+"""All pairs of similar documents, nearest neighbours and groups of near duplicates."""

@@ -1,0 +1,383 @@
+"""All pairs of similar documents, and every document's nearest neighbours, exactly.
+
+The similarity of a pair of documents is what a search gives for the earlier one as the query and
+the later one as the document, to the bit; a ranking is symmetric, so the other way round would
+differ by rounding alone. Documents of norm 0, without terms for instance, have no pairs, deleted
+ones take no part, and a pair needs a similarity above 0.
+
+Each pair is met once: a panel of documents is expanded by S and multiplied with all later ones in
+small whole numbers, which bounds their similarities (`softcosine.index.near_duplicates.panels`);
+few reach a bar, and one float64 routine scores these. So the number of threads changes no bit.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.index.near_duplicates.checkpoint import KeptNeighbors, KeptPairs, fingerprint
+from softcosine.index.near_duplicates.panels import Bars, Found, PairDocuments, PanelSpace
+from softcosine.index.near_duplicates.results import NeighborGraph, PairBlock
+from softcosine.index.search.parts import Part
+from softcosine.index.search.top_docs import check_k
+from softcosine.index.threads import n_threads
+from softcosine.inputs import is_number
+from softcosine.kernels.documents import push_pairs
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+
+__all__ = ["Progress", "nearest_neighbors", "pair_documents", "pairs_among", "similar_pairs"]
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+Progress = Callable[[int, int], None]
+
+_SYMMETRIC = ("soft_cosine", "inner_product")
+
+
+def similar_pairs(
+    parts: Sequence[Part],
+    S: TermSimilarityMatrix,
+    *,
+    min_similarity: float,
+    threads: int | None = None,
+    checkpoint: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Iterator[PairBlock]:
+    """Yield every pair of documents at least so similar, by (first, second).
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        Prepared for soft_cosine or inner_product.
+    S : TermSimilarityMatrix
+        Symmetric.
+    min_similarity : float
+        Above 0. Equal documents may fall short of 1 by what rounding costs, about 1e-15; to find
+        them, ask for a little less.
+    threads : int, optional
+        All processors by default; does not change a bit.
+    checkpoint : path of a folder, optional
+        Keeps the pairs found, some 24 bytes each, so that the same call goes on where an earlier
+        one was stopped: those found already come first. The folder stays when all is done.
+    progress : callable, optional
+        Called with the number of pairs compared, and of all.
+
+    Yields
+    ------
+    PairBlock
+        The pairs of up to 64 neighbouring documents with all later ones; never empty. Memory is
+        bounded by a few such blocks.
+
+    Raises
+    ------
+    InvalidInputError
+        If `min_similarity` is not above 0, the ranking or S is not symmetric, or the checkpoint is
+        of another index or question.
+    IndexFormatError, IndexLockedError
+        If the checkpoint's folder is something else, was altered, or is in use.
+    """
+    minimum = _positive(min_similarity)
+    return pairs_among(
+        pair_documents(parts, S), min_similarity=minimum, threads=threads, checkpoint=checkpoint,
+        progress=progress,
+    )  # fmt: skip
+
+
+def pairs_among(
+    documents: PairDocuments,
+    *,
+    min_similarity: float,
+    threads: int | None = None,
+    checkpoint: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Iterator[PairBlock]:
+    """Do what `similar_pairs` does, with documents prepared already."""
+    minimum, threads = _positive(min_similarity), n_threads(threads)
+    if checkpoint is None:
+        return (block for block in _streamed(documents, minimum, threads, progress) if len(block))
+    question = {"min_similarity": minimum}
+    kept = KeptPairs(checkpoint, question, lambda: fingerprint(documents.parts, documents.S))
+    return _resumed(documents, minimum, threads, progress, kept)
+
+
+def _positive(min_similarity: float) -> float:
+    minimum = check_min_similarity(min_similarity)
+    if minimum <= 0:
+        raise InvalidInputError(
+            f"min_similarity is {min_similarity!r}, which would list nearly every pair; pass a "
+            "number above 0, or k for each document's nearest neighbours."
+        )
+    return minimum
+
+
+def _resumed(
+    documents: PairDocuments,
+    minimum: float,
+    threads: int,
+    progress: Progress | None,
+    kept: KeptPairs,
+) -> Iterator[PairBlock]:
+    """Yield what was kept, then the rest, and keep it."""
+    with kept:
+        for pairs in kept.stored():
+            yield PairBlock(*(np.array(pairs[name]) for name in pairs.dtype.names or ()))
+        start = int(kept.state["panels"])
+        rest = _streamed(documents, minimum, threads, progress, start=start)
+        try:
+            for panels, block in enumerate(rest, start + 1):
+                kept.add(block.first, block.second, block.similarities, panels)
+                if len(block):
+                    yield block
+        finally:
+            rest.close()
+            kept.finish()
+
+
+def _streamed(
+    documents: PairDocuments,
+    minimum: float,
+    threads: int,
+    progress: Progress | None,
+    *,
+    start: int = 0,
+) -> Generator[PairBlock]:
+    """Yield the pairs of each panel, be there some or none."""
+    bars = Bars.at(minimum, documents.n, 0, documents.slack)
+    spaces = _Spaces(documents)
+
+    def meet(panel: int) -> PairBlock:
+        found: list[tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float64]]] = []
+
+        def scored(begin: int, pairs: Found) -> None:
+            enough = pairs.scores >= minimum
+            first = np.repeat(np.arange(len(pairs.starts) - 1), np.diff(pairs.starts)) + begin
+            found.append((first[enough], pairs.documents[enough], pairs.scores[enough]))
+
+        spaces.use(lambda space: documents.meet(space, panel, bars, scored))
+        return _block(documents, found)
+
+    yield from _in_order(meet, documents, threads, progress, start=start)
+
+
+def nearest_neighbors(
+    parts: Sequence[Part],
+    S: TermSimilarityMatrix,
+    *,
+    k: int,
+    min_similarity: float = 0.0,
+    threads: int | None = None,
+    checkpoint: str | Path | None = None,
+    progress: Progress | None = None,
+) -> NeighborGraph:
+    """Find the k best others of every document, by (similarity descending, number ascending).
+
+    Parameters
+    ----------
+    parts, S, threads, progress
+        See `similar_pairs`.
+    k : int
+        1 or more; fewer are found where fewer qualify.
+    min_similarity : float, optional
+        Least similarity; whatever it is, a neighbour needs one above 0.
+    checkpoint : path of a folder, optional
+        Keeps what was found, every half a minute and when stopped, so that the same call goes on
+        where an earlier one was stopped.
+
+    Raises
+    ------
+    InvalidInputError
+        If k or `min_similarity` is no number that it can be, the ranking or S is not symmetric, or
+        the checkpoint is of another index or question.
+    IndexFormatError, IndexLockedError
+        If the checkpoint's folder is something else, was altered, or is in use.
+    """
+    k, minimum = check_k(k), check_min_similarity(min_similarity)
+    threads, documents = n_threads(threads), pair_documents(parts, S)
+    best = _Best(documents, min(k, max(documents.n - 1, 1)), minimum)
+    if checkpoint is None:
+        for _ in best.panels(threads, progress):
+            pass
+        return best.graph()
+    question = {"k": k, "min_similarity": max(minimum, 0.0)}
+    with KeptNeighbors(checkpoint, question, lambda: fingerprint(parts, S)) as kept:
+        panels = int(kept.state["panels"])
+        best.restore(kept.stored(), panels)
+        rest = best.panels(threads, progress, start=panels)
+        try:
+            for _ in rest:
+                panels += 1
+                if kept.due:
+                    kept.save(panels, best.state())
+        finally:
+            rest.close()
+            kept.save(panels, best.state())
+    return best.graph()
+
+
+def check_min_similarity(min_similarity: float) -> float:
+    """Return min_similarity if it is a number; InvalidInputError otherwise."""
+    if is_number(min_similarity):
+        return float(min_similarity)
+    raise InvalidInputError(f"min_similarity is {min_similarity!r}; it must be a number.")
+
+
+def pair_documents(parts: Sequence[Part], S: TermSimilarityMatrix) -> PairDocuments:
+    """Prepare documents for comparison; InvalidInputError where S or a ranking is not symmetric."""
+    S.require_symmetric("comparing all pairs")
+    for part in parts:
+        if part.ranking.name not in _SYMMETRIC:
+            raise InvalidInputError(
+                f"the ranking {part.ranking.name} tells queries from documents, so pairs of "
+                f"documents have no similarity by it; choose {' or '.join(_SYMMETRIC)}."
+            )
+    return PairDocuments(parts, S)
+
+
+class _Best:
+    """The best neighbours so far: a heap for each document, the worst at its root."""
+
+    def __init__(self, documents: PairDocuments, k: int, minimum: float) -> None:
+        self._documents = documents
+        self._minimum = minimum
+        self._bars = Bars.at(minimum, documents.n, k, documents.slack)
+        self._others = np.zeros((documents.n, k), np.uint32)
+        self._held = np.zeros(documents.n, np.int64)
+
+    def panels(self, threads: int, progress: Progress | None, *, start: int = 0) -> Generator[None]:
+        """Meet panel after panel; whatever is yielded for has been met wholly."""
+        documents, bars, spaces = self._documents, self._bars, _Spaces(self._documents)
+
+        def meet(panel: int) -> None:
+            spaces.use(lambda space: documents.meet(space, panel, bars, self._scored))
+
+        yield from _in_order(meet, documents, threads, progress, start=start)
+
+    def _scored(self, begin: int, found: Found) -> None:
+        with self._bars.lock:
+            push_pairs(
+                begin, found.starts, found.documents, found.scores, self._minimum,
+                self._bars.best, self._others, self._held, self._bars.documents,
+                self._documents.slack,
+            )  # fmt: skip
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return a copy of the heaps."""
+        with self._bars.lock:
+            return {
+                "similarities": self._bars.best.copy(),
+                "others": self._others.copy(),
+                "held": self._held.copy(),
+            }
+
+    def restore(self, state: Mapping[str, NDArray[Any]], panels: int) -> None:
+        """Take what `state` gave after so many panels had been met wholly.
+
+        Pairs of other panels, met in part, are dropped: they will be met again, and whatever
+        they had displaced is no neighbour.
+        """
+        if not state or panels == 0:
+            return
+        documents = self._documents
+        met = documents.panels[panels - 1][1]
+        n, k = self._others.shape
+        others, similarities = state["others"], state["similarities"]
+        earlier = np.minimum(np.arange(n)[:, None], others)
+        filled = (np.arange(k) < state["held"][:, None]) & (earlier < met)
+        # What is sorted, the worst first, is a heap.
+        ascending = (-others.astype(np.int64), np.where(filled, similarities, np.inf))
+        order = np.lexsort(ascending, axis=1)
+        self._others[:] = np.take_along_axis(others, order, axis=1)
+        kept = np.where(filled, similarities, 0.0)
+        self._bars.best[:] = np.take_along_axis(kept, order, axis=1)
+        self._held[:] = filled.sum(axis=1)
+        full = self._held == k
+        self._bars.documents[full] = np.maximum(
+            self._bars.documents[full], self._bars.best[full, 0] * documents.slack
+        )
+
+    def graph(self) -> NeighborGraph:
+        """Bring the heaps into order."""
+        best, others, held = self._bars.best, self._others, self._held
+        filled = np.arange(best.shape[1]) < held[:, None]
+        order = np.lexsort((others, np.where(filled, -best, np.inf)), axis=1)
+        numbers = self._documents.numbers
+        neighbors = numbers[np.take_along_axis(others, order, axis=1)[filled]]
+        similarities = np.take_along_axis(best, order, axis=1)[filled]
+        some = held > 0
+        starts = np.concatenate([[0], np.cumsum(held[some])]).astype(np.int64)
+        return NeighborGraph(numbers[some], starts, neighbors, similarities)
+
+
+class _Spaces:
+    """Scratch arrays that threads take and give back."""
+
+    def __init__(self, documents: PairDocuments) -> None:
+        self._n_terms = len(documents.S)
+        self._idle: list[PanelSpace] = []
+
+    def use(self, task: Callable[[PanelSpace], None]) -> None:
+        try:
+            space = self._idle.pop()  # atomic
+        except IndexError:
+            space = PanelSpace(self._n_terms)
+        task(space)
+        self._idle.append(space)
+
+
+def _in_order(
+    meet: Callable[[int], _T],
+    documents: PairDocuments,
+    threads: int,
+    progress: Progress | None,
+    *,
+    start: int = 0,
+) -> Generator[_T]:
+    """Yield what each panel gives, in order, a few panels ahead at a time."""
+    panels = range(start, len(documents.panels))
+    n = documents.n
+    total = n * (n - 1) // 2
+
+    def counted(panel: int, result: _R) -> _R:
+        if progress is not None:
+            left = n - documents.panels[panel][1]
+            progress(total - left * (left - 1) // 2, total)
+        return result
+
+    if start > 0:
+        counted(start - 1, None)
+    if threads == 1:
+        for panel in panels:
+            yield counted(panel, meet(panel))
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        pending: deque[Future[_T]] = deque()
+        try:
+            for panel in panels:
+                pending.append(pool.submit(meet, panel))
+                if len(pending) > 2 * threads:
+                    yield counted(panel - len(pending) + 1, pending.popleft().result())
+            while pending:
+                yield counted(panels.stop - len(pending), pending.popleft().result())
+        finally:
+            for future in pending:
+                future.cancel()
+
+
+def _block(
+    documents: PairDocuments,
+    found: list[tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float64]]],
+) -> PairBlock:
+    if not found:
+        return PairBlock(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+    first, second, scores = (np.concatenate(column) for column in zip(*found, strict=True))
+    if len(found) > 1:
+        order = np.lexsort((second, first))
+        first, second, scores = first[order], second[order], scores[order]
+    return PairBlock(documents.numbers[first], documents.numbers[second], scores)

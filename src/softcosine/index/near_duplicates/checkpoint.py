@@ -1,0 +1,265 @@
+"""Where a comparison of all pairs is, kept in a folder so that it can go on another time.
+
+A manifest says for what documents, S, ranking and question it is, and how far it got; data files
+lie beside it. Data are written and synced before the manifest, and its rename makes them count: a
+process that dies leaves what it last kept. The folder stays when all is done, and the same call
+then gives the same answer at once; delete it when it is no longer needed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import CorruptIndexError, IndexLockedError, InvalidInputError
+from softcosine.index.search.parts import Part
+from softcosine.index.writer.lock import WriteLock
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.storage import (
+    MANIFEST,
+    checked_path,
+    file_size,
+    naming_a_full_disk,
+    read_manifest,
+    signed_manifest,
+    sync,
+    write_manifest,
+)
+
+__all__ = ["KeptNeighbors", "KeptPairs", "fingerprint"]
+
+_KIND = "comparison"
+_VERSION = 1
+_NEW = "manifest.new"
+_PAIRS = "pairs.bin"
+_NEIGHBORS = re.compile(r"neighbors-[0-9]+\.npz")
+_BEFORE = {_NEW, "write.lock"}  # what may be there before the first manifest
+_PAIR = np.dtype([("first", "<i8"), ("second", "<i8"), ("similarity", "<f8")])
+_PAIRS_AT_A_TIME = 2**16
+# Seconds between two times of keeping: what may have to be done again.
+_PAIRS_PAUSE, _NEIGHBORS_PAUSE = 1.0, 30.0
+
+
+def fingerprint(parts: Sequence[Part], S: TermSimilarityMatrix) -> str:
+    """Return a checksum of all that similarities of documents depend on, in hexadecimal."""
+    digest = hashlib.blake2b(digest_size=16)
+
+    def add(*values: object) -> None:
+        for value in values:
+            if isinstance(value, np.ndarray):
+                digest.update(f"{value.dtype.str}{value.shape}".encode())
+                digest.update(np.ascontiguousarray(value).view(np.uint8).data)
+            else:
+                digest.update(f"{value!r};".encode())
+
+    add(*S.arrays)
+    for part in parts:
+        segment, ranking = part.segment, part.ranking
+        add(part.first, part.live, ranking.name, ranking.kind, ranking.k1, ranking.table)
+        add(ranking.saturation, ranking.factors, ranking.term_weights, segment.scales)
+        add(*segment.forward, segment.reals)
+    return digest.hexdigest()
+
+
+class _Kept:
+    """A checkpoint's folder: made or opened, checked, and locked until `close`.
+
+    Parameters
+    ----------
+    path : path of a folder
+        A new one, an empty one, or one of an earlier run.
+    question : mapping
+        What was asked, JSON's types; an earlier run must have asked the same.
+    prints : callable
+        Gives the `fingerprint`.
+
+    Raises
+    ------
+    InvalidInputError
+        If the folder is of other documents, or of another question.
+    IndexFormatError
+        If it is no checkpoint, or was altered.
+    IndexLockedError
+        If another comparison uses it now.
+    """
+
+    def __init__(
+        self, path: str | Path, question: Mapping[str, Any], prints: Callable[[], str]
+    ) -> None:
+        self.path = checked_path(path)
+        if not self.path.exists():
+            self.path.mkdir()
+        if not self._fresh():
+            read_manifest(self.path, _KIND, _VERSION)  # before anything is written there
+        try:
+            self._lock = WriteLock(self.path)
+        except IndexLockedError as error:
+            raise IndexLockedError(
+                f"another comparison keeps its progress in {self.path}; wait for it, or name "
+                "another folder."
+            ) from error
+        self._content: dict[str, Any] = {"question": dict(question), "fingerprint": prints()}
+        self.state: dict[str, Any] = {"panels": 0}
+        if self._fresh():
+            self.keep(self.state)
+        else:
+            manifest = read_manifest(self.path, _KIND, _VERSION)
+            self._check(manifest)
+            self.state = dict(manifest["state"])
+            self.kept_at = time.monotonic()
+
+    def _fresh(self) -> bool:
+        """Whether nothing was kept there yet, be it by a run that died too early."""
+        return self.path.is_dir() and {file.name for file in self.path.iterdir()} <= _BEFORE
+
+    def _check(self, found: Mapping[str, Any]) -> None:
+        if found["question"] != self._content["question"]:
+            asked, given = (
+                json.dumps(content["question"], sort_keys=True)
+                for content in (found, self._content)
+            )
+            raise InvalidInputError(
+                f"{self.path} holds the progress of another question, {asked}, and {given} is "
+                "asked now; name another folder, or delete this one to begin anew."
+            )
+        if found["fingerprint"] != self._content["fingerprint"]:
+            raise InvalidInputError(
+                f"{self.path} holds the progress of comparing other documents, or of another S, "
+                "weighting or ranking; name another folder, or delete this one to begin anew."
+            )
+
+    def keep(self, state: Mapping[str, Any]) -> None:
+        """Make a state count, whose data have reached the disk."""
+        manifest = signed_manifest(_KIND, _VERSION, {**self._content, "state": dict(state)})
+        with naming_a_full_disk(self.path):
+            write_manifest(manifest, self.path / _NEW)
+            sync(self.path / _NEW)
+            (self.path / _NEW).replace(self.path / MANIFEST)
+            sync(self.path)
+        self.state = dict(state)
+        self.kept_at = time.monotonic()
+
+    def close(self) -> None:
+        """Give the folder free."""
+        self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def damaged(self, file: str) -> CorruptIndexError:
+        """Return the error for a data file that is not what was written."""
+        return CorruptIndexError(
+            f"{self.path / file} has changed since it was written; delete the folder to begin anew."
+        )
+
+
+class KeptPairs(_Kept):
+    """Pairs that were found already, in order, and how many panels they are of."""
+
+    def __init__(
+        self, path: str | Path, question: Mapping[str, Any], prints: Callable[[], str]
+    ) -> None:
+        super().__init__(path, question, prints)
+        self._panels, self._n, self._sum = int(self.state["panels"]), 0, 0
+
+    def stored(self) -> Iterator[NDArray[Any]]:
+        """Yield the pairs found earlier: first, second, similarity; checked before the first."""
+        file, n = self.path / _PAIRS, int(self.state.get("pairs", 0))
+        if not file.is_symlink():
+            file.touch()
+        if file_size(file) < n * _PAIR.itemsize:
+            raise self.damaged(_PAIRS)
+        os.truncate(file, n * _PAIR.itemsize)  # what came after was not kept
+        for pairs in _records(file):
+            self._sum = zlib.crc32(pairs.view(np.uint8).data, self._sum)
+        if self._sum != self.state.get("crc32", 0):
+            raise self.damaged(_PAIRS)
+        self._n = n
+        yield from _records(file)
+
+    def add(
+        self,
+        first: NDArray[np.int64],
+        second: NDArray[np.int64],
+        similarities: NDArray[np.float64],
+        panels: int,
+    ) -> None:
+        """Add the pairs of the next panel, which are kept within a second or with `finish`."""
+        pairs = np.empty(first.shape[0], _PAIR)
+        pairs["first"], pairs["second"], pairs["similarity"] = first, second, similarities
+        if pairs.shape[0]:
+            with naming_a_full_disk(self.path), (self.path / _PAIRS).open("ab") as stream:
+                stream.write(pairs.view(np.uint8).data)
+            self._sum = zlib.crc32(pairs.view(np.uint8).data, self._sum)
+            self._n += pairs.shape[0]
+        self._panels = panels
+        if time.monotonic() - self.kept_at > _PAIRS_PAUSE:
+            self.finish()
+
+    def finish(self) -> None:
+        """Keep all that was added."""
+        if self._panels > self.state["panels"]:
+            sync(self.path / _PAIRS)
+            self.keep({"panels": self._panels, "pairs": self._n, "crc32": self._sum})
+
+
+class KeptNeighbors(_Kept):
+    """The best neighbours so far of every document."""
+
+    @property
+    def due(self) -> bool:
+        """Whether enough has been done since the last time for keeping it."""
+        return time.monotonic() - self.kept_at > _NEIGHBORS_PAUSE
+
+    def stored(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays kept last; none at first."""
+        name = self.state.get("file")
+        if name is None:
+            return {}
+        if not (isinstance(name, str) and _NEIGHBORS.fullmatch(name)):
+            raise self.damaged(MANIFEST)
+        file = self.path / name
+        try:
+            file_size(file)
+            content = file.read_bytes()
+        except FileNotFoundError as error:
+            raise self.damaged(name) from error
+        if zlib.crc32(content) != self.state["crc32"]:
+            raise self.damaged(name)
+        with np.load(file, allow_pickle=False) as arrays:
+            return dict(arrays)
+
+    def save(self, panels: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Keep arrays, those of so many panels."""
+        old, name = self.state.get("file"), f"neighbors-{panels}.npz"
+        if name == old:
+            return
+        file = self.path / name
+        with naming_a_full_disk(self.path), file.open("wb") as stream:
+            np.savez(stream, allow_pickle=False, **arrays)
+        sync(file)
+        self.keep({"panels": panels, "file": name, "crc32": zlib.crc32(file.read_bytes())})
+        for other in self.path.glob("neighbors-*.npz"):
+            if other.name != name:
+                with contextlib.suppress(OSError):
+                    other.unlink()
+
+
+def _records(file: Path) -> Iterator[NDArray[Any]]:
+    with file.open("rb") as stream:
+        while content := stream.read(_PAIRS_AT_A_TIME * _PAIR.itemsize):
+            yield np.frombuffer(content, _PAIR)

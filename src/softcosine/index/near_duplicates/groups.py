@@ -1,0 +1,193 @@
+"""Groups of near duplicates.
+
+Two rules, both streamed from the pairs by (first, second), in memory of a few numbers a document:
+
+``components``
+    Documents belong together if a chain of pairs leads from one to the other, each at least so
+    similar: single linkage. Nobody's near duplicate is left in another group, but chains may be
+    long, and the ends of one need not be similar at all.
+``leaders``
+    The documents come in the order of their numbers. Each follows the most similar leader that is
+    similar enough, the earliest of equals, or leads a group itself if there is none. So every
+    member is at least so similar to its group's first document, but two followers of different
+    leaders may be near duplicates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.index.near_duplicates.all_pairs import Progress, pair_documents, pairs_among
+from softcosine.index.near_duplicates.panels import PairDocuments, PanelSpace
+from softcosine.index.near_duplicates.results import PairBlock
+from softcosine.index.search.parts import Part
+from softcosine.kernels.groups import follow, roots_of, unite
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["DuplicateGroup", "DuplicateGroups", "find_groups"]
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateGroup:
+    """A document and its near duplicates.
+
+    Attributes
+    ----------
+    first : int
+        Number of the earliest document.
+    others : ndarray of shape (n,), int64
+        The other members, ascending.
+    similarities : ndarray of shape (n,), float64
+        Theirs to the first.
+    """
+
+    first: int
+    others: NDArray[np.int64]
+    similarities: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateGroups:
+    """Groups of two documents or more, by their first documents.
+
+    Attributes
+    ----------
+    firsts : ndarray of shape (n_groups,), int64
+        The earliest document of each.
+    starts : ndarray of shape (n_groups + 1,), int64
+        Where each group begins in `others` and `similarities`.
+    others : ndarray, int64
+        The other members, ascending within a group.
+    similarities : ndarray, float64
+        Theirs to the first of their group.
+    """
+
+    firsts: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    others: NDArray[np.int64]
+    similarities: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        """How many groups there are."""
+        return int(self.firsts.shape[0])
+
+    def __iter__(self) -> Iterator[DuplicateGroup]:
+        """Yield the groups one by one."""
+        for number, first in enumerate(self.firsts.tolist()):
+            part = slice(self.starts[number], self.starts[number + 1])
+            yield DuplicateGroup(first, self.others[part], self.similarities[part])
+
+    @property
+    def duplicates(self) -> NDArray[np.int64]:
+        """Every member but the first ones, ascending: what to drop to keep one of each group."""
+        return np.sort(self.others)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row a member but the first ones: first, document, similarity."""
+        from softcosine.index.search.frames import data_frame
+
+        return data_frame(
+            {
+                "first": np.repeat(self.firsts, np.diff(self.starts)),
+                "document": self.others,
+                "similarity": self.similarities,
+            }
+        )
+
+
+def find_groups(
+    parts: Sequence[Part],
+    S: TermSimilarityMatrix,
+    *,
+    min_similarity: float,
+    method: str = "components",
+    threads: int | None = None,
+    checkpoint: str | Path | None = None,
+    progress: Progress | None = None,
+) -> DuplicateGroups:
+    """Group documents that are at least so similar.
+
+    Parameters
+    ----------
+    parts, S, min_similarity, threads, checkpoint, progress
+        See `softcosine.index.near_duplicates.all_pairs.similar_pairs`.
+    method : {"components", "leaders"}
+        See `softcosine.index.near_duplicates.groups`.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no such method, and as `similar_pairs`.
+    IndexFormatError, IndexLockedError
+        As `similar_pairs`.
+    """
+    if not isinstance(method, str) or method not in _METHODS:
+        raise InvalidInputError(
+            f"there is no method {method!r}; choose {' or '.join(map(repr, _METHODS))}."
+        )
+    documents = pair_documents(parts, S)
+    pairs = pairs_among(
+        documents, min_similarity=min_similarity, threads=threads, checkpoint=checkpoint,
+        progress=progress,
+    )  # fmt: skip
+    return _METHODS[method](documents, pairs)
+
+
+def _components(documents: PairDocuments, pairs: Iterator[PairBlock]) -> DuplicateGroups:
+    parents = np.arange(documents.n)
+    for block in pairs:
+        unite(parents, *_places(documents, block))
+    roots_of(parents)
+    groups = _groups(documents, parents, np.zeros(documents.n))
+    space = PanelSpace(len(documents.S))
+    for number, first in enumerate(np.searchsorted(documents.numbers, groups.firsts).tolist()):
+        own = slice(groups.starts[number], groups.starts[number + 1])
+        others = np.searchsorted(documents.numbers, groups.others[own])
+        groups.similarities[own] = documents.pair_scores(space, first, others)
+    return groups
+
+
+def _leaders(documents: PairDocuments, pairs: Iterator[PairBlock]) -> DuplicateGroups:
+    leaders, best = np.arange(documents.n), np.zeros(documents.n)
+    for block in pairs:
+        follow(*_places(documents, block), block.similarities, leaders, best)
+    return _groups(documents, leaders, best)
+
+
+_METHODS: dict[str, Callable[[PairDocuments, Iterator[PairBlock]], DuplicateGroups]] = {
+    "components": _components,
+    "leaders": _leaders,
+}
+
+
+def _places(
+    documents: PairDocuments, block: PairBlock
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    first, second = (np.searchsorted(documents.numbers, n) for n in (block.first, block.second))
+    return first, second
+
+
+def _groups(
+    documents: PairDocuments, firsts: NDArray[np.int64], similarities: NDArray[np.float64]
+) -> DuplicateGroups:
+    """Make groups of each document's first one and its similarity to it, all by their places."""
+    members = np.flatnonzero(firsts != np.arange(documents.n))
+    members = members[np.argsort(firsts[members], kind="stable")]
+    distinct, starts = np.unique(firsts[members], return_index=True)
+    numbers = documents.numbers
+    return DuplicateGroups(
+        numbers[distinct],
+        np.append(starts, members.shape[0]).astype(np.int64),
+        numbers[members],
+        similarities[members],
+    )

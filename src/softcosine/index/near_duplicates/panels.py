@@ -1,0 +1,391 @@
+"""Panels of expanded documents, each met by all later documents.
+
+**Bounds.** Let x' = W S W x be the expansion of a document, c its factor, u = max x' / 255, and
+r_t = ceil(x'_t / u) what the panel holds: whole numbers of 0 to 255 with
+x'_t <= u r_t <= x'_t + u, and r_t = 0 where x'_t = 0. Let v_t >= 0 be the values of a later
+document, h its factor, and s = c h sum_t x'_t v_t the similarity (theory, "Exactness of the
+two-stage search"). Then
+
+    u c h (sum_t r_t v_t - sum_t v_t)  <=  s  <=  u c h sum_t r_t v_t .
+
+The sums of whole numbers are exact, as at most 256 of them fit into 16 bits. What float32 rounds
+elsewhere, a few units for each distinct value, is relative to sums without a negative summand, so
+the slack of `softcosine.index.search.bounds` covers it. A pair whose upper bound does not reach
+slack times a similarity is thus below it, and k pairs of one document whose lower bounds reach it
+show that no other below slack times it is among that document's k best. All others are scored by
+the float64 routine. Where x' has a negative entry, or float32 cannot hold the numbers, every later
+document is.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.index.search.bounds import slack
+from softcosine.index.search.parts import Part
+from softcosine.kernels.all_pairs import (
+    PANEL,
+    expand_documents,
+    gather_pairs,
+    order_values,
+    scan_panel,
+)
+from softcosine.kernels.documents import score_pairs, soft_norms_squared
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.space.norms import roots
+
+__all__ = ["Bars", "Found", "PairDocuments", "PanelSpace"]
+
+_SMALLEST, _LARGEST = 1e-30, 1e30  # float32 neither vanishes nor overflows between
+_TINY = np.finfo(np.float32).tiny  # the lowest bar: whatever is above 0 reaches it
+_ROOM = 2**16  # pairs that a scan may find before they are scored
+
+Scored = Callable[[int, "Found"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Scored pairs of a panel: column q owns the entries starts[q] to starts[q + 1].
+
+    Attributes
+    ----------
+    starts : ndarray of shape (PANEL + 1,), int64
+    documents : ndarray, uint32
+        The later document of each pair, by its place.
+    scores : ndarray, float64
+    """
+
+    starts: NDArray[np.int64]
+    documents: NDArray[np.uint32]
+    scores: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """What similarities must reach, on the scale of the bounds.
+
+    Attributes
+    ----------
+    floor : float32
+        For every pair.
+    documents : ndarray of shape (n,), float32
+        For a pair to count for its later document; infinite where it counts for none.
+    best : ndarray of shape (n, k), float64
+        The largest similarities of each document so far, zeros first; k = 0 where all count.
+    lock : Lock
+        Whoever raises bars, or reads `best`, holds it.
+    """
+
+    floor: np.float32
+    documents: NDArray[np.float32]
+    best: NDArray[np.float64]
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @classmethod
+    def at(cls, minimum: float, n: int, k: int, slack: float) -> Bars:
+        """Begin with a least similarity, for `n` documents and their `k` best, or all if k = 0."""
+        least = min(minimum, _LARGEST) * slack if minimum > 0 else 0.0
+        floor = max(np.float32(least), _TINY)
+        return cls(floor, np.full(n, floor if k else np.inf, np.float32), np.zeros((n, k)))
+
+
+class PairDocuments:
+    """The documents that pairs are made of, in the order of their numbers.
+
+    Deleted ones and those of norm 0 have no place. Beside the index itself this takes some 5
+    bytes a posting (10 for real weights).
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        In the order of their numbers, prepared for one symmetric ranking.
+    S : TermSimilarityMatrix
+        Symmetric.
+
+    Attributes
+    ----------
+    parts, S
+    n : int
+    numbers : ndarray of shape (n,), int64
+        In the index.
+    panels : list of (int, int)
+        First place of each panel, and the place after its last.
+    slack : float
+        What a bar is multiplied by.
+    """
+
+    def __init__(self, parts: Sequence[Part], S: TermSimilarityMatrix) -> None:
+        self.S = S
+        self.parts = tuple(parts)
+        ordered = [_ordered(part) for part in self.parts]
+        sizes = [own.local.shape[0] for own in ordered]
+        self._bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self.n = int(self._bounds[-1])
+        self.local = _joined([own.local for own in ordered], np.int64)
+        self.numbers = _joined(
+            [own.local + part.first for own, part in zip(ordered, self.parts, strict=True)],
+            np.int64,
+        )
+        self.starts = _joined_starts([own.starts for own in ordered])
+        self.terms = _joined([own.terms for own in ordered], np.uint32)
+        self.run_starts = _joined_starts([own.run_starts for own in ordered])
+        self.run_values = _joined([own.run_values for own in ordered], np.float32)
+        self.run_sizes = _joined([own.run_sizes for own in ordered], np.uint16)
+        factors = _joined([own.factors for own in ordered], np.float64)
+        with np.errstate(over="ignore", under="ignore"):
+            self.factors = factors.astype(np.float32)
+        self._reach = _joined([_reach(part, S) for part in self.parts], np.int64)
+        self._sizes = self._norm_sizes()
+        longest = int(np.diff(self.starts).max(initial=0))
+        self.slack = slack(longest, half=False)
+        values = self.run_values
+        self._least = min(1.0, float(values.min(initial=1.0)))
+        self._least *= min(1.0, float(factors.min(initial=1.0)))
+        # In Python's floats: what is infinite fails the test below.
+        self._most = 255.0 * longest * max(1.0, float(values.max(initial=1.0)))
+        self._most *= max(1.0, float(factors.max(initial=1.0)))
+        self.panels = [
+            (int(first), int(min(first + PANEL, end)))
+            for begin, end in zip(self._bounds[:-1], self._bounds[1:], strict=True)
+            for first in range(begin, end, PANEL)
+        ]
+
+    def meet(self, space: PanelSpace, panel: int, bars: Bars, scored: Scored) -> None:
+        """Compare the documents of a panel with all later ones.
+
+        Parameters
+        ----------
+        space : PanelSpace
+            Of this thread.
+        panel : int
+            Number in `panels`.
+        bars : Bars
+            May rise meanwhile.
+        scored : callable
+            Receives, as often as need be, the panel's first place and pairs with exact scores,
+            among them all that reach their bars.
+        """
+        begin, end = self.panels[panel]
+        factors = self._expand(space, begin, end)
+        units, own_bars = self._own(space, factors, bars)
+        heaps = self._heaps(bars, begin, end)
+        if heaps.shape[1]:  # not those below 0
+            np.maximum(own_bars, heaps[:, 0] * self.slack, out=own_bars, where=own_bars > 0)
+        at = begin + 1
+        while at < self.n:
+            n = scan_panel(
+                self.starts, self.terms, self.run_starts, self.run_values, self.run_sizes,
+                self.factors, space.panel, at, self.n, begin, units, own_bars, bars.documents,
+                heaps, self.slack, space.columns, space.documents, space.bounds, space.state,
+            )  # fmt: skip
+            at = int(space.state[0])
+            n = gather_pairs(
+                space.columns, space.documents, space.bounds, n, own_bars, bars.documents,
+                space.starts, space.ordered,
+            )  # fmt: skip
+            if n:
+                scored(begin, self._scores(space, factors, begin, space.ordered[:n]))
+        space.panel[:] = 0
+
+    def _heaps(self, bars: Bars, begin: int, end: int) -> NDArray[np.float32]:
+        """Return lower bounds of the k best of each document of a panel, as heaps."""
+        heaps = np.zeros((PANEL, bars.best.shape[1]), np.float32)
+        with bars.lock:
+            best = bars.best[begin:end].copy()
+        # Ascending rows are heaps. Rounded downwards, and to what float32 can hold.
+        heaps[: end - begin] = np.minimum(np.sort(best, axis=1), _LARGEST) * (1.0 - 1e-6)
+        return heaps
+
+    def pair_scores(
+        self, space: PanelSpace, first: int, others: NDArray[np.integer]
+    ) -> NDArray[np.float64]:
+        """Exact similarities of one document with later ones, all by their places."""
+        factors = self._expand(space, first, first + 1)
+        space.panel[space.kept_terms[: space.kept_starts[1]], 0] = 0
+        space.starts[0], space.starts[1:] = 0, others.shape[0]
+        return self._scores(space, factors, first, others.astype(np.uint32)).scores
+
+    def _expand(self, space: PanelSpace, begin: int, end: int) -> NDArray[np.float64]:
+        """Expand documents of one part into the panel; the factor of each as a query."""
+        part = self.parts[int(np.searchsorted(self._bounds, begin, "right")) - 1]
+        ranking = part.ranking
+        space.keep(int(self._reach[begin:end].sum()))
+        scales = part.segment.scales
+        if ranking.normalization != "none":  # no cosine depends on them
+            scales = np.ones_like(scales)
+        expand_documents(
+            *_values(part), scales, self.local[begin:end], *self.S.arrays, ranking.term_weights,
+            space.expansion, space.kept_starts, space.kept_terms, space.kept_weights,
+            space.facts, space.panel,
+        )  # fmt: skip
+        largest, _, squares, infinite = space.facts[: end - begin].T
+        factors = np.ones(end - begin)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            if ranking.normalization != "none":
+                sizes = np.abs(squares) if self._sizes is None else self._sizes[begin:end]
+                norms = roots(squares, sizes, first_row=int(self.numbers[begin]))
+                factors = np.where(norms > 0, 1.0 / norms, 0.0)
+            reach = largest * self._most * np.maximum(factors, 1.0)
+        if infinite.any() or not np.isfinite(reach).all():
+            raise InvalidInputError(
+                "the similarities of some documents may leave the range of float64; scale the "
+                "documents or the entries of S down."
+            )
+        return factors
+
+    def _own(
+        self, space: PanelSpace, factors: NDArray[np.float64], bars: Bars
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the unit and the bar of each column of the panel."""
+        n = factors.shape[0]
+        largest, n_negative = space.facts[:n, 0], space.facts[:n, 1]
+        wanted = largest / 255.0 * factors
+        holds = (np.minimum(wanted, 1.0) * self._least >= _SMALLEST) & (
+            np.maximum(wanted, 1.0) * self._most <= _LARGEST
+        )
+        units, own = np.zeros(PANEL, np.float32), np.full(PANEL, np.inf, np.float32)
+        by_bounds = holds & (n_negative == 0)
+        units[:n][by_bounds] = wanted[by_bounds]
+        own[:n] = np.where(by_bounds, bars.floor, -1.0)
+        # Nothing is similar to what reaches nothing.
+        own[:n][(factors == 0) | (largest == 0)] = np.inf
+        return units, own
+
+    def _scores(
+        self,
+        space: PanelSpace,
+        factors: NDArray[np.float64],
+        begin: int,
+        documents: NDArray[np.uint32],
+    ) -> Found:
+        """Score the gathered pairs of a panel."""
+        scores = np.empty(documents.shape[0])
+        first = int(np.searchsorted(self._bounds, begin, "right")) - 1
+        for number in range(first, len(self.parts)):
+            part = self.parts[number]
+            score_pairs(
+                *_values(part), part.ranking.factors, part.ranking.rounded_one, self.local,
+                int(self._bounds[number]), int(self._bounds[number + 1]), space.kept_starts,
+                space.kept_terms, space.kept_weights, factors, space.starts, documents,
+                space.expansion, scores,
+            )  # fmt: skip
+        return Found(space.starts, documents, scores)
+
+    def _norm_sizes(self) -> NDArray[np.float64] | None:
+        """x'W|S|Wx of each document: what rounding may cost its norm is relative to it."""
+        if self.S.non_negative or not self.parts:
+            return None
+        indptr, indices, data = self.S.arrays
+        sizes = []
+        for part in self.parts:
+            out = np.zeros(part.segment.n_docs)
+            soft_norms_squared(
+                *_values(part), part.ranking.term_weights, indptr, indices, np.abs(data),
+                0, out.shape[0], np.zeros(len(self.S)), out,
+            )  # fmt: skip
+            sizes.append(out[_active(part)])
+        return np.concatenate(sizes)
+
+
+class PanelSpace:
+    """Scratch arrays of one thread; the panel is zero between uses."""
+
+    def __init__(self, n_terms: int) -> None:
+        self.panel = np.zeros((n_terms, PANEL), np.uint8)
+        self.expansion = np.zeros(n_terms)
+        self.facts = np.zeros((PANEL, 4))
+        self.kept_starts = np.zeros(PANEL + 1, np.int64)
+        self.kept_terms = np.empty(0, np.int32)
+        self.kept_weights = np.empty(0)
+        self.columns = np.empty(_ROOM, np.uint8)
+        self.documents = np.empty(_ROOM, np.uint32)
+        self.bounds = np.empty(_ROOM, np.float32)
+        self.starts = np.zeros(PANEL + 1, np.int64)
+        self.ordered = np.empty(_ROOM, np.uint32)
+        self.state = np.zeros(1, np.int64)
+
+    def keep(self, n: int) -> None:
+        """Make room for expansions of `n` entries, and one more."""
+        if self.kept_terms.shape[0] <= n:
+            self.kept_terms = np.empty(n + 1, np.int32)
+            self.kept_weights = np.empty(n + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ordered:
+    """The documents of a part that pairs are made of, values of one size together."""
+
+    local: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    terms: NDArray[np.uint32]
+    run_starts: NDArray[np.int64]
+    run_values: NDArray[np.float32]
+    run_sizes: NDArray[np.uint16]
+    factors: NDArray[np.float64]
+
+
+def _active(part: Part) -> NDArray[np.int64]:
+    """Return the documents of a part that can be similar to any."""
+    active = (part.ranking.factors > 0) & (np.diff(part.segment.pointers) > 0)
+    if part.live is not None:
+        active &= part.live
+    return np.flatnonzero(active)
+
+
+def _ordered(part: Part) -> _Ordered:
+    local = _active(part)
+    n = int(np.diff(part.segment.pointers)[local].sum())
+    starts = np.full(local.shape[0] + 1, n, np.int64)
+    run_starts = np.empty_like(starts)
+    terms, run_values = np.empty(n, np.uint32), np.empty(n, np.float32)
+    run_sizes = np.empty(n, np.uint16)
+    with np.errstate(over="ignore", under="ignore"):
+        n_runs = order_values(
+            *_values(part), local, np.zeros(part.ranking.table.shape[0], np.int64),
+            terms, starts, run_values, run_sizes, run_starts,
+        )  # fmt: skip
+    run_starts[-1] = n_runs
+    factors = part.ranking.factors[local]
+    return _Ordered(
+        local, starts, terms, run_starts,
+        run_values[:n_runs].copy(), run_sizes[:n_runs].copy(), factors,
+    )  # fmt: skip
+
+
+def _reach(part: Part, S: TermSimilarityMatrix) -> NDArray[np.int64]:
+    """How many entries of S the terms of each document own."""
+    indptr, local = S.arrays[0], _active(part)
+    if local.shape[0] == 0:
+        return np.empty(0, np.int64)
+    pointers = part.segment.pointers
+    sums = np.concatenate([[0], np.cumsum(np.diff(indptr)[part.segment.terms])])
+    return np.asarray(sums[pointers[local + 1]] - sums[pointers[local]], np.int64)
+
+
+def _values(part: Part) -> tuple[Any, ...]:
+    """Return what the kernels ask for to know each document's values."""
+    segment, ranking = part.segment, part.ranking
+    return (
+        ranking.kind, *segment.forward, ranking.table,
+        ranking.saturation, ranking.k1, segment.reals,
+    )  # fmt: skip
+
+
+def _joined(arrays: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:
+    return np.concatenate([np.empty(0, dtype), *arrays]).astype(dtype, copy=False)
+
+
+def _joined_starts(arrays: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Join arrays of starts, each ending with its total, into one."""
+    joined, total = [np.zeros(1, np.int64)], 0
+    for starts in arrays:
+        joined.append(starts[1:] + total)
+        total += int(starts[-1])
+    return np.concatenate(joined)

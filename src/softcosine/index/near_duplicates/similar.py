@@ -1,0 +1,171 @@
+"""Similar documents among those of an index, by their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from softcosine.errors import InvalidInputError
+from softcosine.index.directory.snapshot import Snapshot
+from softcosine.index.near_duplicates.all_pairs import Progress, nearest_neighbors, similar_pairs
+from softcosine.index.near_duplicates.groups import find_groups
+from softcosine.index.search.parts import Part
+from softcosine.inputs import is_number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["SimilarGroup", "SimilarPair", "SimilarPairs", "groups_of", "pairs_of"]
+
+
+class SimilarPair(NamedTuple):
+    """Two documents and how similar they are."""
+
+    id: str
+    other: str
+    score: float
+
+
+class SimilarPairs(Iterator[SimilarPair]):
+    """Similar pairs of documents, one after the other as they are found.
+
+    An iterator: each pair is given once, by iterating or by `to_pandas`.
+    """
+
+    def __init__(self, pairs: Generator[SimilarPair], what: str) -> None:
+        self._pairs = pairs
+        self._what = what
+
+    def __next__(self) -> SimilarPair:
+        return next(self._pairs)
+
+    def __repr__(self) -> str:
+        return f"SimilarPairs({self._what}): iterate over them, or call to_pandas()"
+
+    def close(self) -> None:
+        """Stop looking for more."""
+        self._pairs.close()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row a pair that was not given yet: id, other, score."""
+        from softcosine.index.search.frames import data_frame
+
+        rows = list(self._pairs)
+        return data_frame(
+            {name: [row[column] for row in rows] for column, name in enumerate(SimilarPair._fields)}
+        )
+
+
+class SimilarGroup(NamedTuple):
+    """A document and its near duplicates.
+
+    Attributes
+    ----------
+    id : str
+        Of the earliest document.
+    others : tuple of SimilarPair
+        The other members, in their order, each with its similarity to the first.
+    """
+
+    id: str
+    others: tuple[SimilarPair, ...]
+
+
+def pairs_of(
+    snapshot: Snapshot,
+    *,
+    min_similarity: float,
+    k: int | None,
+    ranking: str,
+    threads: int | None,
+    checkpoint: str | Path | None,
+    progress: Progress | None,
+) -> SimilarPairs:
+    """Give similar pairs; see `SoftIndex.pairs`. Arguments are checked at once."""
+    parts, ids = _parts(snapshot, ranking), _Ids(snapshot)
+    if ranking == "soft_cosine":
+        _check_reachable(snapshot, min_similarity)
+    what = f"min_similarity={min_similarity:g}, k={k}, ranking={ranking!r}"
+    if k is None:
+        blocks = similar_pairs(
+            parts, snapshot.S, min_similarity=min_similarity, threads=threads,
+            checkpoint=checkpoint, progress=progress,
+        )  # fmt: skip
+        found = (
+            SimilarPair(ids[first], ids[second], similarity)
+            for block in blocks
+            for first, second, similarity in zip(
+                block.first.tolist(), block.second.tolist(), block.similarities.tolist(),
+                strict=True,
+            )
+        )  # fmt: skip
+        return SimilarPairs(found, what)
+    graph = nearest_neighbors(
+        parts, snapshot.S, k=k, min_similarity=min_similarity, threads=threads,
+        checkpoint=checkpoint, progress=progress,
+    )  # fmt: skip
+    neighbors = (
+        SimilarPair(ids[document], ids[other], similarity)
+        for document in graph.documents.tolist()
+        for other, similarity in zip(*(own.tolist() for own in graph.of(document)), strict=True)
+    )
+    return SimilarPairs(neighbors, what)
+
+
+def groups_of(
+    snapshot: Snapshot,
+    *,
+    min_similarity: float,
+    method: str,
+    threads: int | None,
+    checkpoint: str | Path | None,
+    progress: Progress | None,
+) -> list[SimilarGroup]:
+    """Group near duplicates; see `SoftIndex.dedupe`."""
+    _check_reachable(snapshot, min_similarity)
+    groups = find_groups(
+        _parts(snapshot, "soft_cosine"), snapshot.S, min_similarity=min_similarity, method=method,
+        threads=threads, checkpoint=checkpoint, progress=progress,
+    )  # fmt: skip
+    ids = _Ids(snapshot)
+    found = []
+    for group in groups:
+        first = ids[group.first]
+        members = zip(group.others.tolist(), group.similarities.tolist(), strict=True)
+        others = tuple(SimilarPair(first, ids[other], score) for other, score in members)
+        found.append(SimilarGroup(first, others))
+    return found
+
+
+def _check_reachable(snapshot: Snapshot, min_similarity: float) -> None:
+    """Raise InvalidInputError where no soft cosine can be so large: S is known to be definite."""
+    S = snapshot.S
+    definite = S.dominant or (S.scales is not None and not S.settings.get("extended"))
+    if is_number(min_similarity) and min_similarity > 1 and definite:
+        raise InvalidInputError(
+            f"the least similarity is {min_similarity:g}, and the soft cosines of this index are "
+            "at most 1; choose one from 0 to 1, such as 0.8."
+        )
+
+
+def _parts(snapshot: Snapshot, ranking: str) -> tuple[Part, ...]:
+    if len(snapshot.fields) > 1:
+        names = ", ".join(field.name for field in snapshot.fields)
+        raise InvalidInputError(
+            f"this index has the fields {names}, and pairs are found in one; index the text that "
+            "counts as a single field."
+        )
+    (searcher,) = snapshot.searcher(ranking).searchers
+    return searcher.parts
+
+
+class _Ids(dict[int, str]):
+    """Ids by number, each looked up once."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._documents = snapshot.documents
+
+    def __missing__(self, number: int) -> str:
+        id = self[number] = self._documents.id(number)
+        return id

@@ -1,0 +1,176 @@
+"""What a query demands of documents beside a score: words and phrases that must or must not be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from softcosine.errors import InvalidInputError
+from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
+from softcosine.index.query.parser import QuerySyntax
+from softcosine.index.query.phrases import LEFT_OUT, UNKNOWN, phrase_mask_of_texts, phrase_words
+from softcosine.index.search.masks import Mask, all_of
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.vocabulary import Vocabulary
+
+__all__ = ["Demands", "demands_of", "holding_every"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Phrase:
+    """Words one after the other, and their numbers."""
+
+    words: tuple[str | None, ...]
+    numbers: tuple[int, ...]
+
+    @property
+    def terms(self) -> tuple[int, ...]:
+        """The distinct numbers of words that count."""
+        return tuple(sorted(set(self.numbers) - {LEFT_OUT}))
+
+
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """Terms and phrases that documents must hold, and that they must not.
+
+    Attributes
+    ----------
+    must : tuple of int
+        Numbers of terms; `UNKNOWN` for words that are not indexed, which no document holds.
+    must_not : tuple of tuple of int
+        Terms that a document must not hold all together.
+    phrases, no_phrases : tuple
+    """
+
+    must: tuple[int, ...]
+    must_not: tuple[tuple[int, ...], ...]
+    phrases: tuple[_Phrase, ...]
+    no_phrases: tuple[_Phrase, ...]
+
+    def mask(
+        self, segment: IndexedSegment, analyzer: Analyzer, allowed: Mask | None
+    ) -> Mask | None:
+        """Return which of the allowed documents of a segment meet the demands; None for all."""
+        inside = [_holding(segment, term) for term in self.must]
+        outside = [_holding_all(segment, terms) for terms in self.must_not]
+        mask = all_of([allowed, *inside], outside)
+        # Last, since a phrase may cost the texts of all documents that are still in question.
+        for phrase in self.phrases:
+            mask = all_of([mask, _holding_phrase(segment, phrase, analyzer, mask)])
+        for phrase in self.no_phrases:
+            mask = all_of([mask], [_holding_phrase(segment, phrase, analyzer, mask)])
+        return mask
+
+
+def demands_of(syntax: QuerySyntax, snapshot: Snapshot) -> Demands | None:
+    """Find the terms and phrases of a query that demand something; None if none does.
+
+    A quoted phrase must be there, with ``+`` or without. Every word of a clause counts: ``+e-mail``
+    demands *e* and *mail*, and ``-e-mail`` keeps out what holds both.
+
+    Raises
+    ------
+    InvalidInputError
+        If a phrase is asked for, and the index cannot tell who holds it.
+    """
+    must: set[int] = set()
+    must_not: list[tuple[int, ...]] = []
+    phrases: list[_Phrase] = []
+    no_phrases: list[_Phrase] = []
+    for clause in syntax.clauses:
+        if clause.kind == "should" and not clause.phrase:
+            continue
+        phrase = _phrase(clause.text, snapshot.analyzer, snapshot.S.vocabulary)
+        if not phrase.terms:
+            continue
+        one_after_the_other = clause.phrase and len(phrase.numbers) > 1
+        if clause.kind != "must_not":
+            must.update(phrase.terms)
+            if one_after_the_other:
+                phrases.append(phrase)
+        elif one_after_the_other:
+            no_phrases.append(phrase)
+        else:
+            must_not.append(phrase.terms)
+    if phrases or no_phrases:
+        _check_phrases(snapshot)
+    if not (must or must_not or no_phrases):
+        return None
+    return Demands(tuple(sorted(must)), tuple(must_not), tuple(phrases), tuple(no_phrases))
+
+
+def holding_every(snapshot: Snapshot, terms: Sequence[int]) -> list[Mask]:
+    """Return, for each segment, which documents hold every term that any document holds.
+
+    A document holds what it has in any field. Deleted documents are none, though they may be in the
+    answer.
+    """
+    segments = snapshot.segments
+    masks = [np.ones(segment.n_docs, np.bool_) for segment in segments]
+    for term in terms:
+        holding = [_holding(segment, term) for segment in segments]
+        if any(map(_any_live, segments, holding)):
+            for mask, own in zip(masks, holding, strict=True):
+                mask &= own
+    return masks
+
+
+def _any_live(segment: IndexedSegment, mask: Mask) -> bool:
+    return bool(mask.any() if segment.live is None else (mask & segment.live).any())
+
+
+def _phrase(text: str, analyzer: Analyzer, vocabulary: Vocabulary) -> _Phrase:
+    words = phrase_words(text, analyzer)
+    numbers = [
+        LEFT_OUT if word is None else (UNKNOWN if (n := vocabulary.get(word)) < 0 else n)
+        for word in words
+    ]
+    return _Phrase(tuple(words), tuple(numbers))
+
+
+def _holding(segment: IndexedSegment, term: int) -> Mask:
+    """Return which documents hold a term, in any field."""
+    mask = np.zeros(segment.n_docs, np.bool_)
+    if term != UNKNOWN:
+        for own in segment.fields:
+            mask[own.postings(term)] = True
+    return mask
+
+
+def _holding_all(segment: IndexedSegment, terms: Sequence[int]) -> Mask:
+    """Return which documents hold every one of some terms, at least one, each in any field."""
+    mask = all_of(_holding(segment, term) for term in terms)
+    assert mask is not None
+    return mask
+
+
+def _holding_phrase(
+    segment: IndexedSegment, phrase: _Phrase, analyzer: Analyzer, within: Mask | None
+) -> Mask:
+    """Return which documents of a set hold a phrase within one field."""
+    candidates = all_of([within, segment.live, _holding_all(segment, phrase.terms)])
+    assert candidates is not None
+    if segment.positions is None:
+        return phrase_mask_of_texts(segment.documents.text, analyzer, candidates, phrase.words)
+    found = np.zeros_like(candidates)
+    for positions in segment.positions:
+        found |= positions.mask(candidates, phrase.numbers)
+    return found
+
+
+def _check_phrases(snapshot: Snapshot) -> None:
+    if all(segment.positions is not None for segment in snapshot.segments if segment.n_docs):
+        return
+    if not snapshot.documents.keeps_texts:
+        raise InvalidInputError(
+            "the query holds a phrase, and this index keeps neither the places of words nor the "
+            "texts; leave out the quotes, or index again with positions=True."
+        )
+    if len(snapshot.fields) > 1:
+        # The kept text is that of all fields: it does not tell where one ends.
+        raise InvalidInputError(
+            "the query holds a phrase, and this index of several fields does not keep the places "
+            "of words; leave out the quotes, or index again with positions=True."
+        )

@@ -1,0 +1,125 @@
+"""What a filter may ask of one value.
+
+=================================  =============================================================
+``==`` ``!=``                      equal, and its opposite
+``<`` ``<=`` ``>`` ``>=``          numbers by value, strings in code point order
+``in`` ``not in``                  equal to one of a list, and its opposite
+``contains``                       a list that holds the value, a string that holds the string
+``exists``                         ``True``: the key is there; ``False``: it is not
+=================================  =============================================================
+
+Numbers compare with numbers and strings with strings; a boolean is no number, and null is a value
+like another. Values of different types are unequal and in no order. A missing key is what ``!=``,
+``not in`` and ``"exists": False`` hold for, and nothing else.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.index.segment.metadata_columns import MISSING, MetadataColumn, is_number, key_of
+
+__all__ = ["OPERATORS", "Operator"]
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One comparison, stated twice.
+
+    Attributes
+    ----------
+    wanted : str
+        What it compares with, in words.
+    accepts : callable
+        Whether it compares with a value, one of JSON's.
+    holds : callable
+        Whether a document's value (or `MISSING`) and the filter's compare so: the plain statement.
+    table : callable
+        The same for all values of a column at once.
+    """
+
+    wanted: str
+    accepts: Callable[[Any], bool]
+    holds: Callable[[Any, Any], bool]
+    table: Callable[[MetadataColumn, Any], NDArray[np.bool_]]
+
+
+def _equals(value: Any, wanted: Any) -> bool:
+    return key_of(value) == key_of(wanted)
+
+
+def _is_one_of(value: Any, wanted: list[Any]) -> bool:
+    return any(_equals(value, one) for one in wanted)
+
+
+def _contains(value: Any, wanted: Any) -> bool:
+    if isinstance(value, str):
+        return isinstance(wanted, str) and wanted in value
+    return isinstance(value, list) and any(_equals(one, wanted) for one in value)
+
+
+def _exists(value: Any, wanted: bool) -> bool:
+    return (value is not MISSING) == wanted
+
+
+def _anything(value: object) -> bool:
+    return True
+
+
+def _is_ordered(value: object) -> bool:
+    return isinstance(value, str) or is_number(value)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)
+
+
+def _is_boolean(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _order(
+    compare: Callable[[Any, Any], bool], table: Callable[[MetadataColumn, Any], NDArray[np.bool_]]
+) -> Operator:
+    def holds(value: Any, wanted: Any) -> bool:
+        one_type = isinstance(value, str) if isinstance(wanted, str) else is_number(value)
+        return one_type and compare(value, wanted)
+
+    return Operator("a number or a string", _is_ordered, holds, table)
+
+
+OPERATORS = {
+    "==": Operator("a value", _anything, _equals, lambda column, value: column.equal([value])),
+    "!=": Operator(
+        "a value",
+        _anything,
+        lambda value, wanted: not _equals(value, wanted),
+        lambda column, value: ~column.equal([value]),
+    ),
+    "<": _order(operator.lt, lambda column, value: column.below(value, inclusive=False)),
+    "<=": _order(operator.le, lambda column, value: column.below(value, inclusive=True)),
+    ">": _order(operator.gt, lambda column, value: column.above(value, inclusive=False)),
+    ">=": _order(operator.ge, lambda column, value: column.above(value, inclusive=True)),
+    "in": Operator("a list", _is_list, _is_one_of, lambda column, values: column.equal(values)),
+    "not in": Operator(
+        "a list",
+        _is_list,
+        lambda value, wanted: not _is_one_of(value, wanted),
+        lambda column, values: ~column.equal(values),
+    ),
+    "contains": Operator(
+        "a value", _anything, _contains, lambda column, value: column.holding(value)
+    ),
+    "exists": Operator(
+        "True or False",
+        _is_boolean,
+        _exists,
+        lambda column, wanted: ~column.missing() if wanted else column.missing(),
+    ),
+}

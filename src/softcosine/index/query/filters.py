@@ -1,0 +1,365 @@
+r"""Filters over the documents' metadata: what ``where=`` means.
+
+>>> where = Where.parse({"lang": "en", "year": {">=": 2020, "<": 2024}, "tags": {"contains": "x"}})
+>>> where.matches({"lang": "en", "year": 2021, "tags": ["x", "y"]})
+True
+
+A filter is a dictionary, and all that it says must hold. A key stands beside a value that it must
+equal, or beside a dictionary of operators (`softcosine.index.query.filter_operators`).
+``author.name`` is the key *name* of the object *author*.
+
+Dates, datetimes and UUIDs stand in metadata as strings, and are compared as these
+(`softcosine.index.segment.metadata_values`).
+
+``"all"``, ``"any"`` and ``"not"`` join filters: ``{"any": [{"lang": "en"}, {"year": 2020}]}``, or
+``{"not": {"lang": "en"}}``, which holds too where there is no language.
+
+A backslash takes its meaning from the character behind it: ``author\.name`` is a key with a dot,
+``\any`` a key called *any*, and ``\\`` a backslash.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.index.query.filter_operators import OPERATORS
+from softcosine.index.segment.metadata_columns import (
+    MAX_DEPTH,
+    MetadataColumn,
+    MetadataColumns,
+    Path,
+    value_at,
+)
+from softcosine.index.segment.metadata_values import json_of
+
+__all__ = ["Where", "key_path"]
+
+_Columns = Mapping[Path, MetadataColumn]
+_MOST_NESTED = 50
+_MOST_EXACT = 2**53  # whole numbers up to here are floats too
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A filter, checked; equal and hashed by its `key`.
+
+    Attributes
+    ----------
+    key : str
+        The filter as canonical JSON: the same for filters that say the same in another order or
+        spelling.
+    """
+
+    key: str
+    _node: _Node = field(compare=False, repr=False)
+
+    @classmethod
+    def parse(cls, where: Mapping[str, Any] | Where) -> Where:
+        """Read a filter.
+
+        Parameters
+        ----------
+        where : mapping
+            An empty one holds for every document.
+
+        Raises
+        ------
+        InvalidInputError
+            If it is no filter: an unknown operator, a value that JSON cannot hold, and so on.
+        """
+        if isinstance(where, Where):
+            return where
+        node = _parse(where, 0)
+        return cls(_text(node.to_json()), node)
+
+    def matches(self, metadata: Mapping[str, Any]) -> bool:
+        """Whether the filter holds for a document's metadata; the plain statement."""
+        return self._node.matches(dict(metadata))
+
+    def mask(self, columns: MetadataColumns) -> NDArray[np.bool_]:
+        """Return which documents of a segment the filter holds for, shape (n_docs,).
+
+        Computed at each call; ``columns.mask(where)`` keeps it.
+        """
+        paths = set(self._node.paths())
+        return self._node.mask(columns.columns(paths), columns.n_docs)
+
+    def required(self) -> Iterable[tuple[dict[str, Any], Path, list[Any]]]:
+        """Give the conditions that no ``not`` stands before.
+
+        Each as a filter of its own, with its key and the values that it compares with.
+        """
+        for one in self._node.conditions():
+            values = one.value if one.operator in ("in", "not in") else [one.value]
+            yield one.to_json(), one.path, values
+
+
+class _Node(Protocol):
+    """A part of a filter."""
+
+    def matches(self, metadata: dict[str, Any]) -> bool: ...
+
+    def mask(self, columns: _Columns, n_docs: int) -> NDArray[np.bool_]: ...
+
+    def paths(self) -> Iterable[Path]: ...
+
+    def conditions(self) -> Iterable[_Condition]: ...
+
+    def to_json(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """One operator on one key."""
+
+    path: Path
+    operator: str
+    value: Any
+
+    def matches(self, metadata: dict[str, Any]) -> bool:
+        return OPERATORS[self.operator].holds(value_at(metadata, self.path), self.value)
+
+    def mask(self, columns: _Columns, n_docs: int) -> NDArray[np.bool_]:
+        column = columns[self.path]
+        return column.mask(OPERATORS[self.operator].table(column, self.value))
+
+    def paths(self) -> Iterable[Path]:
+        return (self.path,)
+
+    def conditions(self) -> Iterable[_Condition]:
+        return (self,)
+
+    def to_json(self) -> dict[str, Any]:
+        return {_spelled(self.path): {self.operator: self.value}}
+
+
+@dataclass(frozen=True, slots=True)
+class _All:
+    """All parts hold; every document if there is none."""
+
+    parts: tuple[_Node, ...]
+
+    def matches(self, metadata: dict[str, Any]) -> bool:
+        return all(part.matches(metadata) for part in self.parts)
+
+    def mask(self, columns: _Columns, n_docs: int) -> NDArray[np.bool_]:
+        masks = (part.mask(columns, n_docs) for part in self.parts)
+        return reduce(np.logical_and, masks, np.ones(n_docs, np.bool_))
+
+    def paths(self) -> Iterable[Path]:
+        return (path for part in self.parts for path in part.paths())
+
+    def conditions(self) -> Iterable[_Condition]:
+        return (one for part in self.parts for one in part.conditions())
+
+    def to_json(self) -> dict[str, Any]:
+        return {"all": [part.to_json() for part in self.parts]}
+
+
+@dataclass(frozen=True, slots=True)
+class _Any:
+    """Some part holds; no document if there is none."""
+
+    parts: tuple[_Node, ...]
+
+    def matches(self, metadata: dict[str, Any]) -> bool:
+        return any(part.matches(metadata) for part in self.parts)
+
+    def mask(self, columns: _Columns, n_docs: int) -> NDArray[np.bool_]:
+        masks = (part.mask(columns, n_docs) for part in self.parts)
+        return reduce(np.logical_or, masks, np.zeros(n_docs, np.bool_))
+
+    def paths(self) -> Iterable[Path]:
+        return (path for part in self.parts for path in part.paths())
+
+    def conditions(self) -> Iterable[_Condition]:
+        return (one for part in self.parts for one in part.conditions())
+
+    def to_json(self) -> dict[str, Any]:
+        return {"any": [part.to_json() for part in self.parts]}
+
+
+@dataclass(frozen=True, slots=True)
+class _Not:
+    """The part does not hold."""
+
+    part: _Node
+
+    def matches(self, metadata: dict[str, Any]) -> bool:
+        return not self.part.matches(metadata)
+
+    def mask(self, columns: _Columns, n_docs: int) -> NDArray[np.bool_]:
+        return np.logical_not(self.part.mask(columns, n_docs))
+
+    def paths(self) -> Iterable[Path]:
+        return self.part.paths()
+
+    def conditions(self) -> Iterable[_Condition]:
+        return ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {"not": self.part.to_json()}
+
+
+def _parse(where: object, depth: int) -> _Node:
+    if not isinstance(where, Mapping):
+        raise InvalidInputError(
+            f"the filter {_shown(where)} is of type {type(where).__name__}; pass a dictionary such "
+            'as {"lang": "en", "year": {">=": 2020}}.'
+        )
+    if depth > _MOST_NESTED:
+        raise InvalidInputError(
+            f"the filter is nested more than {_MOST_NESTED} deep; make it flatter."
+        )
+    parts: list[_Node] = []
+    for key, value in where.items():
+        if not isinstance(key, str):
+            raise InvalidInputError(
+                f"the filter has the key {_shown(key)}, of type {type(key).__name__}; keys of "
+                "metadata are strings."
+            )
+        join = _JOINTS.get(key)
+        parts.extend([join(value, depth + 1)] if join else _conditions(key, value))
+    return _joined(_All, parts)
+
+
+def _parse_all(filters: object, depth: int) -> _Node:
+    return _joined(_All, _listed("all", filters, depth))
+
+
+def _parse_any(filters: object, depth: int) -> _Node:
+    return _joined(_Any, _listed("any", filters, depth))
+
+
+def _parse_not(where: object, depth: int) -> _Node:
+    if not isinstance(where, Mapping):
+        raise _misjoined("not", "a filter", where)
+    return _Not(_parse(where, depth))
+
+
+_JOINTS: dict[str, Callable[[object, int], _Node]] = {
+    "all": _parse_all,
+    "any": _parse_any,
+    "not": _parse_not,
+}
+
+
+def _listed(name: str, filters: object, depth: int) -> list[_Node]:
+    if not isinstance(filters, list | tuple) or not all(isinstance(f, Mapping) for f in filters):
+        raise _misjoined(name, "a list of filters", filters)
+    return [_parse(one, depth) for one in filters]
+
+
+def _misjoined(name: str, wanted: str, given: object) -> InvalidInputError:
+    return InvalidInputError(
+        f"{name!r} in a filter stands beside {_shown(given)}; it needs {wanted}. A key of your "
+        f"metadata called {name} is written '\\{name}', in Python source \"\\\\{name}\"."
+    )
+
+
+def _joined(join: type[_All] | type[_Any], parts: list[_Node]) -> _Node:
+    """Join parts canonically: none within one of its own kind, each once, in a fixed order."""
+    flat: dict[str, _Node] = {}
+    for part in parts:
+        for one in part.parts if isinstance(part, join) else (part,):
+            flat[_text(one.to_json())] = one
+    ordered = tuple(flat[text] for text in sorted(flat))
+    return ordered[0] if len(ordered) == 1 else join(ordered)
+
+
+def _conditions(key: str, value: object) -> list[_Node]:
+    """Read what stands beside a key."""
+    path = key_path(key)
+    asked = value if isinstance(value, Mapping) else {"==": value}
+    if not asked:
+        raise InvalidInputError(
+            f"the filter on {_shown(key)} has no operator; to ask for an empty object write "
+            f"{{{_shown(key)}: {{'==': {{}}}}}}."
+        )
+    return [_condition(path, key, name, operand) for name, operand in asked.items()]
+
+
+def _condition(path: Path, key: str, name: object, value: Any) -> _Condition:
+    operator = OPERATORS.get(name) if isinstance(name, str) else None
+    if operator is None:
+        raise InvalidInputError(
+            f"the filter on {_shown(key)} has the operator {_shown(name)}; operators are "
+            f"{', '.join(OPERATORS)}. A key of a nested object is reached by a dot: 'author.name'."
+        )
+    try:
+        value = _canonical(json.loads(json_of(value)), 0)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInputError(
+            f"the filter on {_shown(key)} compares with {_shown(value)}, of type "
+            f"{type(value).__name__}, which metadata cannot hold: {error}. Values are strings, "
+            "finite numbers, True, False, None, dates and times, lists and dictionaries."
+        ) from error
+    if not operator.accepts(value):
+        raise InvalidInputError(
+            f"the operator {name!r} on {_shown(key)} compares with {_shown(value)}; it needs "
+            f"{operator.wanted}."
+        )
+    if name in ("in", "not in"):
+        texts = {_text(one): one for one in value}
+        value = [texts[text] for text in sorted(texts)]
+    return _Condition(path, str(name), value)
+
+
+def _canonical(value: Any, depth: int) -> Any:
+    """Return a JSON value with whole floats as the whole numbers that they equal."""
+    if depth > MAX_DEPTH:
+        raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
+    if isinstance(value, float) and value.is_integer() and abs(value) <= _MOST_EXACT:
+        return int(value)
+    if isinstance(value, list):
+        return [_canonical(part, depth + 1) for part in value]
+    if isinstance(value, dict):
+        return {key: _canonical(part, depth + 1) for key, part in value.items()}
+    return value
+
+
+def key_path(key: str) -> Path:
+    """Cut a key of metadata at its dots, but for those behind a backslash.
+
+    Raises
+    ------
+    InvalidInputError
+        If a backslash is the last of it.
+    """
+    path, characters = [""], iter(key)
+    for character in characters:
+        if character == ".":
+            path.append("")
+            continue
+        if character == "\\" and (character := next(characters, "")) == "":
+            raise InvalidInputError(
+                f"the key {_shown(key)} ends in a lone backslash, which takes the meaning from a "
+                "dot behind it; write two for a backslash itself."
+            )
+        path[-1] += character
+    return tuple(path)
+
+
+def _spelled(path: Path) -> str:
+    key = ".".join(part.replace("\\", "\\\\").replace(".", "\\.") for part in path)
+    return f"\\{key}" if key in _JOINTS else key
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _shown(value: object) -> str:
+    try:
+        shown = repr(value)
+    except (RecursionError, ValueError):  # ValueError: a number of too many digits
+        return "that"
+    return shown if len(shown) <= 80 else f"{shown[:79]}…"

@@ -1,0 +1,157 @@
+"""Which indexed words an unknown one may be a misspelling of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.similarity.spelling.edit_distance import EditDistanceSimilarity
+from softcosine.similarity.spelling.nearby_strings import WordList
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from softcosine.index.directory.snapshot import IndexedSegment
+
+__all__ = ["Candidate", "Spellings", "Suggestion"]
+
+_MOST = 5  # candidates of a word
+_SIMILARITY = EditDistanceSimilarity()
+_LONGER = 64  # characters beyond all indexed words: endings and edits are shorter
+_DIGIT = re.compile(r"\d")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An indexed word that another may be meant for.
+
+    Attributes
+    ----------
+    word : str
+        Under stemming a form that texts have, the nearest.
+    distance : int
+        How many characters are put in, left out or replaced; 1 also where two neighbours are
+        exchanged.
+    n_docs : int
+        How many documents hold it, under stemming in any form.
+    similarity : float
+        What it counts for in a search with ``fuzzy=True``, before S is balanced; see
+        `softcosine.EditDistanceSimilarity`.
+    """
+
+    word: str
+    distance: int
+    n_docs: int
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """An unknown word of a query, and the indexed words of nearest spelling.
+
+    Attributes
+    ----------
+    word : str
+    candidates : tuple of Candidate
+        The nearest first; of equal distance the more frequent, then by their strings.
+    """
+
+    word: str
+    candidates: tuple[Candidate, ...]
+
+
+class Spellings:
+    """The words of an index, prepared for looking up misspelled ones. Made once for a snapshot.
+
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+    analyzer : Analyzer
+    segments : sequence of IndexedSegment
+        Whose live documents are counted.
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary, analyzer: Analyzer, segments: Sequence[IndexedSegment]
+    ) -> None:
+        self._vocabulary = vocabulary
+        self._analyzer = analyzer
+        self._segments = segments
+        forms = vocabulary.forms
+        if forms is None:  # without stemming, or where only stems are known
+            self._words: Sequence[str] = vocabulary.terms
+            self._owners = np.arange(len(vocabulary))
+        else:
+            self._words = [form for own in forms for form in own]
+            self._owners = np.repeat(np.arange(len(forms)), [len(own) for own in forms])
+        self._list = WordList(self._words)
+        self._longest = max(map(len, self._words), default=0) + _LONGER
+
+    def suggestion(self, word: str) -> Suggestion:
+        """Return the indexed words that are nearest to a word."""
+        return Suggestion(word, tuple(candidate for _, candidate in self._nearest(word)))
+
+    def row(self, word: str) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return the terms that a word is searched by in its place, and their similarities.
+
+        None where it, or they, hold a digit: those are numbers and names of things, of which the
+        next one is another.
+        """
+        found = [] if _DIGIT.search(word) else self._nearest(word)
+        kept = [(term, one.similarity) for term, one in found if not _DIGIT.search(one.word)]
+        terms, similarities = zip(*kept, strict=True) if kept else ((), ())
+        return np.array(terms, np.int32), np.array(similarities, np.float64)
+
+    def _nearest(self, word: str) -> list[tuple[int, Candidate]]:
+        """Find the candidates of a word, and the terms that they are forms of."""
+        if len(word) > self._longest:  # its exchanges alone would take the square of its length
+            return []
+        best: dict[int, tuple[int, float, str]] = {}  # by term: distance, similarity, form
+
+        def offer(term: int, distance: int, similarity: float, shown: str) -> None:
+            if similarity > 0.0 and (term not in best or distance < best[term][0]):
+                best[term] = distance, similarity, shown
+
+        exchanged = _exchanged(word)
+        stems = self._analyzer.stem([word, *exchanged])
+        asked = word if self._vocabulary.has_forms else stems[0]
+        for number, distance, similarity in self._list.find(
+            asked, _SIMILARITY.value, _SIMILARITY.max_distance
+        ):
+            offer(int(self._owners[number]), distance, similarity, self._words[number])
+        found = self._vocabulary.indices(stems[1:]).tolist()
+        for other, term in zip(exchanged, found, strict=True):
+            if term >= 0:
+                forms = self._vocabulary.forms_of(term) or (self._vocabulary.term(term),)
+                shown = other if other in forms else forms[0]
+                offer(term, 1, _SIMILARITY.value(1, len(word)), shown)
+        counted = [
+            (term, Candidate(shown, distance, self._n_docs(term), similarity))
+            for term, (distance, similarity, shown) in best.items()
+        ]
+        counted = [(term, one) for term, one in counted if one.n_docs]
+        counted.sort(key=lambda pair: (pair[1].distance, -pair[1].n_docs, pair[1].word))
+        return counted[:_MOST]
+
+    def _n_docs(self, term: int) -> int:
+        """Count the live documents that hold a term in any field."""
+        total = 0
+        for segment in self._segments:
+            holding = np.zeros(segment.n_docs, bool)
+            for own in segment.fields:
+                holding[own.postings(term)] = True
+            if segment.live is not None:
+                holding &= segment.live
+            total += int(np.count_nonzero(holding))
+        return total
+
+
+def _exchanged(word: str) -> list[str]:
+    """Return what a word is with two neighbouring characters exchanged."""
+    swapped = (word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(len(word) - 1))
+    return [other for other in dict.fromkeys(swapped) if other != word]

@@ -1,0 +1,533 @@
+"""From queries to hits: what is asked, found and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import compress
+from operator import not_
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.index.directory.snapshot import Snapshot
+from softcosine.index.query.constraints import Demands, demands_of, holding_every
+from softcosine.index.query.parser import parse_syntax
+from softcosine.index.query.query_vectors import (
+    ParsedQuery,
+    heaviest,
+    parse_clauses,
+    parse_query,
+    query_text,
+    query_vector,
+    respelled,
+)
+from softcosine.index.search.diversity import (
+    CANDIDATES_A_HIT,
+    LEAST_CANDIDATES,
+    by_marginal_relevance,
+)
+from softcosine.index.search.explanation import Explanation, explain
+from softcosine.index.search.facets import Facets, checked_facets, counted_facets
+from softcosine.index.search.fields import FieldsSearcher
+from softcosine.index.search.highlights import Snippet, snippet
+from softcosine.index.search.lookup import passing
+from softcosine.index.search.masks import Mask, all_of
+from softcosine.index.search.results import Hit, Hits
+from softcosine.index.search.sorting import parse_sort, sorted_places
+from softcosine.index.search.top_docs import (
+    QueryVector,
+    Top,
+    check_k,
+    check_min_score,
+    check_offset,
+)
+from softcosine.index.segment.documents import title_of
+from softcosine.index.threads import in_threads
+from softcosine.inputs import is_number, is_whole
+
+if TYPE_CHECKING:
+    from softcosine.index.query.suggestions import Suggestion
+
+__all__ = [
+    "Asked",
+    "answered",
+    "answered_by",
+    "explained",
+    "explained_likeness",
+    "like",
+    "vectors_of",
+]
+
+_FILLED_AT_ONCE = 4096  # documents whose scores are looked at together
+
+# For each term: its weight, and whether it is the query's own.
+_Weights = dict[str, tuple[float, Literal["exact", "near"]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a search is asked for beside its query; see `SoftIndex.search`."""
+
+    k: int = 10
+    offset: int = 0
+    min_score: float = 0.0
+    where: Mapping[str, Any] | None = None
+    exact_first: bool = False
+    ranking: str | None = None
+    expand: bool = True
+    syntax: bool = True
+    max_terms: int | None = 512
+    fill: bool = False
+    mmr: float | None = None
+    fuzzy: bool = False
+    keep_stop_words: bool = False
+    sort: str | Sequence[str] | None = None
+    facets: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        check_k(self.k, least=0)
+        check_min_score(self.min_score)
+        check_offset(self.offset)
+        checked_facets(self.facets)
+        if bool(parse_sort(self.sort)) + bool(self.exact_first) + (self.mmr is not None) > 1:
+            raise InvalidInputError(
+                "sort, exact_first and mmr are orders of the answers; choose one of them."
+            )
+        if self.max_terms is not None and not (is_whole(self.max_terms) and self.max_terms >= 1):
+            raise InvalidInputError(
+                f"max_terms is {self.max_terms!r}; it must be a whole number of 1 or more, or None."
+            )
+        if self.mmr is not None and not (is_number(self.mmr) and 0.0 <= self.mmr <= 1.0):
+            raise InvalidInputError(
+                f"mmr is {self.mmr!r}; it must be a number from 0 (as different as can be) to "
+                "1 (by score alone), or None."
+            )
+
+    @property
+    def n_wanted(self) -> int:
+        """How many documents are answers of this page and those before it."""
+        return self.k + self.offset
+
+    @property
+    def n_candidates(self) -> int:
+        """How many of the best are chosen from where the answers are to differ."""
+        return max(LEAST_CANDIDATES, CANDIDATES_A_HIT * self.k)
+
+    @property
+    def n_ranked(self) -> int:
+        """How many of the best by score have to be found: at least one, which has a plan."""
+        return max(1, self.n_wanted, self.n_candidates if self.mmr is not None else 0)
+
+    @property
+    def all_matching(self) -> bool:
+        """Whether every document that matches has to be found, not the best alone."""
+        return bool(self.facets) or bool(parse_sort(self.sort))
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """A query, made ready: parsed and weighed for every field."""
+
+    shown: str
+    parsed: tuple[ParsedQuery, ...]
+    vectors: tuple[QueryVector, ...]
+    demands: Demands | None = None
+
+
+def answered(
+    snapshot: Snapshot,
+    queries: Sequence[str | Sequence[str]],
+    asked: Asked,
+    *,
+    threads: int | None,
+) -> list[Hits]:
+    """Answer queries from one state of an index."""
+    searcher = snapshot.searcher(asked.ranking)
+    filtered = passing(snapshot, asked.where)
+    ready = [_ready(snapshot, searcher, query, asked) for query in queries]
+    apart = asked.exact_first or asked.all_matching
+    single = [query.demands is not None or apart for query in ready]
+    plain = list(compress(ready, map(not_, single)))
+    tops = _searched(searcher, plain, asked, filtered, asked.n_ranked, threads)
+
+    def shown(query: _Query, top: Top | None = None) -> tuple[Top, Facets]:
+        # Cut at once: all documents that match, of many queries, are too many to hold.
+        found = top or _alone(snapshot, searcher, query, asked, filtered)
+        facets = counted_facets(snapshot, asked.facets, found.documents)
+        return _page(_arranged(snapshot, searcher, query, found, asked, filtered), asked), facets
+
+    together = in_threads(
+        lambda pair: shown(*pair), list(zip(plain, tops, strict=True)),
+        threads if asked.mmr is not None or asked.fill else 1,
+    )  # fmt: skip
+    alone = in_threads(shown, list(compress(ready, single)), threads)
+    answers = {False: iter(together), True: iter(alone)}
+    return [
+        _hits(snapshot, searcher, query, *next(answers[kind]), asked)
+        for query, kind in zip(ready, single, strict=True)
+    ]
+
+
+def answered_by(
+    find: Callable[[list[tuple[QueryVector, ...]]], list[Top]],
+    snapshot: Snapshot,
+    queries: Sequence[str | Sequence[str]],
+    asked: Asked,
+) -> list[Hits]:
+    """Answer queries by what somebody else finds for their vectors, a tuple a query.
+
+    Raises
+    ------
+    InvalidInputError
+        If a query demands anything of documents, or a filter is given: who only ranks cannot know.
+    """
+    searcher = snapshot.searcher(asked.ranking)
+    ready = _plain(snapshot, searcher, queries, asked)
+    tops = find([query.vectors for query in ready])
+    return [
+        _hits(snapshot, searcher, query, _page(top, asked), {}, asked)
+        for query, top in zip(ready, tops, strict=True)
+    ]
+
+
+def vectors_of(
+    snapshot: Snapshot, queries: Sequence[str | Sequence[str]], ranking: str | None = None
+) -> list[tuple[QueryVector, ...]]:
+    """Parse and weigh queries that only rank: for each its vectors, one a field."""
+    asked = Asked(ranking=ranking)
+    searcher = snapshot.searcher(ranking)
+    return [query.vectors for query in _plain(snapshot, searcher, queries, asked)]
+
+
+def like(snapshot: Snapshot, id: str, asked: Asked) -> Hits:
+    """Find the documents most like one of the index, itself left out."""
+    searcher = snapshot.searcher(asked.ranking)
+    query, number = _document(snapshot, searcher, id), snapshot.documents.number(id)
+    filtered = passing(snapshot, asked.where)
+    (top,) = _searched(searcher, [query], asked, filtered, asked.k + 1, 1)
+    others = top.documents != number
+    top = replace(top, documents=top.documents[others], scores=top.scores[others])
+    return _hits(snapshot, searcher, query, _page(top, asked), {}, asked)
+
+
+def explained(snapshot: Snapshot, query: str | Sequence[str], id: str, asked: Asked) -> Explanation:
+    """Say why a document scores what it scores."""
+    searcher = snapshot.searcher(asked.ranking)
+    return _explained(snapshot, searcher, _ready(snapshot, searcher, query, asked), id)
+
+
+def explained_likeness(snapshot: Snapshot, id: str, other: str, asked: Asked) -> Explanation:
+    """Say why the document `other` is similar to the document `id`."""
+    searcher = snapshot.searcher(asked.ranking)
+    return _explained(snapshot, searcher, _document(snapshot, searcher, id), other)
+
+
+def _plain(
+    snapshot: Snapshot,
+    searcher: FieldsSearcher,
+    queries: Sequence[str | Sequence[str]],
+    asked: Asked,
+) -> list[_Query]:
+    """Make queries ready that demand nothing of documents."""
+    ready = [_ready(snapshot, searcher, query, asked) for query in queries]
+    if asked.where is not None or asked.exact_first or any(query.demands for query in ready):
+        raise InvalidInputError(
+            "filters, exact_first, +words, -words and phrases are for the index's own search; "
+            "leave them out, or search the index itself."
+        )
+    return ready
+
+
+def _ready(
+    snapshot: Snapshot, searcher: FieldsSearcher, query: str | Sequence[str], asked: Asked
+) -> _Query:
+    """Parse and weigh a query; one that is too long is cut."""
+    demands = None
+    stop_words = frozenset[str]() if asked.keep_stop_words else snapshot.stop_words
+    if isinstance(query, str) and asked.syntax:
+        syntax = parse_syntax(query)
+        if not syntax.plain:
+            demands = demands_of(syntax, snapshot)
+        clauses = [
+            (clause.text, clause.weight, clause.plain)
+            for clause in syntax.clauses
+            if clause.kind != "must_not"
+        ]
+        parsed = parse_clauses(
+            clauses, snapshot.analyzer, snapshot.S, snapshot.source, stop_words=stop_words
+        )
+    else:
+        parsed = parse_query(
+            query, snapshot.analyzer, snapshot.S, snapshot.source, stop_words=stop_words
+        )
+    if asked.fuzzy and parsed.unknown:
+        parsed = respelled(parsed, snapshot.S, snapshot.spellings)
+    shown = query_text(query)
+    ready = _weighed(snapshot, searcher, shown, (parsed,) * len(snapshot.fields), demands)
+    if asked.max_terms is None or len(parsed.terms) <= asked.max_terms:
+        return ready
+    weights = np.zeros(len(parsed.terms))
+    for weight, vector in zip(searcher.weights, ready.vectors, strict=True):
+        weights += weight * vector.weights
+    parsed = heaviest(parsed, weights, asked.max_terms)
+    return _weighed(snapshot, searcher, ready.shown, (parsed,) * len(snapshot.fields), demands)
+
+
+def _document(snapshot: Snapshot, searcher: FieldsSearcher, id: str) -> _Query:
+    """Take a document as a query: each of its fields is compared with the same of the others."""
+    number = snapshot.documents.number(id)
+    known, vocabulary = _words_of(snapshot, number), snapshot.S.vocabulary
+    parsed = []
+    for terms, frequencies in snapshot.rows(number):
+        names = map(vocabulary.term, terms.tolist())
+        parsed.append(
+            ParsedQuery(terms, frequencies, tuple(known.get(name, name) for name in names))
+        )
+    return _weighed(snapshot, searcher, f"like {id}", tuple(parsed), None)
+
+
+def _weighed(
+    snapshot: Snapshot,
+    searcher: FieldsSearcher,
+    shown: str,
+    parsed: tuple[ParsedQuery, ...],
+    demands: Demands | None,
+) -> _Query:
+    """Weigh a parsed query for every field."""
+    return _Query(shown, parsed, _vectors(snapshot, searcher, parsed), demands)
+
+
+def _vectors(
+    snapshot: Snapshot, searcher: FieldsSearcher, parsed: Sequence[ParsedQuery]
+) -> tuple[QueryVector, ...]:
+    return tuple(
+        query_vector(of_field, one.ranking, snapshot.S, snapshot.source)
+        for of_field, one in zip(parsed, searcher.searchers, strict=True)
+    )
+
+
+def _words_of(snapshot: Snapshot, number: int) -> dict[str, str]:
+    """For each term of a document, the first words of its text that show it."""
+    analyzer = snapshot.analyzer
+    if analyzer.stemmer is None:
+        return {}
+    words = analyzer.kept(snapshot.documents.text(number))
+    stems = analyzer.stem(words)
+    known: dict[str, str] = {}
+    for start, end in analyzer.ranges(stems):
+        known.setdefault(" ".join(stems[start:end]), " ".join(words[start:end]))
+    return known
+
+
+def _explained(snapshot: Snapshot, searcher: FieldsSearcher, query: _Query, id: str) -> Explanation:
+    number = snapshot.documents.number(id)
+    score, parts = explain(
+        searcher, snapshot.fields, query.vectors, query.parsed, number, _words_of(snapshot, number)
+    )
+    return Explanation(query.shown, id, score, parts, searcher.ranking.name)
+
+
+def _searched(
+    searcher: FieldsSearcher,
+    queries: Sequence[_Query],
+    asked: Asked,
+    allowed: Sequence[Mask | None],
+    k: int,
+    threads: int | None,
+) -> list[Top]:
+    return searcher.search_batch(
+        [query.vectors for query in queries], k=k, min_score=asked.min_score,
+        expand_postings=asked.expand, allowed=allowed, threads=threads,
+    )  # fmt: skip
+
+
+def _alone(
+    snapshot: Snapshot,
+    searcher: FieldsSearcher,
+    query: _Query,
+    asked: Asked,
+    filtered: Sequence[Mask | None],
+) -> Top:
+    """Answer a query whose demands, or exact answers first, make masks of its own."""
+    k = max(1, snapshot.n_docs) if asked.all_matching else asked.n_ranked
+    allowed = _allowed(snapshot, query, filtered)
+    if not asked.exact_first:
+        return _searched(searcher, [query], asked, allowed, k, 1)[0]
+    exact = holding_every(snapshot, query.parsed[0].terms.tolist())
+    inside = [all_of([mask, own]) for mask, own in zip(allowed, exact, strict=True)]
+    (first,) = _searched(searcher, [query], asked, inside, k, 1)
+    if len(first.documents) >= k:
+        return first
+    outside = [all_of([mask], [own]) for mask, own in zip(allowed, exact, strict=True)]
+    (rest,) = _searched(searcher, [query], asked, outside, k - len(first.documents), 1)
+    return Top(
+        np.concatenate([first.documents, rest.documents]),
+        np.concatenate([first.scores, rest.scores]),
+        rest.plan,
+    )
+
+
+def _allowed(
+    snapshot: Snapshot, query: _Query, filtered: Sequence[Mask | None]
+) -> list[Mask | None]:
+    """Return which documents of each segment a query may find; None for all."""
+    if query.demands is None:
+        return list(filtered)
+    return [
+        query.demands.mask(segment, snapshot.analyzer, mask)
+        for mask, segment in zip(filtered, snapshot.segments, strict=True)
+    ]
+
+
+def _arranged(
+    snapshot: Snapshot,
+    searcher: FieldsSearcher,
+    query: _Query,
+    top: Top,
+    asked: Asked,
+    filtered: Sequence[Mask | None],
+) -> Top:
+    """Bring documents into the order of metadata or marginal relevance; let others follow."""
+    if keys := parse_sort(asked.sort):
+        places = sorted_places(snapshot, keys, top.documents, top.scores)
+        top = replace(top, documents=top.documents[places], scores=top.scores[places])
+    if asked.mmr is not None:
+        likeness = snapshot.searcher("soft_cosine")
+        n = asked.n_candidates
+        order = by_marginal_relevance(
+            top.scores[:n],
+            lambda place: _likeness(snapshot, likeness, top.documents[:n], place),
+            balance=asked.mmr, n=asked.n_wanted,
+        )  # fmt: skip
+        places = np.concatenate([order, np.arange(len(order), len(top.documents))])
+        top = replace(top, documents=top.documents[places], scores=top.scores[places])
+    if asked.fill and asked.min_score <= 0.0:
+        top = _filled(snapshot, searcher, query, top, asked, filtered)
+    return top
+
+
+def _likeness(
+    snapshot: Snapshot, searcher: FieldsSearcher, documents: NDArray[np.int64], place: int
+) -> NDArray[np.float64]:
+    """Soft cosines of one of some documents with all of them; of several fields, the mean."""
+    parsed = [
+        ParsedQuery(terms, frequencies, ())
+        for terms, frequencies in snapshot.rows(int(documents[place]))
+    ]
+    vectors = _vectors(snapshot, searcher, parsed)
+    return searcher.scores(vectors, documents) / sum(searcher.weights)
+
+
+def _filled(
+    snapshot: Snapshot,
+    searcher: FieldsSearcher,
+    query: _Query,
+    top: Top,
+    asked: Asked,
+    filtered: Sequence[Mask | None],
+) -> Top:
+    """Let documents of score 0 follow, in order of insertion, as far as they are wanted."""
+    missing = asked.n_wanted - len(top.documents)
+    found = [top.documents]
+    if missing > 0:
+        masks = zip(
+            snapshot.documents.firsts, snapshot.segments, _allowed(snapshot, query, filtered),
+            strict=True,
+        )  # fmt: skip
+        for first, segment, mask in masks:
+            every = np.ones(segment.n_docs, bool) if mask is None else mask.copy()
+            if segment.live is not None:
+                every &= segment.live
+            numbers = np.setdiff1d(np.flatnonzero(every) + first, top.documents)
+            for begin in range(0, len(numbers), _FILLED_AT_ONCE):
+                some = numbers[begin : begin + _FILLED_AT_ONCE]
+                # The others score less than 0, or share no term where they have to.
+                zeros = some[searcher.scores(query.vectors, some) == 0.0][:missing]
+                found.append(zeros)
+                missing -= len(zeros)
+                if missing == 0:
+                    break
+            if missing == 0:
+                break
+    documents = np.concatenate(found)
+    scores = np.zeros(len(documents))
+    scores[: len(top.scores)] = top.scores
+    return replace(top, documents=documents, scores=scores)
+
+
+def _page(top: Top, asked: Asked) -> Top:
+    page = slice(asked.offset, asked.n_wanted)
+    return replace(top, documents=top.documents[page], scores=top.scores[page])
+
+
+def _hits(
+    snapshot: Snapshot,
+    searcher: FieldsSearcher,
+    query: _Query,
+    top: Top,
+    facets: Facets,
+    asked: Asked,
+) -> Hits:
+    documents = snapshot.documents
+    weights: list[_Weights] = []
+
+    def passage(text: str) -> Snippet:
+        if not weights:
+            weights.append(_word_weights(snapshot, searcher, query))
+        return snippet(text, snapshot.analyzer, weights[0])
+
+    numbers = top.documents.tolist()
+    names = tuple(field.name for field in snapshot.fields)
+    hits = [
+        Hit(
+            id=record.id,
+            score=score,
+            text=record.text,
+            metadata=record.metadata,
+            number=number,
+            title=title_of(record, names),
+            _snippet=passage,
+        )
+        for number, score, record in zip(
+            numbers, top.scores.tolist(), documents.records(numbers), strict=True
+        )
+    ]
+    parsed = query.parsed[0]
+    misspelled = [*parsed.unknown, *(word.word for word in parsed.outside if word.spelled)]
+    return Hits(
+        query=query.shown,
+        ranking=searcher.ranking.name,
+        hits=tuple(hits),
+        outside=tuple(word.word for word in parsed.outside),
+        unknown=parsed.unknown,
+        left_out=parsed.left_out,
+        offset=asked.offset,
+        plan=top.plan,
+        facets=facets,
+        mmr=asked.mmr,
+        _suggest=partial(_suggestions, snapshot, misspelled),
+    )
+
+
+def _suggestions(snapshot: Snapshot, words: Sequence[str]) -> tuple[Suggestion, ...]:
+    """Return what some words may be misspellings of; those that are like nothing are left out."""
+    found = [snapshot.spellings.suggestion(word) for word in words] if words else []
+    return tuple(suggestion for suggestion in found if suggestion.candidates)
+
+
+def _word_weights(snapshot: Snapshot, searcher: FieldsSearcher, query: _Query) -> _Weights:
+    """Return what each term of the expanded query is worth in a passage, over all fields."""
+    weights: dict[int, float] = {}
+    for weight, one, vector in zip(
+        searcher.weights, searcher.searchers, query.vectors, strict=True
+    ):
+        expanded = one.expanded(vector)
+        for j, value in zip(expanded.terms.tolist(), expanded.weights.tolist(), strict=True):
+            weights[j] = weights.get(j, 0.0) + weight * value
+    own = {j for parsed in query.parsed for j in parsed.terms.tolist()}
+    term = snapshot.S.vocabulary.term
+    return {term(j): (value, "exact" if j in own else "near") for j, value in weights.items()}

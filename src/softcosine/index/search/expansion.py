@@ -1,0 +1,165 @@
+"""Queries expanded by S: W Sᵀ W x, and what their scores are multiplied by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.index.search.bounds import float32_holds
+from softcosine.index.search.rankings import PreparedRanking
+from softcosine.index.search.top_docs import QueryVector
+from softcosine.index.search.workspace import Workspace
+from softcosine.kernels.search import expand_queries
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.space.norms import root
+
+__all__ = ["Expander", "Expansions"]
+
+
+@dataclass(frozen=True, slots=True)
+class Expansions:
+    """Expanded queries W Sᵀ W x, one after the other.
+
+    What there is one of a query are lists, since arrays of one number cost a single search more
+    than the numbers do.
+
+    Attributes
+    ----------
+    pointers : ndarray of shape (n_queries + 1,), int64
+        Where each query begins in `terms` and `weights`.
+    terms : ndarray of shape (n_reached,), int32
+        In the order in which they are met.
+    weights : ndarray of shape (n_reached,), float64
+    facts : list of lists
+        Six numbers a query, see `softcosine.kernels.search.expand_queries`.
+    factors : list of float
+        What scores are multiplied by.
+    """
+
+    pointers: NDArray[np.int64]
+    terms: NDArray[np.int32]
+    weights: NDArray[np.float64]
+    facts: list[list[float]]
+    factors: list[float]
+
+    def __len__(self) -> int:
+        return len(self.factors)
+
+    @property
+    def scales(self) -> list[float]:
+        """Largest weight of each query, which is 1 in float32."""
+        return [facts[0] for facts in self.facts]
+
+    @property
+    def reaching(self) -> list[bool]:
+        """Whether any document can have a score other than 0, for each query."""
+        pairs = zip(self.factors, self.facts, strict=True)
+        return [factor != 0.0 and facts[0] != 0.0 for factor, facts in pairs]
+
+    def holding(self, least: float, most: float) -> list[bool]:
+        """Whether the approximate scores of each query obey their error bound.
+
+        Parameters
+        ----------
+        least, most : float
+            Of the documents' values and factors, see `PreparedRanking`.
+        """
+        return [
+            n_negative == 0.0
+            and factor > 0.0
+            and float32_holds(smallest, largest, least=least, most=most)
+            for factor, (largest, smallest, n_negative, *_) in zip(
+                self.factors, self.facts, strict=True
+            )
+        ]
+
+    def own(self, query: int) -> slice:
+        """Return where the terms of a query stand."""
+        return slice(self.pointers[query], self.pointers[query + 1])
+
+
+class Expander:
+    """Expands queries for one ranking and one S.
+
+    Parameters
+    ----------
+    S : TermSimilarityMatrix
+    ranking : PreparedRanking
+        Of any part.
+    reach : float
+        The most that a document's values may sum to.
+    """
+
+    def __init__(self, S: TermSimilarityMatrix, ranking: PreparedRanking, *, reach: float) -> None:
+        self._S = S
+        self._ranking = ranking
+        self._reach = reach
+        self._longest_row = int(np.diff(S.arrays[0]).max(initial=0))
+
+    def expand(self, space: Workspace, queries: Sequence[QueryVector]) -> Expansions:
+        """Expand queries, and find what their scores are multiplied by."""
+        ranking, matrix = self._ranking, self._S.arrays
+        terms, pointers = _joined([query.terms for query in queries])
+        extra_terms, extra_pointers = _joined([query.extra_terms for query in queries])
+        room = terms.shape[0] * self._longest_row + extra_terms.shape[0]
+        reached, weights = np.empty(room, np.int32), np.empty(room)
+        ends, facts = np.empty(len(queries) + 1, np.int64), np.empty((len(queries), 6))
+        expand_queries(
+            pointers, terms, _all([query.weights for query in queries]), *matrix,
+            extra_pointers, extra_terms, _all([query.extra_values for query in queries]),
+            ranking.term_weights, space.expansion, space.seen, space.touched,
+            facts, ends, reached, weights,
+        )  # fmt: skip
+        rows = facts.tolist()
+        factors = [self._factor(query, row) for query, row in zip(queries, rows, strict=True)]
+        for row, factor in zip(rows, factors, strict=True):
+            if row[5] > 0 or row[0] * self._reach * max(factor, 1.0) == np.inf:
+                raise InvalidInputError(
+                    "the scores of this query may leave the range of float64; scale the query, "
+                    "the documents or the entries of S down."
+                )
+        n = int(ends[-1])
+        return Expansions(ends, reached[:n], weights[:n], rows, factors)
+
+    def _factor(self, query: QueryVector, facts: list[float]) -> float:
+        """1 / the norm of a query, or 1 where the ranking divides by none."""
+        normalization = self._ranking.normalization
+        if normalization == "none":
+            return 1.0
+        if normalization == "ordinary":
+            square = size = facts[4]
+        else:
+            square = facts[3] + query.extra_norm
+            size = abs(square) if self._S.non_negative else self._size(query)
+        norm = root(square, size)
+        return 1.0 / norm if norm > 0.0 else 0.0
+
+    def _size(self, query: QueryVector) -> float:
+        """x'W|S|Wx of a query: what rounding may have cost is relative to it."""
+        indptr, indices, data = self._S.arrays
+        x = np.zeros(len(self._S))
+        x[query.terms] = np.abs(query.weights)
+        total = abs(query.extra_norm)
+        for term in query.terms:
+            row = slice(indptr[term], indptr[term + 1])
+            total += x[term] * float(np.abs(data[row]).astype(np.float64) @ x[indices[row]])
+        return float(total)
+
+
+def _joined(parts: Sequence[NDArray[np.int32]]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Join arrays; where each begins is returned too."""
+    pointers = np.zeros(len(parts) + 1, np.int64)
+    if len(parts) == 1:
+        pointers[1] = parts[0].shape[0]
+    else:
+        np.cumsum([part.shape[0] for part in parts], out=pointers[1:])
+    return _all(parts), pointers
+
+
+def _all(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

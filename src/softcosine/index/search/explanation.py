@@ -1,0 +1,222 @@
+"""Why a document scores what it scores: its parts by pairs of words."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.index.query.query_vectors import ParsedQuery
+from softcosine.index.search.fields import Field, FieldsSearcher
+from softcosine.index.search.parts import Part as Searched
+from softcosine.index.search.rankings import TITLES
+from softcosine.index.search.searcher import Searcher
+from softcosine.index.search.top_docs import QueryVector
+from softcosine.kernels.documents import REALS, SATURATED
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Explanation", "Part", "explain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one pair of words adds to a score.
+
+    Attributes
+    ----------
+    query_word, document_word : str
+    similarity : float
+        s_ij; 1 for one and the same term.
+    contribution : float
+        In units of the score.
+    exact : bool
+        Whether both words are one term, such as two forms of one stem.
+    field : str
+        Where the document has its word; empty in an index of one field.
+    spelled : bool
+        Whether the words are similar by their spelling alone: a search with ``fuzzy=True`` takes
+        an unknown word for another.
+    """
+
+    query_word: str
+    document_word: str
+    similarity: float
+    contribution: float
+    exact: bool
+    field: str = ""
+    spelled: bool = False
+
+    @property
+    def sign(self) -> str:
+        """``=`` between the words of an exact part, ``~`` between others."""
+        return "=" if self.exact else "~"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The parts of a score, largest first; they sum to it.
+
+    Printing it gives a table.
+    """
+
+    query: str
+    id: str
+    score: float
+    parts: tuple[Part, ...]
+    ranking: str
+
+    def __str__(self) -> str:
+        lines = [f"score {self.score:.4f} ({self.title}) of document {self.id}"]
+        if not self.parts:
+            return f"{lines[0]}: no word of it is like a word of the query"
+        left = max(len(part.query_word) for part in self.parts)
+        right = max(len(part.document_word) for part in self.parts)
+        lines += [
+            f"  {part.query_word:>{left}} {part.sign} "
+            f"{part.document_word:<{right}}  {part.similarity:.2f}  adds {part.contribution:.4f}"
+            f"{'  in ' + part.field if part.field else ''}{'  by spelling' if part.spelled else ''}"
+            for part in self.parts
+        ]
+        return "\n".join(lines)
+
+    @property
+    def title(self) -> str:
+        """What the score is."""
+        return TITLES.get(self.ranking, self.ranking)
+
+    @property
+    def several_fields(self) -> bool:
+        """Whether the parts are told by field."""
+        return any(part.field for part in self.parts)
+
+    def _repr_html_(self) -> str:
+        fields = self.several_fields
+        rows = "".join(
+            f"<tr><td>{html.escape(part.query_word)}</td><td>{part.sign}</td>"
+            f"<td style='text-align:left'>{html.escape(part.document_word)}</td>"
+            f"{f'<td>{html.escape(part.field)}</td>' if fields else ''}"
+            f"<td>{part.similarity:.2f}</td><td>{part.contribution:.4f}</td></tr>"
+            for part in self.parts
+        )
+        return (
+            f"<table><caption>{html.escape(self.query)}: {html.escape(self.id)}</caption>"
+            "<thead><tr><th>query</th><th></th><th>document</th>"
+            f"{'<th>field</th>' if fields else ''}<th>similarity</th>"
+            f"<th>adds</th></tr></thead><tbody>{rows}</tbody><tfoot><tr>"
+            f"<th colspan='{4 + fields}'>{self.title}</th>"
+            f"<td>{self.score:.4f}</td></tr></tfoot></table>"
+        )
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row a part, largest first, with its field in an index of several."""
+        from softcosine.index.search.frames import data_frame
+
+        names = ["query_word", "document_word", "similarity", "contribution", "exact"]
+        if self.several_fields:
+            names.append("field")
+        return data_frame({name: [getattr(part, name) for part in self.parts] for name in names})
+
+
+def explain(
+    searcher: FieldsSearcher,
+    fields: Sequence[Field],
+    vectors: Sequence[QueryVector],
+    parsed: Sequence[ParsedQuery],
+    document: int,
+    document_words: dict[str, str],
+) -> tuple[float, tuple[Part, ...]]:
+    """Return the score of a document and its parts, by decreasing size.
+
+    Parameters
+    ----------
+    searcher : FieldsSearcher
+    fields : sequence of Field
+    vectors : sequence of QueryVector
+    parsed : sequence of ParsedQuery
+        The same for each field, before they were weighed.
+    document : int
+    document_words : dict
+        For a term, the word that shows it in this document's text.
+    """
+    parts: list[Part] = []
+    for own, vector, words, of in zip(searcher.searchers, vectors, parsed, fields, strict=True):
+        name = of.name if len(fields) > 1 else ""
+        found = _parts(own, vector, words, document, document_words)
+        parts += [
+            replace(part, contribution=of.weight * part.contribution, field=name) for part in found
+        ]
+    parts.sort(
+        key=lambda part: (
+            -abs(part.contribution), part.query_word, part.document_word, part.field
+        )
+    )  # fmt: skip
+    return float(searcher.scores(vectors, np.array([document]))[0]), tuple(parts)
+
+
+def _parts(
+    searcher: Searcher,
+    vector: QueryVector,
+    parsed: ParsedQuery,
+    document: int,
+    document_words: dict[str, str],
+) -> list[Part]:
+    """Return what each pair of words adds to the score of one field."""
+    S = searcher.S
+    part, local = searcher.part_of(document)
+    terms, values = _coordinates(part, local)
+    factor = searcher.expanded(vector).factor * float(part.ranking.factors[local])
+    place = {int(term): position for position, term in enumerate(terms)}
+    parts: list[Part] = []
+
+    def add(
+        word: str, weight: float, j: int, similarity: float, *, exact: bool, spelled: bool = False
+    ) -> None:
+        position = place.get(j)
+        if position is None or similarity == 0.0:
+            return
+        contribution = weight * similarity * float(values[position]) * factor
+        if contribution != 0.0:
+            term = S.vocabulary.term(j)
+            shown = document_words.get(term, term)
+            parts.append(Part(word, shown, similarity, contribution, exact, spelled=spelled))
+
+    indptr, indices, data = S.arrays
+    for word, i, weight in zip(
+        parsed.words, parsed.terms.tolist(), vector.weights.tolist(), strict=True
+    ):
+        for p in range(indptr[i], indptr[i + 1]):
+            j = int(indices[p])
+            add(word, weight, j, float(data[p]), exact=j == i)
+    start = 0
+    for outside in parsed.outside:
+        stop = start + outside.terms.shape[0]
+        for j, similarity, value in zip(
+            outside.terms, outside.similarities, vector.extra_values[start:stop], strict=True
+        ):
+            weight = float(value / similarity) if similarity else 0.0
+            add(
+                outside.word, weight, int(j), float(similarity), exact=False,
+                spelled=outside.spelled,
+            )  # fmt: skip
+        start = stop
+    return parts
+
+
+def _coordinates(part: Searched, document: int) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
+    """Terms of a document and W times their values, scaled as the ranking scales them."""
+    segment, ranking = part.segment, part.ranking
+    own = slice(segment.pointers[document], segment.pointers[document + 1])
+    terms = segment.terms_of(own)
+    if ranking.kind == REALS:
+        values = segment.reals[own]
+    else:
+        values = ranking.table[segment.levels_of(own)]
+        if ranking.kind == SATURATED:
+            values = values * (ranking.k1 + 1.0) / (values + ranking.saturation[document])
+    return terms, values * ranking.term_weights[terms]

@@ -1,0 +1,77 @@
+"""Candidates of a search over several fields: the sum of the fields' approximate scores.
+
+The bound of the rounding errors is that of one field, with a few roundings more (theory, "Exactness
+of the two-stage search").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.index.search.bounds import TINY, approximate_floor, slack
+from softcosine.index.search.searcher import Allowed, Searcher
+from softcosine.index.search.top_docs import QueryVector
+from softcosine.kernels.search import select_candidates
+
+__all__ = ["summed_candidates"]
+
+
+def summed_candidates(
+    searchers: Sequence[Searcher],
+    weights: Sequence[float],
+    vectors: Sequence[QueryVector],
+    *,
+    k: int,
+    min_score: float,
+    allowed: Allowed | None,
+) -> list[NDArray[np.int64]] | None:
+    """Find, in each part, all documents that can be among the k best with a score above 0.
+
+    Returns
+    -------
+    list of ndarray, int64, or None
+        Numbers of documents, ascending in each part; no part where no document has a score; None
+        where float32 cannot tell.
+    """
+    parts = searchers[0].parts
+    with ExitStack() as stack:
+        stages, units = [], []
+        for searcher, weight, vector in zip(searchers, weights, vectors, strict=True):
+            stage = stack.enter_context(searcher.first_stage(vector))
+            if stage.empty:
+                continue
+            if not stage.holds:
+                return None
+            stages.append(stage)
+            units.append(weight * stage.unit)
+        if not stages:
+            return []
+        unit = max(units)
+        if not 0.0 < unit < np.inf:
+            return None
+        # Scores of a field that counts little beside another must not vanish in float32.
+        shares = [own / unit for own in units]
+        if min(share * stage.least for share, stage in zip(shares, stages, strict=True)) < TINY:
+            return None
+        floor = approximate_floor(max(min_score, 0.0), unit)
+        # A share is rounded, multiplies a score, and the product is added to those before.
+        n_summands = max(stage.n_summands for stage in stages) + 2 + len(stages)
+        bound = slack(n_summands, half=any(stage.half for stage in stages))
+        heap = np.zeros(min(k, max(1, sum(part.segment.n_docs for part in parts))), np.float32)
+        found = []
+        for number, part in enumerate(parts):
+            total = np.zeros(part.segment.n_docs, np.float32)
+            for share, stage in zip(shares, stages, strict=True):
+                stage.add(number, np.float32(share), total)
+            ones = np.ones_like(total)
+            for mask in (part.live, None if allowed is None else allowed[number]):
+                if mask is not None:
+                    ones[~mask] = 0.0
+            candidates = np.empty(part.segment.n_docs, np.uint32)
+            n = select_candidates(total, ones, 0, heap, floor, bound, candidates)
+            found.append(candidates[:n].astype(np.int64) + part.first)
+        return found

@@ -1,0 +1,204 @@
+"""Search over several fields: each its own space, the score the weighted sum of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.index.search.plan import ALL, FIELDS, NOTHING, SHARING
+from softcosine.index.search.rankings import PreparedRanking
+from softcosine.index.search.searcher import Allowed, Searcher
+from softcosine.index.search.top_docs import QueryVector, Top, check_k, check_min_score
+from softcosine.index.threads import in_threads
+from softcosine.inputs import is_number
+
+__all__ = ["TEXT", "Field", "FieldsSearcher", "checked_fields"]
+
+# What the only field of an index is called where none is named.
+TEXT = "text"
+
+# Sums of fields stay far from what float64 cannot hold.
+_LEAST, _MOST = 1e-6, 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A part of every document that is a space of its own, such as a title.
+
+    Attributes
+    ----------
+    name : str
+    weight : float
+        What its score is multiplied by, from 0.000001 to 1000000.
+    """
+
+    name: str
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise InvalidInputError(
+                f"a field is called {self.name!r}; a name is a string, and not empty."
+            )
+        if not (is_number(self.weight) and _LEAST <= self.weight <= _MOST):
+            raise InvalidInputError(
+                f"the weight of field {self.name!r} is {self.weight!r}; it must be a number from "
+                "0.000001 to 1000000."
+            )
+        object.__setattr__(self, "weight", float(self.weight))
+
+
+def checked_fields(fields: Any) -> tuple[Field, ...]:
+    """Return fields given as a mapping of names to weights, or as names; None is one field.
+
+    Raises
+    ------
+    InvalidInputError
+        If they are none, or in no order: scores are added up in it.
+    """
+    if fields is None:
+        return (Field(TEXT),)
+    try:
+        items = fields.items() if hasattr(fields, "items") else [(name, 1.0) for name in fields]
+        checked = tuple(Field(name, weight) for name, weight in items)
+    except TypeError as error:
+        raise InvalidInputError(
+            f"fields is {fields!r}; pass a mapping of names to weights, such as "
+            '{"title": 2, "body": 1}.'
+        ) from error
+    if isinstance(fields, str | set | frozenset) or not checked:
+        raise InvalidInputError(
+            f"fields is {fields!r}; pass names with their weights, in order, such as "
+            '{"title": 2, "body": 1}.'
+        )
+    if len({one.name for one in checked}) < len(checked):
+        raise InvalidInputError(f"fields is {fields!r}; the names must be distinct.")
+    return checked
+
+
+class FieldsSearcher:
+    """Searches all fields of an index by one ranking.
+
+    With a single field it is the searcher of that field. Otherwise the first stage adds up the
+    fields' approximate scores, whose relative errors a sum of non-negative numbers does not make
+    larger, and the second the exact ones, in the order of the fields.
+
+    Parameters
+    ----------
+    searchers : sequence of Searcher
+        One a field, over the same documents cut into the same parts.
+    weights : sequence of float
+        Above 0.
+    """
+
+    def __init__(self, searchers: Sequence[Searcher], weights: Sequence[float]) -> None:
+        self.searchers = tuple(searchers)
+        self.weights = tuple(float(weight) for weight in weights)
+
+    @property
+    def ranking(self) -> PreparedRanking:
+        """The first field's ranking: its name and settings are those of all."""
+        return self.searchers[0].ranking
+
+    def search_batch(
+        self,
+        queries: Sequence[Sequence[QueryVector]],
+        *,
+        k: int,
+        min_score: float = 0.0,
+        expand_postings: bool = True,
+        allowed: Allowed | None = None,
+        threads: int | None = None,
+    ) -> list[Top]:
+        """Search many queries, each a vector for every field; see `Searcher.search_batch`."""
+        if self.weights == (1.0,):
+            (searcher,) = self.searchers
+            if len(queries) == 1 and threads == 1:  # the same, with less ado
+                top = searcher.search(
+                    queries[0][0], k=k, min_score=min_score, expand_postings=expand_postings,
+                    allowed=allowed,
+                )  # fmt: skip
+                return [top]
+            return searcher.search_batch(
+                [vectors[0] for vectors in queries], k=k, min_score=min_score,
+                expand_postings=expand_postings, allowed=allowed, threads=threads,
+            )  # fmt: skip
+        check_k(k)
+        check_min_score(min_score)
+
+        def one(vectors: Sequence[QueryVector]) -> Top:
+            return self._search(vectors, k, float(min_score), expand_postings, allowed)
+
+        return in_threads(one, queries, threads)
+
+    def scores(
+        self, vectors: Sequence[QueryVector], documents: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Scores of some documents, the same bits as in a search, in the order given."""
+        if self.weights == (1.0,):
+            return self.searchers[0].scores(vectors[0], documents)
+        total = np.zeros(len(documents))
+        for searcher, weight, vector in zip(self.searchers, self.weights, vectors, strict=True):
+            total += weight * searcher.scores(vector, documents)
+        return total
+
+    def _search(
+        self,
+        vectors: Sequence[QueryVector],
+        k: int,
+        min_score: float,
+        expand_postings: bool,
+        allowed: Allowed | None,
+    ) -> Top:
+        """Find the candidates by the sum of approximate scores, and rank them exactly."""
+        found, plan = None, FIELDS
+        if expand_postings:
+            found = self._candidates(vectors, k, min_score, allowed)
+        if found is None:
+            found = self._every(vectors, expand_postings, allowed)
+            plan = ALL if expand_postings else SHARING
+        elif not found:
+            plan = NOTHING
+        documents = np.concatenate([np.empty(0, np.int64), *found])
+        scores = self.scores(vectors, documents)
+        kept = (scores >= min_score) & (scores > 0)
+        documents, scores = documents[kept], scores[kept]
+        best = np.lexsort((documents, -scores))[:k]
+        return Top(documents[best], scores[best], plan)
+
+    def _candidates(
+        self,
+        vectors: Sequence[QueryVector],
+        k: int,
+        min_score: float,
+        allowed: Allowed | None,
+    ) -> list[NDArray[np.int64]] | None:
+        """Find all documents that can be among the best; None where float32 cannot tell."""
+        # Imported here, since no index of one field needs it.
+        from softcosine.index.search.field_sums import summed_candidates
+
+        return summed_candidates(
+            self.searchers, self.weights, vectors, k=k, min_score=min_score, allowed=allowed
+        )
+
+    def _every(
+        self, vectors: Sequence[QueryVector], expand_postings: bool, allowed: Allowed | None
+    ) -> list[NDArray[np.int64]]:
+        """Find all documents, or those that share a term with the query in some field."""
+        found = []
+        for number, part in enumerate(self.searchers[0].parts):
+            mask = np.ones(part.segment.n_docs, bool) if part.live is None else part.live.copy()
+            if allowed is not None and (own := allowed[number]) is not None:
+                mask &= own
+            if not expand_postings:
+                sharing = np.zeros_like(mask)
+                for searcher, vector in zip(self.searchers, vectors, strict=True):
+                    sharing[searcher.parts[number].segment.documents_of(vector.terms)] = True
+                mask &= sharing
+            found.append(np.flatnonzero(mask) + part.first)
+        return found

@@ -1,0 +1,73 @@
+"""Candidates of many queries in one pass over the documents."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.index.search.parts import Part
+from softcosine.kernels.panel import PANEL, clear_panel, fill_panel, score_panel
+from softcosine.kernels.search import select_candidates
+
+__all__ = ["Panel"]
+
+# Documents whose scores are held at a time: 4 MiB, an odd number of cache lines a query.
+_CHUNK = 16_400
+
+
+class Panel:
+    """Up to PANEL expanded queries side by side, and scratch; empty between passes.
+
+    It takes 128 bytes a term. One pass at a time.
+    """
+
+    def __init__(self, n_terms: int) -> None:
+        self._weights = np.zeros((n_terms, PANEL), np.uint16)
+        self._scores = np.empty((PANEL, _CHUNK), np.float32)
+        self._candidates = np.empty(_CHUNK, np.uint32)
+
+    def put(
+        self, column: int, terms: NDArray[np.int32], weights: NDArray[np.float64], scale: float
+    ) -> None:
+        """Enter an expanded query, its weights divided by `scale`."""
+        fill_panel(terms, weights, scale, column, self._weights)
+
+    def clear(self, column: int, terms: NDArray[np.int32]) -> None:
+        """Remove a query."""
+        clear_panel(terms, column, self._weights)
+
+    def candidates(
+        self,
+        part: Part,
+        factors: NDArray[np.float32],
+        heaps: NDArray[np.float32],
+        floors: NDArray[np.float32],
+        slacks: NDArray[np.float64],
+    ) -> list[NDArray[np.uint32]]:
+        """Return the candidates of each query in one part, ascending; see `select_candidates`.
+
+        Parameters
+        ----------
+        part : Part
+        factors : ndarray of shape (n_docs,), float32
+        heaps : ndarray of shape (n_queries, k), float32
+            The largest scores of the parts before; those of this one go in.
+        floors, slacks : ndarray of shape (n_queries,)
+        """
+        segment, ranking = part.segment, part.ranking
+        found: list[list[NDArray[np.uint32]]] = [[] for _ in floors]
+        for start in range(0, segment.n_docs, _CHUNK):
+            stop = min(start + _CHUNK, segment.n_docs)
+            score_panel(
+                ranking.kind, *segment.forward, ranking.table,
+                ranking.saturation32, segment.reals, self._weights, start, stop,
+                self._scores,
+            )  # fmt: skip
+            for query, (floor, slack) in enumerate(zip(floors, slacks, strict=True)):
+                scores = self._scores[query, : stop - start]
+                n = select_candidates(
+                    scores, factors[start:stop], start, heaps[query], floor, slack,
+                    self._candidates,
+                )  # fmt: skip
+                found[query].append(self._candidates[:n].copy())
+        return [np.concatenate(parts) if parts else np.empty(0, np.uint32) for parts in found]

@@ -1,0 +1,349 @@
+"""What a score is: how documents and queries are weighed for each ranking.
+
+==================  ==================================================================
+``soft_cosine``     soft cosine (theory T3)
+``inner_product``   soft inner product (theory T1)
+``expanded_cosine``  ordinary cosine of the expanded query and the document (theory T12)
+``soft_bm25``       soft BM25 (theory T15); ordinary BM25 where S = I
+==================  ==================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.index.segment.segment import POSTINGS, STARTS, Segment
+from softcosine.index.segment.statistics import FieldStatistics
+from softcosine.index.threads import n_threads
+from softcosine.kernels.documents import COUNTS, REALS, SATURATED, soft_norms_squared
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.space.norms import ROUNDED_ONE, reciprocal, roots
+from softcosine.text.weighting import Weighting
+
+__all__ = ["TITLES", "PreparedRanking", "Ranking", "check_ranking", "prepare", "soft_norms"]
+
+Ranking = Literal["soft_cosine", "inner_product", "expanded_cosine", "soft_bm25"]
+
+TITLES: dict[str, str] = {
+    "soft_cosine": "soft cosine",
+    "inner_product": "inner product",
+    "expanded_cosine": "expanded cosine",
+    "soft_bm25": "soft BM25",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRanking:
+    """All numbers of one ranking that do not depend on the query.
+
+    A score is ``query_factor * factors[d] * sum_t expansion[t] * value(d, t)``; a cosine that
+    exceeds 1 by rounding is 1.
+
+    Attributes
+    ----------
+    name : Ranking
+    kind : int
+        How a value is computed; see `softcosine.kernels.documents`.
+    term_weights : ndarray of shape (n_terms,), float64
+        The diagonal of W.
+    query_weighting : Weighting
+        Gives the frequencies' part of the query's coordinates.
+    absent_weight : float
+        Weight of a term that no document has.
+    table : ndarray of shape (n_levels,), float64
+        f(tf) of each level, or tf itself for the BM25 form.
+    saturation : ndarray of shape (n_docs,) or (0,), float64
+        K_d of the BM25 form.
+    k1, average_length : float
+    factors : ndarray of shape (n_docs,), float64
+    group_weights, saturation32, factors32 : ndarray, float32
+        The same for the approximate scores; `factors32` holds (k1 + 1) / (1 + K_d) too.
+    normalization : {"soft", "ordinary", "none"}
+        Which norm the query is divided by.
+    least, most : float
+        Bounds of value times factor, and of the value alone: what float32 will have to hold.
+        `most` may be infinite.
+    """
+
+    name: str
+    kind: int
+    term_weights: NDArray[np.float64]
+    query_weighting: Weighting
+    absent_weight: float
+    table: NDArray[np.float64]
+    saturation: NDArray[np.float64]
+    k1: float
+    average_length: float
+    factors: NDArray[np.float64]
+    group_weights: NDArray[np.float32]
+    saturation32: NDArray[np.float32]
+    factors32: NDArray[np.float32]
+    normalization: Literal["soft", "ordinary", "none"]
+    least: float
+    most: float
+
+    @property
+    def rounded_one(self) -> float:
+        """The greatest score that is 1 but for rounding; 1 where scores are no cosines."""
+        return 1.0 if self.normalization == "none" else ROUNDED_ONE
+
+
+def prepare(
+    name: str,
+    segment: Segment,
+    S: TermSimilarityMatrix,
+    weighting: Weighting | None,
+    statistics: FieldStatistics,
+    *,
+    norms: NDArray[np.float64] | None = None,
+    like: PreparedRanking | None = None,
+    live: NDArray[np.bool_] | None = None,
+    first: int = 0,
+    threads: int | None = None,
+) -> PreparedRanking:
+    """Compute the norms and tables of a ranking.
+
+    Parameters
+    ----------
+    name : Ranking
+    segment : Segment
+    S : TermSimilarityMatrix of order n_terms
+    weighting : Weighting or None
+        None takes values as they are (real weights or raw counts, W = I).
+    statistics : FieldStatistics
+        Over all segments.
+    norms : ndarray of shape (n_docs,), float64, optional
+        Soft norms, if they are known already.
+    like : PreparedRanking, optional
+        The same ranking of another segment, to share what both have.
+    live : ndarray of shape (n_docs,), bool, optional
+        Which documents are not deleted; the norms of the others are 0, whatever x'Sx is. None for
+        all.
+    first : int
+        Number of the segment's first document, which an error names.
+    threads : int, optional
+        For the norms; does not change a bit of them.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no such ranking, or it cannot rank real weights.
+    IndefiniteMatrixError
+        If some live document has x'Sx < 0.
+    """
+    finish = _RANKINGS[check_ranking(name)]
+    if segment.real and name == "soft_bm25":
+        raise InvalidInputError(
+            "soft_bm25 needs counts, and this index holds real weights; rank by soft_cosine or "
+            "inner_product."
+        )
+    if name == "soft_bm25":
+        given = Weighting() if weighting is None else weighting
+        weighting = Weighting(tf="bm25", idf="bm25", k1=given.k1, b=given.b)
+    segment.require(POSTINGS)
+    base = _base(name, segment, weighting, statistics, like)
+    if norms is None and name == "soft_cosine":
+        norms = _norms(base, segment, S, live, first, n_threads(threads))
+    return _finished(finish(base, segment, S, norms, n_threads(threads)), segment)
+
+
+def check_ranking(name: str) -> str:
+    """Return the name if there is such a ranking; InvalidInputError otherwise."""
+    if not isinstance(name, str) or name not in _RANKINGS:
+        raise InvalidInputError(
+            f"there is no ranking {name!r}; choose one of {', '.join(get_args(Ranking))}."
+        )
+    return name
+
+
+def _base(
+    name: str,
+    segment: Segment,
+    weighting: Weighting | None,
+    statistics: FieldStatistics,
+    like: PreparedRanking | None,
+) -> PreparedRanking:
+    """Values and term weights, with no norm yet."""
+    segment.require(STARTS)
+    raw = Weighting(tf="raw", idf="none") if weighting is None else weighting
+    average = statistics.average_length
+    if like is not None:
+        term_weights, absent = like.term_weights, like.absent_weight
+    else:
+        n_docs = statistics.n_docs
+        term_weights = raw.term_weights(statistics.document_frequencies, n_docs)
+        absent = float(raw.term_weights(np.zeros(1, np.int64), n_docs)[0])
+        if name == "soft_bm25":  # T15: sqrt(idf) on either side of S
+            term_weights, absent = np.sqrt(term_weights), float(np.sqrt(absent))
+    saturation = np.empty(0)
+    if segment.real:
+        kind, table, group_weights = REALS, np.empty(0), np.empty(0)
+    elif raw.tf == "bm25":
+        lengths = segment.lengths
+        ratio = lengths / average if average > 0 else np.ones_like(lengths)
+        saturation = raw.k1 * (1.0 - raw.b + raw.b * ratio)
+        kind, table = SATURATED, segment.frequencies
+        group_weights = table[segment.group_levels]
+    else:
+        kind = COUNTS
+        table = raw.frequencies(segment.frequencies, np.ones_like(segment.frequencies))
+        group_weights = table[segment.group_levels]
+    return PreparedRanking(
+        name=name,
+        kind=kind,
+        term_weights=np.ascontiguousarray(term_weights, np.float64),
+        # T15 takes the query's frequencies as they are.
+        query_weighting=Weighting(tf="raw", idf="none") if name == "soft_bm25" else raw,
+        absent_weight=absent,
+        table=np.ascontiguousarray(table, np.float64),
+        saturation=np.ascontiguousarray(saturation, np.float64),
+        k1=raw.k1,
+        average_length=average,
+        factors=segment.scales,
+        group_weights=group_weights.astype(np.float32),
+        saturation32=np.empty(0, np.float32),
+        factors32=np.empty(0, np.float32),
+        normalization="none",
+        least=0.0,
+        most=np.inf,
+    )
+
+
+def _finished(base: PreparedRanking, segment: Segment) -> PreparedRanking:
+    """Add the float32 factors and the bounds of what float32 will hold."""
+    factors = base.factors
+    with np.errstate(over="ignore", under="ignore"):
+        if base.kind == SATURATED:
+            factors = factors * (base.k1 + 1.0) / (1.0 + base.saturation)
+        factors32 = factors.astype(np.float32)
+        saturation32 = base.saturation.astype(np.float32)
+    positive = factors[factors > 0]
+    values = segment.reals if base.kind == REALS else base.group_weights
+    least, most = 1.0, 1.0
+    if positive.size and values.size:
+        least = float(values.min()) * min(1.0, float(positive.min()))
+        most = float(values.max()) * max(1.0, float(positive.max()))
+    if base.saturation.size:
+        most *= 1.0 + float(base.saturation.max())
+    return replace(base, factors32=factors32, saturation32=saturation32, least=least, most=most)
+
+
+def soft_norms(
+    segment: Segment,
+    S: TermSimilarityMatrix,
+    weighting: Weighting | None,
+    statistics: FieldStatistics,
+    *,
+    live: NDArray[np.bool_] | None = None,
+    first: int = 0,
+    threads: int | None = None,
+) -> NDArray[np.float64]:
+    """Soft norm of each document (theory T2), shape (n_docs,); what `prepare` takes as `norms`.
+
+    The norm of a deleted document, False in `live`, is 0.
+
+    Raises
+    ------
+    IndefiniteMatrixError
+        If some live document has x'Sx < 0; the message names its number, counted from `first`.
+    """
+    base = _base("soft_cosine", segment, weighting, statistics, None)
+    return _norms(base, segment, S, live, first, n_threads(threads))
+
+
+def _norms(
+    base: PreparedRanking,
+    segment: Segment,
+    S: TermSimilarityMatrix,
+    live: NDArray[np.bool_] | None,
+    first: int,
+    threads: int,
+) -> NDArray[np.float64]:
+    squares = _squares(base, segment, S.arrays, threads)
+    sizes = np.abs(squares)
+    if not S.non_negative:
+        indptr, indices, data = S.arrays
+        sizes = _squares(base, segment, (indptr, indices, np.abs(data)), threads)
+    if live is not None:
+        squares[~live] = sizes[~live] = 0.0
+    return roots(squares, sizes, first_row=first)
+
+
+def _soft_cosine(
+    base: PreparedRanking,
+    segment: Segment,
+    S: TermSimilarityMatrix,
+    norms: NDArray[np.float64] | None,
+    threads: int,
+) -> PreparedRanking:
+    assert norms is not None
+    return replace(base, factors=reciprocal(norms), normalization="soft")
+
+
+def _expanded_cosine(
+    base: PreparedRanking,
+    segment: Segment,
+    S: TermSimilarityMatrix,
+    norms: NDArray[np.float64] | None,
+    threads: int,
+) -> PreparedRanking:
+    identity = TermSimilarityMatrix.identity(S.vocabulary)
+    ordinary = np.sqrt(_squares(base, segment, identity.arrays, threads))
+    return replace(base, factors=reciprocal(ordinary), normalization="ordinary")
+
+
+def _unnormalized(
+    base: PreparedRanking,
+    segment: Segment,
+    S: TermSimilarityMatrix,
+    norms: NDArray[np.float64] | None,
+    threads: int,
+) -> PreparedRanking:
+    return base
+
+
+_Finish = Callable[
+    [PreparedRanking, Segment, TermSimilarityMatrix, "NDArray[np.float64] | None", int],
+    PreparedRanking,
+]
+_RANKINGS: dict[str, _Finish] = {
+    "soft_cosine": _soft_cosine,
+    "inner_product": _unnormalized,
+    "expanded_cosine": _expanded_cosine,
+    "soft_bm25": _unnormalized,
+}
+
+
+def _squares(
+    base: PreparedRanking,
+    segment: Segment,
+    matrix: tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]],
+    threads: int,
+) -> NDArray[np.float64]:
+    """(W d)' S (W d) of every document (theory T5); each has one writer."""
+    out = np.zeros(segment.n_docs)
+
+    def work(start: int, stop: int) -> None:
+        soft_norms_squared(
+            base.kind, *segment.forward, base.table,
+            base.saturation, base.k1, segment.reals, base.term_weights, *matrix,
+            start, stop, np.zeros(base.term_weights.shape[0]), out,
+        )  # fmt: skip
+
+    # Equal shares of the postings, since documents differ in length.
+    shares = np.linspace(0, segment.n_postings, threads + 1)
+    bounds = np.searchsorted(segment.pointers, shares)
+    bounds[0], bounds[-1] = 0, segment.n_docs
+    if threads == 1:
+        work(0, segment.n_docs)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(work, bounds[:-1].tolist(), bounds[1:].tolist()))
+    return out

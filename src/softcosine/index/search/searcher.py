@@ -1,0 +1,441 @@
+"""The k best documents of a query vector, exactly.
+
+Two stages (theory, "Exactness of the two-stage search"). A kernel adds up approximate scores in
+float32, term after term for one query, document after document for many at once, and keeps every
+document that can still be among the k best, given the proven bound of its rounding errors. One
+float64 routine then scores these over the forward index, in ascending term order. A score has thus
+the same bits whatever came beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import CorruptIndexError
+from softcosine.index.search.bounds import approximate_floor, slack
+from softcosine.index.search.candidates import Candidates
+from softcosine.index.search.expansion import Expander, Expansions
+from softcosine.index.search.first_stage import FirstStage, Prepared
+from softcosine.index.search.panel import Panel
+from softcosine.index.search.parts import Part
+from softcosine.index.search.plan import ALL, ALONE, NOTHING, SHARING, Plan, panel_plan
+from softcosine.index.search.rankings import PreparedRanking
+from softcosine.index.search.top_docs import (
+    Expanded,
+    QueryVector,
+    Top,
+    check_k,
+    check_min_score,
+    merged,
+)
+from softcosine.index.search.workspace import Workspace
+from softcosine.index.segment.statistics import FieldStatistics
+from softcosine.index.threads import n_threads
+from softcosine.kernels.documents import rank_candidates, score_documents
+from softcosine.kernels.panel import PANEL
+from softcosine.kernels.search import find_candidates
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+
+__all__ = ["Allowed", "Searcher"]
+
+_T = TypeVar("_T")
+
+# For each part, which of its documents may be answers; None for all.
+Allowed = Sequence["NDArray[np.bool_] | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a search was asked for, checked."""
+
+    k: int
+    min_score: float
+    positive: bool
+    expand_postings: bool
+    allowed: Allowed
+
+    @property
+    def minimum(self) -> float:
+        """Least score that counts."""
+        return max(self.min_score, 0.0) if self.positive else self.min_score
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether the least score itself does not count."""
+        return self.positive and self.min_score <= 0.0
+
+
+class Searcher:
+    """Searches the parts of an index by one ranking and one S.
+
+    Safe to use from many threads at once.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        At least one, in the order of their documents' numbers, all prepared for one ranking.
+    S : TermSimilarityMatrix
+    """
+
+    def __init__(self, parts: Sequence[Part], S: TermSimilarityMatrix) -> None:
+        self.parts = tuple(parts)
+        self.S = S
+        self._segments = [Prepared.of(part) for part in self.parts]
+        self._largest = max(part.segment.n_docs for part in self.parts)
+        self._n_docs = sum(part.segment.n_docs for part in self.parts)
+        self._n_postings = sum(part.segment.n_postings for part in self.parts)
+        self._longest = max(prepared.longest for prepared in self._segments)
+        self._half = any(prepared.half for prepared in self._segments)
+        self._least = min(part.ranking.least for part in self.parts)
+        self._most = max(part.ranking.most for part in self.parts)
+        self._expander = Expander(S, self.ranking, reach=self._most * self._longest)
+        self._firsts = np.array([part.first for part in self.parts], np.int64)
+        self._frequencies = FieldStatistics.of(
+            [part.segment for part in self.parts], len(S)
+        ).document_frequencies
+        self._idle: list[Workspace] = []
+        self._idle_panels: list[Panel] = []
+
+    @property
+    def ranking(self) -> PreparedRanking:
+        """What the ranking has of its own, whatever the part: term weights, settings."""
+        return self.parts[0].ranking
+
+    def part_of(self, document: int) -> tuple[Part, int]:
+        """Return the part that holds a document, and the document's number there."""
+        part = self.parts[int(np.searchsorted(self._firsts, document, "right")) - 1]
+        return part, document - part.first
+
+    def search(
+        self,
+        query: QueryVector,
+        *,
+        k: int,
+        min_score: float = 0.0,
+        positive: bool = True,
+        expand_postings: bool = True,
+        allowed: Allowed | None = None,
+    ) -> Top:
+        """Return the k best documents.
+
+        Parameters
+        ----------
+        query : QueryVector
+        k : int
+            1 or more; fewer are returned where fewer qualify.
+        min_score : float
+            Documents below it are left out. May be ``-inf``.
+        positive : bool
+            Whether documents of score 0 or less are left out.
+        expand_postings : bool
+            False looks only at documents that share a term with the query (theory T12); their
+            scores stay the same.
+        allowed : sequence of ndarray of shape (n_docs,), bool, or None, optional
+            For each part, which of its documents may be answers, deleted ones aside.
+
+        Raises
+        ------
+        IndefiniteMatrixError
+            If the ranking needs the query's soft norm and x'Sx is negative.
+        InvalidInputError
+            If k or min_score is no number that it can be, or scores may leave float64's range.
+        """
+        asked = self._asked(k, min_score, positive, expand_postings, allowed)
+        return self._with_workspace(lambda space: self._search(space, [query], asked)[0])
+
+    def search_batch(
+        self,
+        queries: Sequence[QueryVector],
+        *,
+        k: int,
+        min_score: float = 0.0,
+        positive: bool = True,
+        expand_postings: bool = True,
+        allowed: Allowed | None = None,
+        threads: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[Top]:
+        """Search many queries on several threads; the same bits as one by one."""
+        asked = self._asked(k, min_score, positive, expand_postings, allowed)
+        threads = min(n_threads(threads), max(1, len(queries)))
+        size = min(PANEL, max(1, -(-len(queries) // threads)))
+        groups = [queries[start : start + size] for start in range(0, len(queries), size)]
+
+        def together(group: Sequence[QueryVector]) -> list[Top]:
+            return self._with_workspace(lambda space: self._search(space, group, asked))
+
+        def counted(results: Iterable[list[Top]]) -> list[Top]:
+            tops = []
+            for top in chain.from_iterable(results):
+                tops.append(top)
+                if progress is not None:
+                    progress(len(tops), len(queries))
+            return tops
+
+        if threads == 1:
+            return counted(map(together, groups))
+        with ThreadPoolExecutor(threads) as pool:
+            return counted(pool.map(together, groups))
+
+    def score(self, query: QueryVector, document: int) -> float:
+        """Score of one document, the same bits as in a search."""
+        return float(self.scores(query, np.array([document]))[0])
+
+    def scores(self, query: QueryVector, documents: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Scores of some documents, the same bits as in a search, in the order given."""
+
+        def work(space: Workspace) -> NDArray[np.float64]:
+            expanded = self._expander.expand(space, [query])
+            space.expansion[expanded.terms] = expanded.weights
+            found = np.empty(len(documents))
+            owners = np.searchsorted(self._firsts, documents, "right") - 1
+            for number in np.unique(owners).tolist():
+                part, own = self.parts[number], owners == number
+                local = (documents[own] - part.first).astype(np.uint32)
+                found[own] = _scores(part, space, local, expanded.factors[0])
+            space.expansion[expanded.terms] = 0.0
+            return found
+
+        return self._with_workspace(work)
+
+    @contextmanager
+    def first_stage(self, query: QueryVector) -> Iterator[FirstStage]:
+        """Give the first stage of a search, whose scores others may be added to."""
+        space = self._taken()
+        expanded = self._expander.expand(space, [query])
+        (holds,) = expanded.holding(self._least, self._most)
+        yield FirstStage(self._segments, space.scores, expanded, holds, self._longest)
+        self._idle.append(space)
+
+    def expanded(self, query: QueryVector) -> Expanded:
+        """Return the expansion of a query, for explanations and exports."""
+        found = self._with_workspace(lambda space: self._expander.expand(space, [query]))
+        order = np.argsort(found.terms)
+        return Expanded(found.terms[order], found.weights[order], float(found.factors[0]))
+
+    def _with_workspace(self, task: Callable[[Workspace], _T]) -> _T:
+        """Run a task with scratch arrays that no other thread uses meanwhile."""
+        space = self._taken()
+        # A task that fails may leave the arrays dirty: they go back only if it ended well.
+        result = task(space)
+        self._idle.append(space)
+        return result
+
+    def _taken(self) -> Workspace:
+        try:
+            return self._idle.pop()  # atomic
+        except IndexError:
+            return Workspace(self._largest, len(self.S))
+
+    def _asked(
+        self,
+        k: int,
+        min_score: float,
+        positive: bool,
+        expand_postings: bool,
+        allowed: Allowed | None,
+    ) -> _Asked:
+        k = min(check_k(k), max(self._n_docs, 1))
+        masks: list[NDArray[np.bool_] | None] = [part.live for part in self.parts]
+        if allowed is not None:
+            masks = [_both(live, mask) for live, mask in zip(masks, allowed, strict=True)]
+        return _Asked(k, check_min_score(min_score), positive, expand_postings, masks)
+
+    def _search(self, space: Workspace, queries: Sequence[QueryVector], asked: _Asked) -> list[Top]:
+        """Search up to PANEL queries: find their candidates part by part, and rank these."""
+        expanded = self._expander.expand(space, queries)
+        reaching = expanded.reaching
+        chosen = [False] * len(queries)
+        if asked.expand_postings:
+            holding = expanded.holding(self._least, self._most)
+            chosen = [own and reached for own, reached in zip(holding, reaching, strict=True)]
+        plan = ALONE
+        if len(queries) > 1:
+            reached = expanded.terms
+            if not all(chosen):
+                reached = reached[np.repeat(chosen, np.diff(expanded.pointers))]
+            n_touched = int(self._frequencies[reached].sum())
+            plan = panel_plan(sum(chosen), n_touched, self._n_postings)
+        find = self._find_together if plan.together else self._find
+        found = find(space, expanded, chosen, asked)
+        plans = [plan] * len(queries)
+        settled = chosen
+        if not asked.positive:
+            # With fewer than k positive scores, zeros may have to follow them.
+            n_found = np.sum([np.diff(of_part.starts) for of_part in found], axis=0).tolist()
+            settled = [own and n >= asked.k for own, n in zip(chosen, n_found, strict=True)]
+        if not all(settled):
+            others = {}
+            for number in (number for number, own in enumerate(settled) if not own):
+                others[number], plans[number] = self._otherwise(
+                    queries[number], reaching[number], asked
+                )
+            found = [
+                of_part.replaced({number: own[place] for number, own in others.items()})
+                for place, of_part in enumerate(found)
+            ]
+        return self._rank(space, expanded, found, asked, plans)
+
+    def _otherwise(
+        self, query: QueryVector, reaching: bool, asked: _Asked
+    ) -> tuple[list[NDArray[np.uint32]], Plan]:
+        """Return the candidates, part by part, of a query that the first stage cannot answer."""
+        if asked.positive and not reaching:
+            return [np.empty(0, np.uint32)] * len(self.parts), NOTHING
+        if not asked.expand_postings:
+            sharing = [part.segment.documents_of(query.terms) for part in self.parts]
+            return [
+                documents if mask is None else documents[mask[documents]]
+                for documents, mask in zip(sharing, asked.allowed, strict=True)
+            ], SHARING
+        return [
+            np.arange(part.segment.n_docs, dtype=np.uint32)
+            if mask is None
+            else np.flatnonzero(mask).astype(np.uint32)
+            for part, mask in zip(self.parts, asked.allowed, strict=True)
+        ], ALL
+
+    def _bounds(
+        self, expanded: Expansions, asked: _Asked, *, half: bool
+    ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+        """Least score that counts, and slack, of each query on the approximate scale."""
+        minimum = max(asked.minimum, 0.0)
+        floors, slacks = [], []
+        lengths = pairwise(expanded.pointers.tolist())
+        for scale, factor, (begin, end) in zip(
+            expanded.scales, expanded.factors, lengths, strict=True
+        ):
+            unit = scale * factor
+            floors.append(approximate_floor(minimum, unit) if unit > 0 else 0.0)
+            slacks.append(slack(min(end - begin, self._longest), half=half))
+        return np.array(floors, np.float32), np.array(slacks)
+
+    def _find(
+        self, space: Workspace, expanded: Expansions, chosen: list[bool], asked: _Asked
+    ) -> list[Candidates]:
+        """Find candidates in the postings, with thresholds that rise from part to part."""
+        n_queries = len(expanded)
+        heaps = np.zeros((n_queries, asked.k), np.float32)
+        floors, slacks = self._bounds(expanded, asked, half=self._half)
+        scales, wanted = np.array(expanded.scales), np.array(chosen, np.uint8)
+        found = []
+        for prepared, mask in zip(self._segments, asked.allowed, strict=True):
+            factors, pieces, begin = prepared.factors(mask), [], 0
+            while begin < n_queries:
+                starts = np.zeros(n_queries + 1, np.int64)
+                end = find_candidates(
+                    prepared.part.ranking.kind, expanded.pointers, expanded.terms,
+                    expanded.weights, scales, wanted, *prepared.postings, factors, floors, heaps,
+                    slacks, space.scores[: factors.shape[0]], begin, starts, space.candidates,
+                )  # fmt: skip
+                pieces.append(Candidates.copied(starts[begin : end + 1], space.candidates))
+                begin = end
+            found.append(Candidates.joined(pieces))
+        return found
+
+    def _find_together(
+        self, space: Workspace, expanded: Expansions, chosen: list[bool], asked: _Asked
+    ) -> list[Candidates]:
+        """Find candidates in one pass over the documents for all queries."""
+        try:
+            panel = self._idle_panels.pop()
+        except IndexError:
+            panel = Panel(len(self.S))
+        numbers = np.flatnonzero(chosen)
+        for column, number in enumerate(numbers.tolist()):
+            own = expanded.own(number)
+            scale = expanded.facts[number][0]
+            panel.put(column, expanded.terms[own], expanded.weights[own], scale)
+        floors, slacks = self._bounds(expanded, asked, half=True)
+        heaps = np.zeros((numbers.shape[0], asked.k), np.float32)
+        found = []
+        for prepared, mask in zip(self._segments, asked.allowed, strict=True):
+            factors = prepared.factors(mask)
+            of_part = panel.candidates(
+                prepared.part, factors, heaps, floors[numbers], slacks[numbers]
+            )
+            lists = dict(zip(numbers.tolist(), of_part, strict=True))
+            found.append(Candidates.nothing(len(expanded)).replaced(lists))
+        for column, number in enumerate(numbers.tolist()):
+            panel.clear(column, expanded.terms[expanded.own(number)])
+        self._idle_panels.append(panel)
+        return found
+
+    def _rank(
+        self,
+        space: Workspace,
+        expanded: Expansions,
+        found: Sequence[Candidates],
+        asked: _Asked,
+        plans: Sequence[Plan],
+    ) -> list[Top]:
+        """Score the candidates of every part exactly, and merge the best of all parts."""
+        n_queries, factors = len(expanded), np.array(expanded.factors)
+        tops: list[list[Top]] = [[] for _ in plans]
+        for part, candidates in zip(self.parts, found, strict=True):
+            ranking, segment = part.ranking, part.segment
+            places = [0]
+            for begin, end in pairwise(candidates.starts.tolist()):
+                places.append(places[-1] + min(end - begin, asked.k))
+            if places[-1] == 0:
+                continue
+            n_ranked = np.empty(n_queries, np.int64)
+            documents, scores = np.empty(places[-1], np.uint32), np.empty(places[-1])
+            rank_candidates(
+                ranking.kind, *segment.rows, ranking.table,
+                ranking.saturation, ranking.k1, segment.reals, ranking.factors,
+                ranking.rounded_one, expanded.pointers, expanded.terms, expanded.weights, factors,
+                candidates.starts, candidates.documents, asked.minimum, asked.exclusive,
+                space.expansion, np.array(places), n_ranked, documents, scores,
+            )  # fmt: skip
+            if n_ranked.min() < 0:
+                segment.check()
+                raise _impossible_score(part)
+            numbers = documents + np.int64(part.first)
+            for own, plan, begin, n in zip(tops, plans, places, n_ranked.tolist(), strict=False):
+                if n:
+                    ranked = slice(begin, begin + n)
+                    own.append(Top(numbers[ranked], scores[ranked], plan))
+        return [merged(own, asked.k, plan) for own, plan in zip(tops, plans, strict=True)]
+
+
+def _scores(
+    part: Part, space: Workspace, documents: NDArray[np.uint32], factor: float
+) -> NDArray[np.float64]:
+    """Scores of some documents of a part, in their order."""
+    ranking, segment = part.ranking, part.segment
+    scores = np.empty(documents.shape[0])
+    score_documents(
+        ranking.kind, *segment.rows, ranking.table,
+        ranking.saturation, ranking.k1, segment.reals, ranking.factors, ranking.rounded_one,
+        space.expansion, factor, documents, scores,
+    )  # fmt: skip
+    if np.isnan(scores).any():
+        segment.check()
+        raise _impossible_score(part)
+    return scores
+
+
+def _impossible_score(part: Part) -> CorruptIndexError:
+    """Return the error where a score is no number, though every entry by itself is possible."""
+    return CorruptIndexError(
+        f"a document among the {part.segment.n_docs} from number {part.first} on has no score: a "
+        "file has changed since it was written. `softcosine verify` tells which; rebuild the "
+        "index, or restore the file from a copy."
+    )
+
+
+def _both(
+    left: NDArray[np.bool_] | None, right: NDArray[np.bool_] | None
+) -> NDArray[np.bool_] | None:
+    if left is None or right is None:
+        return left if right is None else right
+    return left & right

@@ -1,0 +1,97 @@
+"""What goes into a search and what comes out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.index.search.plan import ALONE, Plan
+from softcosine.inputs import is_number, is_whole
+
+__all__ = [
+    "Expanded",
+    "QueryVector",
+    "Top",
+    "check_k",
+    "check_min_score",
+    "check_offset",
+    "merged",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryVector:
+    """A query's coordinates W x, and what its words outside the vocabulary add.
+
+    Attributes
+    ----------
+    terms : ndarray of shape (m,), int32, ascending
+    weights : ndarray of shape (m,), float64
+    extra_terms : ndarray of shape (e,), int32
+        Indexed terms that outside words are similar to.
+    extra_values : ndarray of shape (e,), float64
+        What they add to Sᵀ W x there.
+    extra_norm : float
+        What they add to x'WSWx.
+    """
+
+    terms: NDArray[np.int32]
+    weights: NDArray[np.float64]
+    extra_terms: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    extra_values: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    extra_norm: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Top:
+    """Documents by (score descending, number ascending), and how they were found."""
+
+    documents: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    plan: Plan = ALONE
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """An expanded query: W Sᵀ W x by term, and what scores are multiplied by."""
+
+    terms: NDArray[np.int32]
+    weights: NDArray[np.float64]
+    factor: float
+
+
+def merged(tops: Sequence[Top], k: int, plan: Plan = ALONE) -> Top:
+    """Join the answers of parts, given in the order of their documents' numbers."""
+    if len(tops) == 1:
+        return tops[0]
+    if not tops:
+        return Top(np.empty(0, np.int64), np.empty(0), plan)
+    documents = np.concatenate([top.documents for top in tops])
+    scores = np.concatenate([top.scores for top in tops])
+    best = np.lexsort((documents, -scores))[:k]
+    return Top(documents[best], scores[best], plan)
+
+
+def check_min_score(min_score: float) -> float:
+    """Return min_score if it is a number; InvalidInputError otherwise."""
+    if is_number(min_score):
+        return float(min_score)
+    raise InvalidInputError(f"min_score is {min_score!r}; it must be a number.")
+
+
+def check_offset(offset: int) -> int:
+    """Return offset if it is a whole number of 0 or more; InvalidInputError otherwise."""
+    if not is_whole(offset) or offset < 0:
+        raise InvalidInputError(f"offset is {offset!r}; it must be a whole number of 0 or more.")
+    return int(offset)
+
+
+def check_k(k: int, *, least: int = 1) -> int:
+    """Return k if it is a whole number of `least` or more; InvalidInputError otherwise."""
+    if not is_whole(k) or k < least:
+        raise InvalidInputError(f"k is {k!r}; it must be a whole number of {least} or more.")
+    return int(k)

@@ -1,0 +1,1 @@
+"""What a segment holds: postings, forward index, stored fields, metadata."""

@@ -1,0 +1,229 @@
+"""The documents' ids, texts and metadata."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from copy import copy
+from typing import Any, NamedTuple, Protocol
+
+from softcosine.errors import UnknownDocumentError
+from softcosine.index.segment.metadata_updates import MetadataUpdates
+
+__all__ = [
+    "Document",
+    "Documents",
+    "MemoryDocuments",
+    "WrittenDocuments",
+    "block_loaded",
+    "loaded",
+    "title_of",
+    "unknown_document",
+]
+
+# So many documents are read at once where all are.
+_BLOCK = 1024
+
+
+class Document(NamedTuple):
+    """A document as it was added; its text is empty where texts are not kept."""
+
+    id: str
+    text: str
+    metadata: dict[str, Any]
+
+
+def title_of(document: Document, fields: Sequence[str]) -> str | None:
+    """Return a document's title: what its metadata name so, or else its field of that name.
+
+    Parameters
+    ----------
+    document : Document
+        Its text has a field a line.
+    fields : sequence of str
+        Names of the index's fields, in order. Where one holds line breaks, a ``title`` first among
+        them ends at the first, one that is last begins at the last, and one between is not found.
+    """
+    given = document.metadata.get("title")
+    if isinstance(given, str | int | float) and not isinstance(given, bool):
+        return str(given) or None
+    if "title" not in fields or len(fields) == 1:
+        return None
+    place, lines = fields.index("title"), document.text.split("\n")
+    if len(lines) == len(fields) or place == 0:
+        return lines[place] or None
+    return lines[-1] or None if place == len(fields) - 1 else None
+
+
+class WrittenDocuments(Protocol):
+    """Documents that are read once, to be written."""
+
+    @property
+    def keeps_texts(self) -> bool:
+        """Whether texts are kept; they are empty where they are not."""
+        ...
+
+    def all_documents(self) -> Iterator[tuple[str, str, str | None]]:
+        """Give id, text and metadata (as JSON) of every document, in order of number."""
+        ...
+
+
+class Documents(WrittenDocuments, Protocol):
+    """What an index knows of its documents beside their terms; numbers count insertions from 0."""
+
+    def __len__(self) -> int: ...
+
+    def id(self, number: int) -> str:
+        """Return the id of a document."""
+        ...
+
+    def text(self, number: int) -> str:
+        """Return the text of a document."""
+        ...
+
+    def metadata(self, number: int) -> dict[str, Any]:
+        """Return the metadata of a document; empty if it has none."""
+        ...
+
+    def records(self, numbers: Sequence[int]) -> list[Document]:
+        """Return some documents, in the order given; faster than one by one."""
+        ...
+
+    def all_metadata(self) -> Iterator[dict[str, Any]]:
+        """Give the metadata of every document, in order of number; faster than one by one."""
+        ...
+
+    def all_ids(self) -> Iterator[str]:
+        """Give the id of every document, in order of number."""
+        ...
+
+    def number(self, id: str) -> int:
+        """Return the number of a document; UnknownDocumentError if there is none of that id."""
+        ...
+
+    def numbers(self, ids: Sequence[str]) -> dict[str, int]:
+        """Return the numbers of those of some ids that there are."""
+        ...
+
+    @property
+    def updates(self) -> MetadataUpdates:
+        """The metadata that documents were given later."""
+        ...
+
+    def with_updates(self, updates: MetadataUpdates) -> Documents:
+        """Return the documents with other updates of their metadata; these keep theirs."""
+        ...
+
+
+class MemoryDocuments:
+    """Documents in lists.
+
+    Parameters
+    ----------
+    texts : sequence of str
+    ids : sequence of str, optional
+        Distinct; the numbers in decimal by default.
+    metadata : sequence of str or None, optional
+        As JSON.
+    keep_texts : bool
+        False forgets the texts.
+    updates : MetadataUpdates, optional
+        What their metadata have become since.
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        *,
+        ids: Sequence[str] | None = None,
+        metadata: Sequence[str | None] | None = None,
+        keep_texts: bool = True,
+        updates: MetadataUpdates | None = None,
+    ) -> None:
+        self._n_docs = len(texts)
+        self._texts = texts if keep_texts else None
+        self._ids = list(map(str, range(len(texts)))) if ids is None else ids
+        self._numbers = {id: number for number, id in enumerate(self._ids)}
+        self._metadata = metadata or [None] * len(texts)
+        self.updates = MetadataUpdates.none() if updates is None else updates
+
+    def with_updates(self, updates: MetadataUpdates) -> MemoryDocuments:
+        """Return the documents with other updates of their metadata; these keep theirs."""
+        other = copy(self)
+        other.updates = updates
+        return other
+
+    def __len__(self) -> int:
+        return self._n_docs
+
+    @property
+    def keeps_texts(self) -> bool:
+        """Whether texts are kept."""
+        return self._texts is not None
+
+    def id(self, number: int) -> str:
+        """Return the id of a document."""
+        return self._ids[number]
+
+    def text(self, number: int) -> str:
+        """Return the text of a document; empty if texts are not kept."""
+        return "" if self._texts is None else self._texts[number]
+
+    def metadata(self, number: int) -> dict[str, Any]:
+        """Return the metadata of a document; empty if it has none."""
+        return loaded(self.updates.of([number]).get(number, self._metadata[number]))
+
+    def records(self, numbers: Sequence[int]) -> list[Document]:
+        """Return some documents, in the order given."""
+        return [Document(self.id(n), self.text(n), self.metadata(n)) for n in numbers]
+
+    def all_metadata(self) -> Iterator[dict[str, Any]]:
+        """Give the metadata of every document, in order of number."""
+        for first in range(0, len(self), _BLOCK):
+            last = min(first + _BLOCK, len(self))
+            stored = list(self._metadata[first:last])
+            for number, own in self.updates.within(first, last).items():
+                stored[number - first] = own
+            yield from block_loaded(stored) or map(loaded, stored)
+
+    def all_ids(self) -> Iterator[str]:
+        """Give the id of every document, in order of number."""
+        return iter(self._ids)
+
+    def all_documents(self) -> Iterator[tuple[str, str, str | None]]:
+        """Give id, text and metadata (as JSON) of every document, in order of number."""
+        updated = self.updates.all()
+        for number, (id, metadata) in enumerate(zip(self._ids, self._metadata, strict=True)):
+            yield id, self.text(number), updated.get(number, metadata)
+
+    def number(self, id: str) -> int:
+        """Return the number of a document."""
+        if isinstance(id, str) and id in self._numbers:
+            return self._numbers[id]
+        raise unknown_document(id)
+
+    def numbers(self, ids: Sequence[str]) -> dict[str, int]:
+        """Return the numbers of those of some ids that there are."""
+        return {id: self._numbers[id] for id in ids if id in self._numbers}
+
+
+def loaded(metadata: str | None) -> dict[str, Any]:
+    """Load a document's metadata."""
+    return {} if metadata is None else dict(json.loads(metadata))
+
+
+def block_loaded(stored: Sequence[str | None]) -> list[dict[str, Any]] | None:
+    """Load many documents' metadata in one go; None where that may differ from one by one."""
+    try:
+        found = json.loads(f"[{','.join('{}' if one is None else one for one in stored)}]")
+    except (TypeError, ValueError, RecursionError):
+        return None
+    sound = len(found) == len(stored) and all(type(one) is dict for one in found)
+    return found if sound else None
+
+
+def unknown_document(id: object) -> UnknownDocumentError:
+    """Return the error of an id that no document has."""
+    shown = repr(id)
+    shown = shown if len(shown) <= 200 else f"{shown[:199]}…"
+    return UnknownDocumentError(f"there is no document with the id {shown} in the index.")

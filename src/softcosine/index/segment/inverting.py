@@ -1,0 +1,185 @@
+"""Documents analysed together and inverted, their terms numbered as the index's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from softcosine.index.query.phrases import LEFT_OUT, UNKNOWN, Positions
+from softcosine.index.segment.segment import Segment, cut
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.corpus import AnalyzedTexts, analyze
+from softcosine.text.vocabulary import Vocabulary
+
+__all__ = [
+    "Inverted",
+    "InvertedSegment",
+    "document_frequencies",
+    "invert",
+    "positions_of",
+    "renumbered",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class InvertedSegment:
+    """The fields of at most `MAX_DOCS` documents.
+
+    Attributes
+    ----------
+    fields : tuple of Segment
+    positions : tuple of Positions, or None
+    """
+
+    fields: tuple[Segment, ...]
+    positions: tuple[Positions, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Inverted:
+    """Documents that were inverted together.
+
+    Attributes
+    ----------
+    segments : list of InvertedSegment
+    vocabulary : Vocabulary
+        The index's, with what terms are new behind it, in code point order.
+    """
+
+    segments: list[InvertedSegment]
+    vocabulary: Vocabulary
+
+
+def invert(
+    texts: Sequence[Any],
+    analyzed: AnalyzedTexts,
+    analyzer: Analyzer,
+    vocabulary: Vocabulary,
+    *,
+    n_fields: int,
+    positions: bool,
+) -> Inverted:
+    """Invert documents.
+
+    Parameters
+    ----------
+    texts : sequence of str, or of token lists
+        The fields of the first document, then those of the second, and so on.
+    analyzed : AnalyzedTexts
+        The same texts.
+    analyzer : Analyzer
+    vocabulary : Vocabulary
+        Of the index so far.
+    n_fields : int
+    positions : bool
+        Whether to keep the running words.
+    """
+    numbers, longer = _numbered(analyzed.vocabulary, vocabulary)
+    counts = analyzed.counts()
+    moved = csr_array(
+        (counts.data, numbers[counts.indices], counts.indptr),
+        shape=(counts.shape[0], len(longer)),
+    )
+    if bool((np.diff(numbers) < 0).any()):  # new numbers are not in the order of the old ones
+        moved.sort_indices()
+    moved.has_canonical_format = True
+    of_fields = [moved] if n_fields == 1 else [moved[f::n_fields] for f in range(n_fields)]
+    cut_fields = [[Segment.from_counts(part) for part in cut(own)] for own in of_fields]
+    together = list(zip(*cut_fields, strict=True))
+    if not positions:
+        return Inverted([InvertedSegment(fields, None) for fields in together], longer)
+    running = [positions_of(texts[f::n_fields], analyzer, longer) for f in range(n_fields)]
+    segments, first = [], 0
+    for fields in together:
+        last = first + fields[0].n_docs
+        segments.append(InvertedSegment(fields, tuple(own.part(first, last) for own in running)))
+        first = last
+    return Inverted(segments, longer)
+
+
+def renumbered(segment: Segment, numbers: NDArray[np.int32], n_terms: int) -> Segment:
+    """Return a segment of counts by other numbers of its terms, -1 for those that are left out."""
+    terms = numbers[segment.terms]
+    kept = terms >= 0
+    pointers = np.concatenate([[0], np.cumsum(kept)])[segment.pointers]
+    counts = csr_array(
+        (segment.frequencies[segment.levels[kept]].astype(np.int64), terms[kept], pointers),
+        shape=(segment.n_docs, n_terms),
+    )
+    counts.sort_indices()
+    counts.has_canonical_format = True
+    return Segment.from_counts(counts)
+
+
+def document_frequencies(
+    segments: Sequence[Sequence[Segment]],
+    n_terms: int,
+    live: Sequence[NDArray[np.bool_] | None],
+) -> NDArray[np.int64]:
+    """Count the documents that have each term in any field, shape (n_terms,).
+
+    Parameters
+    ----------
+    segments : sequence of sequence of Segment
+        The fields of each segment.
+    n_terms : int
+        Of the vocabulary.
+    live : sequence of ndarray of shape (n_docs,), bool, or None
+        For each segment, which documents count; None for all.
+    """
+    counted = np.zeros(n_terms, np.int64)
+    for fields, mask in zip(segments, live, strict=True):
+        first, *others = (_presence(own, n_terms) for own in fields)
+        in_any = sum(others, start=first)
+        terms = in_any.indices
+        if mask is not None:
+            terms = terms[np.repeat(mask, np.diff(in_any.indptr))]
+        counted += np.bincount(terms, minlength=n_terms)
+    return counted
+
+
+def _presence(segment: Segment, n_terms: int) -> csr_array:
+    """Return which document has which term, shape (n_docs, n_terms)."""
+    ones = np.ones(segment.n_postings, np.bool_)
+    return csr_array(
+        (ones, segment.terms.astype(np.int32), segment.pointers), shape=(segment.n_docs, n_terms)
+    )
+
+
+def _numbered(own: Vocabulary, vocabulary: Vocabulary) -> tuple[NDArray[np.int32], Vocabulary]:
+    """Return the numbers of a batch's terms, new ones behind all others, and the vocabulary."""
+    if not len(vocabulary):
+        return np.arange(len(own), dtype=np.int32), own
+    numbers = vocabulary.indices(own.terms)
+    new = np.flatnonzero(numbers < 0)
+    if not new.shape[0]:
+        return numbers, vocabulary
+    numbers[new] = len(vocabulary) + np.arange(new.shape[0], dtype=np.int32)
+    forms: list[tuple[str, ...]] | None = None
+    if vocabulary.has_forms:  # for all terms or for none
+        known = own.forms
+        forms = [() if known is None else known[i] for i in new.tolist()]
+    return numbers, vocabulary.extended([own.terms[i] for i in new.tolist()], forms=forms)
+
+
+def positions_of(texts: Sequence[Any], analyzer: Analyzer, vocabulary: Vocabulary) -> Positions:
+    """Return the running words by number; `running_words` says the same of one text.
+
+    Parameters
+    ----------
+    texts : sequence of str, or of token lists
+    analyzer, vocabulary
+        Of the index.
+    """
+    whole = replace(analyzer, stemmer=None, stop_words=None, max_ngram=1, min_length=1, phrases=())
+    words = analyze(texts, whole)
+    stems = vocabulary.indices(analyzer.stem(list(words.vocabulary.terms)))
+    kept = np.fromiter(map(analyzer.keeps, words.vocabulary.terms), np.bool_, len(stems))
+    stems[stems < 0] = UNKNOWN
+    numbers = np.where(kept, stems, np.int32(LEFT_OUT)).astype(np.int32)
+    return Positions(numbers[words.tokens], words.offsets.astype(np.int64))

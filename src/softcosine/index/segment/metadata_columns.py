@@ -1,0 +1,340 @@
+"""The metadata of a segment by key, read once and compared fast.
+
+A column holds what one key has in every document: the distinct values, and for each document the
+number (code) of its own. A filter is decided once a distinct value, and looked up by code.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict
+from collections.abc import Collection, Hashable, Iterable
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from softcosine.index.query.filters import Where
+    from softcosine.index.segment.documents import Documents
+
+__all__ = [
+    "MAX_DEPTH",
+    "MISSING",
+    "MetadataColumn",
+    "MetadataColumns",
+    "Path",
+    "is_number",
+    "key_of",
+    "order_of",
+    "scalar_of",
+    "value_at",
+]
+
+Path = tuple[str, ...]
+Table = NDArray[np.bool_]
+
+# No value that is asked for is nested deeper, so deeper ones need only differ from everything.
+MAX_DEPTH = 100
+
+
+class _Constant(Enum):
+    """Keys of values that are neither number, string, list nor object."""
+
+    MISSING = 0
+    FALSE = 1
+    TRUE = 2
+
+
+# What a document has at a key that it does not have.
+MISSING: Any = _Constant.MISSING
+_AS_THEY_ARE = frozenset({str, int, _Constant, type(None)})
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a number; bool is none, and NaN neither."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
+
+
+def value_at(metadata: dict[str, Any], path: Path) -> Any:
+    """Return what stands at a path of keys into nested objects, or `MISSING`."""
+    value: Any = metadata
+    for key in path:
+        if not isinstance(value, dict) or key not in value:
+            return MISSING
+        value = value[key]
+    return value
+
+
+def key_of(value: Any, depth: int = 0) -> Hashable:
+    """Return a key that equal JSON values share, and no others: to be hashed and compared.
+
+    Numbers and strings are their own; numbers of one value are equal (1 and 1.0), and never equal a
+    boolean. Lists are tuples, objects frozen sets, both of their parts' keys.
+    """
+    if type(value) in _AS_THEY_ARE or is_number(value):
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, bool):
+        return _Constant.TRUE if value else _Constant.FALSE
+    if depth <= MAX_DEPTH:
+        if isinstance(value, list):
+            return tuple([part if type(part) is str else key_of(part, depth + 1) for part in value])
+        if isinstance(value, dict):
+            return frozenset((name, key_of(part, depth + 1)) for name, part in value.items())
+    return object()
+
+
+def order_of(key: Hashable) -> tuple[int, Any] | None:
+    """Return what the values of keys are sorted by; None for what stands in no order.
+
+    Numbers ascend, then strings in code point order, then false and true.
+    """
+    if isinstance(key, str):
+        return 1, key
+    if is_number(key):
+        return 0, key
+    return (2, key.value) if key in (_Constant.FALSE, _Constant.TRUE) else None
+
+
+def scalar_of(key: Hashable) -> Any:
+    """Return the string, number, boolean or null that has a key; `MISSING` for other keys.
+
+    A float that is whole is an int, so that it does not matter which of both was met first.
+    """
+    if isinstance(key, str) or key is None:
+        return key
+    if isinstance(key, _Constant):
+        return MISSING if key is MISSING else key is _Constant.TRUE
+    if isinstance(key, float) and key.is_integer():
+        return int(key)
+    return key if is_number(key) else MISSING
+
+
+class MetadataColumn:
+    """The values of one key in all documents of a segment.
+
+    Codes stand in this order: the missing value, numbers ascending, strings ascending, all others.
+    A table, of shape (n_codes,), says of each code whether a filter holds.
+
+    Parameters
+    ----------
+    values : iterable
+        One a document, in order of number; `MISSING` where the document does not have the key.
+    """
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        met: dict[Hashable, int] = {}
+        first_codes = [
+            met.setdefault(value if type(value) is str else key_of(value), len(met))
+            for value in values
+        ]
+        numbers: list[Any] = [key for key in met if is_number(key)]
+        strings = [key for key in met if isinstance(key, str)]
+        simple = {MISSING, *numbers, *strings}
+        others = [key for key in met if key not in simple]
+        # Numbers and strings are found by bisection, which needs no further memory.
+        self._numbers, self._strings = sorted(numbers), sorted(strings)
+        order = [MISSING, *self._numbers, *self._strings, *others]
+        self._n_codes = len(order)
+        numbering = {key: code for code, key in enumerate(order)}
+        self._codes = np.array([numbering[key] for key in met], np.int32)[first_codes]
+        first = self._n_codes - len(others)
+        self._others: dict[Hashable, int] = {}
+        shared: dict[Hashable, Hashable] = {}  # each part of lists is held once
+        for code, key in enumerate(others, first):
+            if isinstance(key, tuple):
+                key = tuple([shared.setdefault(part, part) for part in key])
+            self._others[key] = code
+        self._holders: dict[Hashable, NDArray[np.int32]] | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory it takes."""
+        strings = sum(map(sys.getsizeof, self._strings))
+        # A list takes 8 bytes a part, and 4 among the holders; an object rather more.
+        others = sum(
+            200 + 12 * len(key) if isinstance(key, tuple) else 100 + sys.getsizeof(key)
+            for key in self._others
+        )
+        return (
+            int(self._codes.nbytes) + strings + 8 * self._n_codes + 32 * len(self._numbers) + others
+        )
+
+    def mask(self, table: Table) -> NDArray[np.bool_]:
+        """Return which documents a table holds for, shape (n_docs,)."""
+        return table[self._codes]
+
+    def codes(self, documents: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the code of each of some documents' values."""
+        return self._codes[documents]
+
+    def keys(self, codes: NDArray[np.int32]) -> list[Hashable]:
+        """Return the keys of some codes; see `key_of`."""
+        first_string = 1 + len(self._numbers)
+        first_other = first_string + len(self._strings)
+        others = list(self._others)  # in the order of their codes
+        return [
+            MISSING
+            if code == 0
+            else self._numbers[code - 1]
+            if code < first_string
+            else self._strings[code - first_string]
+            if code < first_other
+            else others[code - first_other]
+            for code in codes.tolist()
+        ]
+
+    def missing(self) -> Table:
+        """Return the table of documents without the key."""
+        return self._table(slice(0, 1))
+
+    def equal(self, values: Iterable[Any]) -> Table:
+        """Return the table of values that equal one of some."""
+        return self._table([code for value in values if (code := self._code(value)) is not None])
+
+    def below(self, value: Any, *, inclusive: bool) -> Table:
+        """Return the table of values below a number or string, of its own type alone."""
+        first, values = self._of_type(value)
+        return self._table(slice(first, first + _place(values, value, inclusive)))
+
+    def above(self, value: Any, *, inclusive: bool) -> Table:
+        """Return the table of values above a number or string, of its own type alone."""
+        first, values = self._of_type(value)
+        begin = first + _place(values, value, not inclusive)
+        return self._table(slice(begin, first + len(values)))
+
+    def holding(self, value: Any) -> Table:
+        """Return the table of lists that hold a value, and of strings that hold a string."""
+        if self._holders is None:  # two threads may do so at once, and find the same
+            holders: dict[Hashable, list[int]] = {}
+            for key, code in self._others.items():
+                for part in key if isinstance(key, tuple) else ():
+                    holders.setdefault(part, []).append(code)
+            self._holders = {part: np.array(codes, np.int32) for part, codes in holders.items()}
+        table = self._table(self._holders.get(key_of(value), []))
+        if isinstance(value, str):
+            first, strings = self._of_type(value)
+            table[first : first + len(strings)] = [value in string for string in strings]
+        return table
+
+    def _table(self, codes: slice | list[int] | NDArray[np.int32]) -> Table:
+        table = np.zeros(self._n_codes, np.bool_)
+        table[codes] = True
+        return table
+
+    def _of_type(self, value: Any) -> tuple[int, list[Any]]:
+        """Return the values of a value's type, ascending, and the code of the first."""
+        if isinstance(value, str):
+            return 1 + len(self._numbers), self._strings
+        return 1, self._numbers
+
+    def _code(self, value: Any) -> int | None:
+        key = key_of(value)
+        if not isinstance(key, str) and not is_number(key):
+            return self._others.get(key)
+        first, values = self._of_type(key)
+        place = bisect_left(values, key)
+        return first + place if place < len(values) and values[place] == key else None
+
+
+def _place(values: list[Any], value: Any, after: bool) -> int:
+    """Return where a value stands among ascending ones, before or after its equal."""
+    return bisect_right(values, value) if after else bisect_left(values, value)
+
+
+class MetadataColumns:
+    """The columns and filters of one segment, kept as long as there is room.
+
+    A segment's metadata never change, so what is kept stays right for good. Any number of threads
+    may ask at once.
+
+    Parameters
+    ----------
+    documents : Documents
+    max_bytes : int
+        Of all columns, and again of all filters; what was not asked for longest goes first. A
+        filter takes a byte a document, a column 4 beside its distinct values.
+    """
+
+    def __init__(self, documents: Documents, max_bytes: int = 2**25) -> None:
+        self._documents = documents
+        self._max_bytes = max_bytes
+        self._columns: _Recent[Path, MetadataColumn] = _Recent(max_bytes)
+        self._masks: _Recent[str, NDArray[np.bool_]] = _Recent(max_bytes)
+        self._reading = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What is kept is found again.
+        return MetadataColumns, (self._documents, self._max_bytes)
+
+    @property
+    def n_docs(self) -> int:
+        """How many documents there are."""
+        return len(self._documents)
+
+    def mask(self, where: Where) -> NDArray[np.bool_]:
+        """Return which documents a filter holds for, shape (n_docs,), read-only.
+
+        Raises
+        ------
+        CorruptIndexError
+            If metadata cannot be read.
+        """
+        found = self._masks.get(where.key)
+        if found is None:
+            found = where.mask(self)
+            found.flags.writeable = False
+            self._masks.put(where.key, found, found.nbytes + sys.getsizeof(where.key))
+        return found
+
+    def columns(self, paths: Collection[Path]) -> dict[Path, MetadataColumn]:
+        """Return the columns of some keys; those that are not kept are read together."""
+        kept = {path: self._columns.get(path) for path in paths}
+        if None in kept.values():
+            with self._reading:  # others wait for what the first one reads
+                kept = {path: self._columns.get(path) for path in paths}
+                absent = [path for path, column in kept.items() if column is None]
+                for path, column in zip(absent, self._read(absent), strict=True):
+                    kept[path] = column
+                    self._columns.put(path, column, column.nbytes)
+        return {path: column for path, column in kept.items() if column is not None}
+
+    def _read(self, paths: list[Path]) -> list[MetadataColumn]:
+        values: list[list[Any]] = [[] for _ in paths]
+        if paths:
+            for metadata in self._documents.all_metadata():
+                for path, column in zip(paths, values, strict=True):
+                    column.append(value_at(metadata, path))
+        return [MetadataColumn(column) for column in values]
+
+
+_K = TypeVar("_K", bound=Hashable)
+_V = TypeVar("_V")
+
+
+class _Recent(Generic[_K, _V]):
+    """What was asked for most recently, as far as there is room."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._n_bytes = 0
+        self._held: OrderedDict[_K, tuple[_V, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: _K) -> _V | None:
+        with self._lock:
+            if key not in self._held:
+                return None
+            self._held.move_to_end(key)
+            return self._held[key][0]
+
+    def put(self, key: _K, value: _V, n_bytes: int) -> None:
+        with self._lock:
+            self._n_bytes += n_bytes - self._held.pop(key, (value, 0))[1]
+            self._held[key] = (value, n_bytes)
+            # The newest is kept whatever it takes.
+            while self._n_bytes > self._max_bytes and len(self._held) > 1:
+                self._n_bytes -= self._held.popitem(last=False)[1][1]

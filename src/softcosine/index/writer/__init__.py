@@ -1,0 +1,1 @@
+"""How an index changes: the writer, its pending commit, merging, the lock."""

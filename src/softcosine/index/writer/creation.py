@@ -1,0 +1,204 @@
+"""An index without documents, in a folder or in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from softcosine.errors import InvalidInputError
+from softcosine.index.defaults import RANKING, WEIGHTING
+from softcosine.index.directory.directory import Directory
+from softcosine.index.directory.folder import FolderDirectory
+from softcosine.index.directory.manifest import IndexSettings
+from softcosine.index.directory.memory import MemoryDirectory
+from softcosine.index.directory.snapshot import Snapshot
+from softcosine.index.directory.store import Store
+from softcosine.index.directory.store_writer import Committed, StoreWriter
+from softcosine.index.directory.stored import write_space
+from softcosine.index.language import check_language
+from softcosine.index.search.fields import checked_fields
+from softcosine.index.search.rankings import check_ranking
+from softcosine.index.segment.statistics import FieldStatistics
+from softcosine.matrix.recipe import SimilarityRecipe
+from softcosine.matrix.term_similarity_matrix import (
+    TermSimilarityMatrix,
+    checked_similarity,
+    checked_source,
+)
+from softcosine.similarity.source import TermSimilaritySource
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.corpus import check_df_limit
+from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.weighting import Weighting, checked_weighting
+
+__all__ = ["create", "creating"]
+
+_Made = tuple[Snapshot, Directory]
+
+
+def create(path: str | Path | None, *, overwrite: bool = False, **given: Any) -> _Made:
+    """Make an index without documents; see `SoftIndex.create`.
+
+    Parameters
+    ----------
+    path : path of a folder, or None for memory
+    overwrite, **given
+        See `SoftIndex.create`.
+    """
+    if path is None:
+        return _in_memory(_Beginning.of(**given))
+    with creating(path, overwrite=overwrite, **given):
+        pass
+    return FolderDirectory.open(path)
+
+
+@contextmanager
+def creating(path: str | Path, *, overwrite: bool = False, **given: Any) -> Iterator[_Made]:
+    """Make an index elsewhere; it takes its place at the end, unless an exception is raised.
+
+    Its writer must be closed by then. Arguments and errors as for `SoftIndex.create`.
+    """
+    beginning = _Beginning.of(**given)
+
+    def fill(writer: StoreWriter) -> Committed:
+        settings = beginning.settings
+        if beginning.similarity is not None:
+            settings = replace(settings, space=write_space(writer, *beginning.similarity))
+        return Committed(settings.to_dict(), settings.parts)
+
+    with Store.creating(path, fill, overwrite=overwrite) as store:
+        yield FolderDirectory.open(store.path)
+
+
+def _in_memory(beginning: _Beginning) -> _Made:
+    settings = beginning.settings
+    S, source = beginning.similarity or (TermSimilarityMatrix.identity(Vocabulary([])), None)
+    if beginning.similarity is not None:
+        settings = replace(settings, space="space")
+    statistics = (FieldStatistics.none(len(S)),) * len(settings.fields)
+    snapshot = Snapshot.of(settings, (), S, source, statistics, generation=1)
+    return snapshot, MemoryDirectory(snapshot, settings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """What an index begins with.
+
+    Attributes
+    ----------
+    settings : IndexSettings
+        Without parts.
+    similarity : tuple of TermSimilarityMatrix and TermSimilaritySource or None, or None
+        None where the first commit is to make it.
+    """
+
+    settings: IndexSettings
+    similarity: tuple[TermSimilarityMatrix, TermSimilaritySource | None] | None
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        similarity: SimilarityRecipe | None = None,
+        source: TermSimilaritySource | None = None,
+        S: TermSimilarityMatrix | None = None,
+        plain: bool = False,
+        analyzer: Analyzer | None = None,
+        language: str = "auto",
+        weighting: Weighting | None = None,
+        ranking: str = RANKING,
+        fields: Any = None,
+        max_neighbors: int | None = None,
+        min_df: int | float = 1,
+        max_df: int | float = 1.0,
+        positions: bool | None = None,
+        keep_texts: bool = True,
+        note: str = "",
+    ) -> Self:
+        """Check arguments of `SoftIndex.create`."""
+        given = {"similarity": similarity, "source": source, "S": S, "plain": plain or None}
+        if sum(value is not None for value in given.values()) > 1:
+            raise InvalidInputError(
+                "similarity, source, S and plain exclude each other; give at most one of them."
+            )
+        recipe = None if S is not None else _recipe(similarity, source, plain, max_neighbors)
+        if S is not None and max_neighbors is not None:
+            raise _no_source()
+        check_language(language, analyzer)
+        chosen = analyzer
+        if analyzer is None and language != "auto":
+            chosen = Analyzer.for_language(language)
+        chosen_fields = checked_fields(fields)
+        settings = IndexSettings(
+            fields=chosen_fields,
+            weighting=WEIGHTING if weighting is None else checked_weighting(weighting),
+            ranking=check_ranking(ranking),
+            analyzer=chosen,
+            language=None if language == "auto" else language,
+            note=note,
+            positions=len(chosen_fields) > 1 if positions is None else bool(positions),
+            texts=bool(keep_texts),
+            plain=recipe is not None and recipe.plain,
+            min_df=check_df_limit("min_df", min_df),
+            max_df=check_df_limit("max_df", max_df),
+        )
+        if recipe is None:
+            return cls(settings, (checked_similarity(S), None))
+        if _waits(recipe):
+            return cls(replace(settings, recipe=recipe), None)
+        made, said = _without_terms(recipe)
+        return cls(replace(settings, note=note or said), made)
+
+
+def _recipe(
+    similarity: SimilarityRecipe | None,
+    source: TermSimilaritySource | None,
+    plain: bool,
+    max_neighbors: int | None,
+) -> SimilarityRecipe:
+    """Return the recipe that arguments come to."""
+    if similarity is not None:
+        if not isinstance(similarity, SimilarityRecipe):
+            raise InvalidInputError(
+                f"similarity is of type {type(similarity).__name__}; pass a SimilarityRecipe."
+            )
+        if max_neighbors is not None:
+            raise InvalidInputError(
+                "max_neighbors is a setting of the recipe; give it there, or leave it out."
+            )
+        return similarity
+    if plain:
+        if max_neighbors is not None:
+            raise _no_source()
+        return SimilarityRecipe(sources=())
+    sources = None if source is None else (checked_source(source),)
+    return SimilarityRecipe(sources=sources, max_neighbors=max_neighbors)
+
+
+def _no_source() -> InvalidInputError:
+    return InvalidInputError(
+        "max_neighbors limits what a source says, and S or plain leaves no source to ask; leave "
+        "it out."
+    )
+
+
+def _waits(recipe: SimilarityRecipe) -> bool:
+    """Whether S is made at the first commit, not term by term as they come."""
+    # Overrides stand above the guard, which depends on the language.
+    return recipe.needs_texts() or recipe.overrides is not None or not recipe.guard
+
+
+def _without_terms(
+    recipe: SimilarityRecipe,
+) -> tuple[tuple[TermSimilarityMatrix, TermSimilaritySource | None], str]:
+    """Return S of no terms, which grows by the recipe's rules, its source, and a note."""
+    nothing = Vocabulary([])
+    if recipe.plain:
+        made = recipe.build(nothing)
+        return (made.S, made.source), made.note
+    source, note = recipe.joined()
+    S = TermSimilarityMatrix.from_source(source, nothing, warn=False, **recipe.rules)
+    return (S, source), note if recipe.names else ""

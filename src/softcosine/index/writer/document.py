@@ -1,0 +1,212 @@
+"""Documents as they come in, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count, repeat
+from typing import Any
+
+from softcosine.errors import DuplicateIdError, InvalidInputError
+from softcosine.index.segment.metadata_values import Default, metadata_json
+from softcosine.text.analyzer import describe, is_token_list, shortened
+
+__all__ = ["NewDocument", "checked_id", "from_columns", "new_document"]
+
+
+@dataclass(frozen=True, slots=True)
+class NewDocument:
+    """A document as it was added.
+
+    Attributes
+    ----------
+    id : str
+    texts : tuple of str, or of token lists
+        One a field.
+    metadata : str or None
+        As JSON.
+    """
+
+    id: str
+    texts: tuple[Any, ...]
+    metadata: str | None
+
+    @property
+    def tokenized(self) -> bool:
+        """Whether the texts are token lists."""
+        return isinstance(self.texts[0], list)
+
+    @property
+    def size(self) -> int:
+        """Characters in all, about."""
+        texts = sum(
+            # A token counts with the space behind it.
+            len(text) if isinstance(text, str) else sum(map(len, text)) + len(text)
+            for text in self.texts
+        )
+        return len(self.id) + len(self.metadata or "") + texts
+
+    @property
+    def shown(self) -> str:
+        """The text that is kept: the fields' texts, one a line."""
+        return "\n".join(text if isinstance(text, str) else " ".join(text) for text in self.texts)
+
+
+def new_document(
+    id: object,
+    text: object,
+    metadata: object,
+    *,
+    fields: Sequence[str],
+    default: Default | None = None,
+) -> NewDocument:
+    """Check a document.
+
+    Parameters
+    ----------
+    id : str
+    text : str, list of tokens, or mapping of field names to str
+        See `IndexWriter.add`.
+    metadata : mapping or None
+    fields : sequence of str
+        Names of the index's fields.
+    default : callable, optional
+        See `softcosine.index.segment.metadata_values.json_of`.
+
+    Raises
+    ------
+    InvalidInputError
+    """
+    checked = checked_id(id)
+    texts = _texts(checked, text, fields)
+    return NewDocument(checked, texts, metadata_json(shortened(checked), metadata, default))
+
+
+def checked_id(id: object, place: int | None = None) -> str:
+    """Return an id, perhaps of a document at some place; InvalidInputError if it is no string."""
+    if not isinstance(id, str):
+        owner = "" if place is None else f" of document {place}"
+        raise InvalidInputError(
+            f"the id{owner} is {id!r}, of type {type(id).__name__}; ids are strings, so pass "
+            "str(id)."
+        )
+    return id
+
+
+def _texts(id: str, text: object, fields: Sequence[str]) -> tuple[Any, ...]:
+    """Return the text of every field."""
+    if isinstance(text, Mapping):
+        return _of_fields(id, text, fields)
+    if len(fields) > 1:
+        raise InvalidInputError(
+            f"the text of document {shortened(id)} is {describe(text)}; this index has the fields "
+            f"{', '.join(map(repr, fields))}, so pass a mapping of their names to strings."
+        )
+    if isinstance(text, str):
+        return (text,)
+    if not is_token_list(text):
+        raise InvalidInputError(
+            f"the text of document {shortened(id)} is {describe(text)}; pass a string, or a list "
+            "of tokens."
+        )
+    assert isinstance(text, Iterable)
+    tokens = list(text)
+    for token in tokens:
+        if not isinstance(token, str):
+            raise InvalidInputError(
+                f"a token of document {shortened(id)} is {describe(token)}; tokens are strings."
+            )
+    return (list(map(str, tokens)),)
+
+
+def _of_fields(id: str, texts: Mapping[Any, Any], fields: Sequence[str]) -> tuple[str, ...]:
+    """Return the text of every field; empty where none is given."""
+    for name, value in texts.items():
+        if name not in fields:
+            raise InvalidInputError(
+                f"document {shortened(id)} has a field {name!r}, and the index has "
+                f"{', '.join(map(repr, fields))}."
+            )
+        if not isinstance(value, str):
+            raise InvalidInputError(
+                f"field {name!r} of document {shortened(id)} is {describe(value)}; it must be a "
+                "string."
+            )
+    return tuple(texts.get(name, "") for name in fields)
+
+
+_MISSING = object()
+
+
+def from_columns(
+    texts: Iterable[Any],
+    ids: Iterable[str] | None,
+    metadata: Iterable[Any] | None,
+    *,
+    distinct: bool = False,
+) -> Iterator[tuple[str, Any, Any]]:
+    """Give id, text and metadata of documents, each column read once.
+
+    Parameters
+    ----------
+    texts : iterable
+    ids : iterable of str, optional
+        ``"0"``, ``"1"``, ... by default.
+    metadata : iterable of mappings or None, optional
+    distinct : bool
+        Whether ids must be.
+
+    Raises
+    ------
+    InvalidInputError
+        If a column is none, or they are not of one length.
+    DuplicateIdError
+        If ids must be distinct and are not.
+    """
+    columns = {"texts": texts, "ids": ids, "metadata": metadata}
+    for name, column in columns.items():
+        if column is None and name != "texts":
+            continue
+        single = (str, bytes) if name == "ids" else (str, bytes, Mapping)
+        if isinstance(column, single) or not isinstance(column, Iterable):
+            raise InvalidInputError(
+                f"{name} is a single string; wrap it in a list: [text]."
+                if name == "texts" and isinstance(column, str)
+                else f"{name} is {describe(column)}; pass a list, one a document."
+            )
+    return _from_columns(texts, ids, metadata, distinct=distinct and ids is not None)
+
+
+def _from_columns(
+    texts: Iterable[Any],
+    ids: Iterable[str] | None,
+    metadata: Iterable[Any] | None,
+    *,
+    distinct: bool,
+) -> Iterator[tuple[str, Any, Any]]:
+    numbered = iter(map(str, count())) if ids is None else iter(ids)
+    facts = repeat(None) if metadata is None else iter(metadata)
+    first: dict[str, int] = {}
+    n = 0
+    for n, text in enumerate(texts, 1):
+        id, own = next(numbered, _MISSING), next(facts, _MISSING)
+        if id is _MISSING or own is _MISSING:
+            raise _uneven("ids" if id is _MISSING else "metadata", "fewer")
+        if distinct:
+            place = first.setdefault(checked_id(id, n - 1), n)
+            if place != n:
+                raise DuplicateIdError(
+                    f"documents {place - 1} and {n - 1} have the same id {id!r}; ids must be "
+                    "distinct."
+                )
+        yield id, text, own  # type: ignore[misc]
+    if ids is not None and next(numbered, _MISSING) is not _MISSING:
+        raise _uneven("ids", "more")
+    if metadata is not None and next(facts, _MISSING) is not _MISSING:
+        raise _uneven("metadata", "more")
+
+
+def _uneven(name: str, which: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"there are {which} {name} than documents; give one of each a document."
+    )

@@ -1,0 +1,240 @@
+"""Segments joined: which ones, by an explicit policy, and how.
+
+Only neighbours are joined, so documents keep their order. A merge leaves deleted documents out;
+its files' checksums are compared first, so that damage is not copied into files that look sound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from softcosine.errors import InvalidInputError
+from softcosine.index.query.phrases import Positions
+from softcosine.index.segment.documents import Documents
+from softcosine.index.segment.segment import MAX_DOCS, Segment
+
+__all__ = ["Kept", "MergePolicy", "MergedDocuments", "full_groups", "merge_fields"]
+
+
+@dataclass(frozen=True, slots=True)
+class MergePolicy:
+    """When a commit joins segments.
+
+    Sizes count live documents. Segments are of one level if their sizes have the same logarithm
+    to the base `factor`, rounded down. As soon as `factor` of a level stand together, with none or
+    only smaller ones between, they are joined, so a document is rewritten about once a level: some
+    three times in all.
+
+    Parameters
+    ----------
+    factor : int
+        At least 2. A small one leaves few segments, which are faster to search, and rewrites
+        documents more often.
+    min_docs : int
+        Smaller segments count as of this size, and are never rewritten by themselves.
+    max_deleted : float
+        A segment of which a larger share is deleted is rewritten by itself. In [0, 1]; 1 never.
+    max_docs : int
+        A merge makes no segment of more documents. At most `MAX_DOCS`.
+    """
+
+    factor: int = 10
+    min_docs: int = 256
+    max_deleted: float = 1 / 3
+    max_docs: int = MAX_DOCS
+
+    def __post_init__(self) -> None:
+        for name, least, most in (
+            ("factor", 2, MAX_DOCS), ("min_docs", 1, MAX_DOCS), ("max_docs", 1, MAX_DOCS),
+        ):  # fmt: skip
+            value = getattr(self, name)
+            if type(value) is not int or not least <= value <= most:
+                raise InvalidInputError(
+                    f"{name} of the merge policy is {value!r}; pass a whole number from {least} "
+                    f"to {most}."
+                )
+        if type(self.max_deleted) not in (int, float) or not 0 <= self.max_deleted <= 1:
+            raise InvalidInputError(
+                f"max_deleted of the merge policy is {self.max_deleted!r}; pass a share from 0 to "
+                "1."
+            )
+
+    def groups(self, n_docs: Sequence[int], n_live: Sequence[int]) -> list[range]:
+        """Say which neighbouring segments to join, each a range of their numbers, ascending.
+
+        Parameters
+        ----------
+        n_docs, n_live : sequence of int
+            Of each segment, with and without deleted documents.
+        """
+        groups = [range(number, number + 1) for number in range(len(n_live))]
+        sizes = list(n_live)
+        while joined := self._joined(sizes):
+            groups, sizes = (
+                [range(groups[a].start, groups[b - 1].stop) for a, b in joined],
+                [sum(sizes[a:b]) for a, b in joined],
+            )
+        return [group for group in groups if len(group) > 1 or self._worn(group[0], n_docs, n_live)]
+
+    def _worn(self, number: int, n_docs: Sequence[int], n_live: Sequence[int]) -> bool:
+        n_deleted = n_docs[number] - n_live[number]
+        return n_docs[number] >= self.min_docs and n_deleted > self.max_deleted * n_docs[number]
+
+    def _joined(self, sizes: Sequence[int]) -> list[tuple[int, int]]:
+        """Join at the lowest level where anything is to be joined; empty where nothing is.
+
+        Returns bounds of what stands together afterwards, segments that stay alone included.
+        """
+        levels = [self._level(size) for size in sizes]
+        for level in sorted(set(levels) - {math.inf}):
+            bounds: list[tuple[int, int]] = []
+            place = 0
+            while place < len(sizes):
+                stop = place
+                while stop < len(sizes) and levels[stop] <= level:
+                    stop += 1
+                # Smaller ones between go along, but are no reason to rewrite larger ones.
+                if levels[place:stop].count(level) >= self.factor:
+                    bounds += self._filled(sizes, place, stop)
+                else:
+                    bounds += [(one, one + 1) for one in range(place, max(stop, place + 1))]
+                place = max(stop, place + 1)
+            if len(bounds) < len(sizes):
+                return bounds
+        return []
+
+    def _filled(self, sizes: Sequence[int], place: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Cut neighbours into groups that are as large as they may be."""
+        while place < stop:
+            end, total = place + 1, sizes[place]
+            while end < stop and total + sizes[end] <= self.max_docs:
+                total += sizes[end]
+                end += 1
+            yield place, end
+            place = end
+
+    def _level(self, size: int) -> float:
+        if size > self.max_docs // 2:
+            return math.inf  # as good as full: nobody of its level could join it
+        # Not math.log(size, factor): its rounding would put powers of the factor a level too low.
+        return math.floor(math.log(max(size, self.min_docs)) / math.log(self.factor) + 1e-9)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Documents of one segment that a merge takes.
+
+    Attributes
+    ----------
+    number : int
+        Of the segment.
+    documents : ndarray of int64
+        Ascending.
+    """
+
+    number: int
+    documents: NDArray[np.int64]
+
+
+def full_groups(live: Sequence[NDArray[np.bool_]]) -> list[list[Kept]]:
+    """Cut all live documents into groups of `MAX_DOCS`, the last of what remains.
+
+    Parameters
+    ----------
+    live : sequence of ndarray of shape (n_docs,), bool
+        Of each segment.
+    """
+    groups: list[list[Kept]] = []
+    room = 0
+    for number, mask in enumerate(live):
+        documents = np.flatnonzero(mask)
+        while documents.size:
+            if room == 0:
+                groups.append([])
+                room = MAX_DOCS
+            groups[-1].append(Kept(number, documents[:room]))
+            room -= groups[-1][-1].documents.size
+            documents = documents[groups[-1][-1].documents.size :]
+    return groups
+
+
+def merge_fields(segments: Sequence[Segment], documents: Sequence[NDArray[np.int64]]) -> Segment:
+    """Join some documents of segments of one field, in order; the same as inverting them anew.
+
+    Parameters
+    ----------
+    segments : sequence of Segment
+        Of counts.
+    documents : sequence of ndarray of int64
+        Which of each segment, ascending.
+    """
+    n_terms = max(segment.n_terms for segment in segments)
+    terms, lengths = [np.empty(0, np.int32)], [np.zeros(1, np.int64)]
+    values: list[NDArray[Any]] = [np.empty(0, np.int32)]
+    for segment, chosen in zip(segments, documents, strict=True):
+        mask = np.zeros(segment.n_docs, np.bool_)
+        mask[chosen] = True
+        sizes = np.diff(segment.pointers)
+        taken = np.repeat(mask, sizes)
+        terms.append(segment.terms[taken].astype(np.int32))
+        frequencies = segment.frequencies.astype(np.int64)
+        if frequencies.max(initial=0) <= np.iinfo(np.int32).max:
+            frequencies = frequencies.astype(np.int32)
+        values.append(frequencies[segment.levels[taken]])
+        lengths.append(sizes[mask])
+    pointers = np.cumsum(np.concatenate(lengths))
+    if pointers[-1] <= np.iinfo(np.int32).max:
+        pointers = pointers.astype(np.int32)  # or SciPy would widen the terms
+    counts = csr_array(
+        (np.concatenate(values), np.concatenate(terms), pointers),
+        shape=(pointers.shape[0] - 1, n_terms),
+    )
+    counts.has_canonical_format = True
+    return Segment.from_counts(counts)
+
+
+def merge_positions(
+    positions: Sequence[Positions], documents: Sequence[NDArray[np.int64]]
+) -> Positions:
+    """Join the running words of some documents, in order."""
+    live = []
+    for own, chosen in zip(positions, documents, strict=True):
+        mask = np.zeros(own.n_docs, np.bool_)
+        mask[chosen] = True
+        live.append(mask)
+    return Positions.merge(positions, live)
+
+
+class MergedDocuments:
+    """Some documents of several segments, in order, which are read once from first to last.
+
+    Parameters
+    ----------
+    documents : sequence of Documents
+    chosen : sequence of ndarray of int64
+        Which of each, ascending.
+    """
+
+    def __init__(self, documents: Sequence[Documents], chosen: Sequence[NDArray[np.int64]]) -> None:
+        self._documents = documents
+        self._chosen = chosen
+
+    @property
+    def keeps_texts(self) -> bool:
+        """Whether texts are kept."""
+        return all(own.keeps_texts for own in self._documents)
+
+    def all_documents(self) -> Iterator[tuple[str, str, str | None]]:
+        """Give id, text and metadata (as JSON) of every document."""
+        for own, chosen in zip(self._documents, self._chosen, strict=True):
+            mask = np.zeros(len(own), np.bool_)
+            mask[chosen] = True
+            yield from compress(own.all_documents(), mask.tolist())

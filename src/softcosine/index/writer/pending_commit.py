@@ -1,0 +1,590 @@
+"""What the next commit of an index will hold."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from softcosine.errors import CorruptIndexError, IndefiniteMatrixError
+from softcosine.index.directory.directory import DirectoryWriter
+from softcosine.index.directory.manifest import IndexSettings
+from softcosine.index.directory.snapshot import Snapshot
+from softcosine.index.language import analyze_in_language
+from softcosine.index.query.filters import Where
+from softcosine.index.search.rankings import soft_norms
+from softcosine.index.segment.documents import MemoryDocuments
+from softcosine.index.segment.inverting import document_frequencies, invert, renumbered
+from softcosine.index.segment.statistics import FieldStatistics
+from softcosine.index.writer.document import NewDocument
+from softcosine.index.writer.growing import SimilarityBuilder, Space, grown
+from softcosine.index.writer.merging import (
+    Kept,
+    MergedDocuments,
+    MergePolicy,
+    full_groups,
+    merge_fields,
+    merge_positions,
+)
+from softcosine.index.writer.segment_entries import Piece, hashes_of, joined_norms
+from softcosine.index.writer.training_spool import TrainingSpool
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.similarity.default import antonyms_of
+from softcosine.similarity.in_terms import phrases_in
+from softcosine.similarity.progress import Report, silent
+from softcosine.similarity.source import TermSimilaritySource
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.corpus import AnalyzedTexts, analyze, within_df_limits
+from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.weighting import Weighting
+
+__all__ = ["Draft"]
+
+_logger = logging.getLogger(__name__)
+
+# Statistics of fewer documents are counted anew at every commit.
+_ALWAYS_REFRESHED = 10_000
+_REFRESHED_SHARE = 10  # else when more than one in so many has come or gone
+_MERGED_POSTING = 48  # bytes that joining takes a posting, about
+_ALWAYS_MERGED = 1 << 20  # so many postings, however little memory there is
+_UPDATE = 256  # bytes that new metadata of a document take beside their text, about
+_UPDATES_SHARE = 4  # of the memory
+
+
+class Draft:
+    """An index as of its last commit, and what has been done to it since.
+
+    Every change is whole or raises before anything is changed; nothing is visible to readers
+    before `commit`.
+
+    Parameters
+    ----------
+    writer : DirectoryWriter
+    source : TermSimilaritySource or None
+        In place of the one that was kept.
+    memory : int
+        Bytes that learning and merging may take, about.
+    builder : SimilarityBuilder, optional
+        Makes S where the first commit is to make it, in place of the index's recipe.
+    report : callable, optional
+        Called with (what is being done, how far, out of how many or None).
+
+    Attributes
+    ----------
+    settings : IndexSettings
+        Its segments and parts are those of the last commit.
+    vocabulary : Vocabulary
+        Of all documents that were written.
+    changed : bool
+        Whether a commit would change anything but metadata.
+    """
+
+    def __init__(
+        self,
+        writer: DirectoryWriter,
+        *,
+        source: TermSimilaritySource | None,
+        memory: int,
+        builder: SimilarityBuilder | None = None,
+        report: Report = silent,
+    ) -> None:
+        self._writer = writer
+        self._memory = memory
+        self._report = report
+        self.settings = writer.settings
+        self._given_builder = builder
+        snapshot = writer.snapshot(source)
+        stated = {one.part: one for one in self.settings.segments}
+        # A snapshot without documents has an empty segment all the same.
+        self._pieces = [
+            Piece.of(segment, stated.get(segment.part))
+            for segment in snapshot.segments
+            if segment.n_docs
+        ]
+        untaught = self.settings.space is None and not self.settings.plain
+        self._space = Space(snapshot.S, snapshot.source, self.settings.space, untaught=untaught)
+        self._statistics = snapshot.statistics
+        self._statistics_part = self.settings.statistics
+        self.vocabulary = snapshot.S.vocabulary
+        self._spool = TrainingSpool(writer.scratch)
+        self.changed = False
+        self._stale = False  # whether every norm has to be computed anew
+        self._updated = False  # whether metadata were
+        self._unwritten = 0  # bytes that new metadata take, about
+        self._note = ""  # on the language, until it is committed
+        self._begun = bool(self._pieces)  # whether documents were committed
+        self._n_read = 0
+        self._unpruned = False  # whether terms are still to be left out by document frequency
+
+    @property
+    def n_committed_terms(self) -> int:
+        """How many terms the last commit had, or the S that was set since."""
+        return len(self._space.S)
+
+    @property
+    def n_live(self) -> int:
+        """How many documents there are, without deleted ones."""
+        return sum(piece.n_live for piece in self._pieces)
+
+    def append(self, documents: Sequence[NewDocument], *, last: bool) -> None:
+        """Write documents as segments, and delete those with their ids that were there before.
+
+        Parameters
+        ----------
+        documents : sequence of NewDocument
+            Of different ids; all of texts, or all of token lists.
+        last : bool
+            Whether a commit follows.
+        """
+        if not documents:
+            return
+        n_fields = len(self.settings.fields)
+        texts = [text for document in documents for text in document.texts]
+        limits: dict[str, Any] = {}
+        if self.settings.leaves_terms_out and not self._begun:
+            if last and not self._pieces:  # these are all documents of the first commit
+                limits = {"min_df": self.settings.min_df, "max_df": self.settings.max_df}
+            else:
+                self._unpruned = True
+        analyzed, settings, note = self._analyzed(texts, limits)
+        assert settings.analyzer is not None
+        self._report("inverting", 0, None)
+        inverted = invert(
+            texts, analyzed, settings.analyzer, self.vocabulary,
+            n_fields=n_fields, positions=self.settings.positions,
+        )  # fmt: skip
+        ids = [document.id for document in documents]
+        added, first = [], 0
+        for segment in inverted.segments:
+            stop = first + segment.fields[0].n_docs
+            own = documents[first:stop]
+            kept = MemoryDocuments(
+                [one.shown for one in own] if self.settings.texts else [""] * len(own),
+                ids=ids[first:stop],
+                metadata=[one.metadata for one in own],
+                keep_texts=self.settings.texts,
+            )
+            written = self._writer.write_segment(segment.fields, kept, segment.positions)
+            added.append(Piece.of(written, hashes=hashes_of(ids[first:stop])))
+            first = stop
+        if self._space.untaught and self._builder.needs_texts(settings.language):
+            self._spool.add(texts, analyzed, last=last)
+        self.delete(ids)
+        self._pieces = [*self._pieces, *added]
+        self.vocabulary = inverted.vocabulary
+        self._n_read += len(documents)
+        if len(analyzed.vocabulary):  # texts without words tell no language
+            self.settings, self._note = settings, note
+        self.changed = True
+
+    def _analyzed(
+        self, texts: Sequence[Any], limits: dict[str, Any]
+    ) -> tuple[AnalyzedTexts, IndexSettings, str]:
+        """Analyse texts; the first ones decide the language, and so the analyzer."""
+        settings, n_fields = self.settings, len(self.settings.fields)
+        options = {
+            **limits,
+            "n_fields": n_fields,
+            "progress": lambda done: self._report(
+                "reading texts", self._n_read + done // n_fields, None
+            ),
+        }
+        first = not self._begun and not self._n_read
+        if settings.analyzer is not None and settings.language is not None and not first:
+            return analyze(texts, settings.analyzer, **options), settings, self._note
+        phrases = (*phrases_in(self._space.source), *self._phrases()) if first else ()
+        found = analyze_in_language(
+            texts, settings.language or "auto", settings.analyzer, phrases=phrases, **options
+        )
+        decided = replace(settings, analyzer=found.analyzer, language=found.language)
+        return found.texts, decided, found.note
+
+    def delete(self, ids: Sequence[str]) -> int:
+        """Delete documents that were written; how many of them there were."""
+        hashes = hashes_of(ids)
+        return self._without([piece.ids.find(ids, hashes).values() for piece in self._pieces])
+
+    def delete_where(self, where: Where) -> int:
+        """Delete the documents that were written and pass a filter; how many."""
+        return self._without(
+            [np.flatnonzero(piece.passing(where)).tolist() for piece in self._pieces]
+        )
+
+    def _without(self, gone: Sequence[Iterable[int]]) -> int:
+        """Delete documents of each segment; how many were not deleted yet."""
+        pieces = [piece.without(own) for piece, own in zip(self._pieces, gone, strict=True)]
+        changed = [
+            (old, new) for old, new in zip(self._pieces, pieces, strict=True) if old is not new
+        ]
+        if changed:
+            self._pieces, self.changed = pieces, True
+        return sum(old.n_live - new.n_live for old, new in changed)
+
+    def place(self, id: str) -> tuple[int, int] | None:
+        """Return the segment of a document that was written, and its number there; None if none."""
+        hashes = hashes_of([id])
+        for number, piece in enumerate(self._pieces):
+            local = piece.ids.find([id], hashes).get(id)
+            if local is not None and (piece.live is None or piece.live[local]):
+                return number, local
+        return None
+
+    def metadata(self, place: tuple[int, int]) -> dict[str, Any]:
+        """Return the metadata of a document."""
+        return self._pieces[place[0]].documents.metadata(place[1])
+
+    def update_metadata(self, place: tuple[int, int], metadata: str | None) -> None:
+        """Give a document other metadata, as JSON; nothing else of it changes."""
+        size = len(metadata or "") + _UPDATE
+        if self._unwritten + size > self._memory // _UPDATES_SHARE:
+            older = {piece.updated for piece in self._pieces}
+            self._pieces = [self._with_updates(piece) for piece in self._pieces]
+            self._unwritten = 0
+            newer = {piece.updated for piece in self._pieces}
+            self._writer.drop(name for name in older - newer if name is not None)
+        self._pieces[place[0]] = self._pieces[place[0]].updatable()
+        self._pieces[place[0]].documents.updates.put(place[1], metadata)
+        self._updated = True
+        self._unwritten += size
+
+    def set_similarity(
+        self, S: TermSimilarityMatrix, source: TermSimilaritySource | None, note: str
+    ) -> None:
+        """Take another S, over the first terms of the vocabulary."""
+        self._space = Space(S, source, None)
+        self.settings = replace(self.settings, note=note, plain=False)
+        self.changed = self._stale = True
+
+    def set_weighting(self, weighting: Weighting, ranking: str) -> None:
+        """Take other term weights, and another ranking."""
+        self._stale = self._stale or weighting != self.settings.weighting
+        self.settings = replace(self.settings, weighting=weighting, ranking=ranking)
+        self.changed = True
+
+    def merge_all(self) -> None:
+        """Join all segments into as few as there can be, without deleted documents."""
+        groups = full_groups([piece.mask() for piece in self._pieces])
+        if all(piece.whole for piece in self._pieces) and len(groups) == len(self._pieces):
+            return
+        self._pieces = [
+            self._pieces[group[0].number] if self._stays(group) else self._merged(group)
+            for group in groups
+        ]
+        self.changed = True
+
+    def _stays(self, group: Sequence[Kept]) -> bool:
+        """Whether a group is one segment as it is: whole, and not cut in two."""
+        piece = self._pieces[group[0].number]
+        return len(group) == 1 and piece.whole and group[0].documents.size == piece.n_docs
+
+    def tidy(self, policy: MergePolicy) -> None:
+        """Join the segments that a policy says, and commit that; to be called after a commit."""
+        self._join(policy, 0)
+        self.commit(refresh=False)
+
+    def condense(self, policy: MergePolicy) -> None:
+        """Join segments that nobody has seen yet: each held open takes some memory."""
+        # Those that were committed come first.
+        first = sum(self._writer.is_committed(piece.part) for piece in self._pieces)
+        if len(self._pieces) - first >= policy.factor:
+            self._join(policy, first)
+
+    def _join(self, policy: MergePolicy, first: int) -> None:
+        """Join the segments from number `first` on that a policy says."""
+        pieces = self._pieces
+        groups = policy.groups(
+            [piece.n_docs for piece in pieces[first:]], [piece.n_live for piece in pieces[first:]]
+        )
+        numbers = [range(group.start + first, group.stop + first) for group in groups]
+        for group in reversed(list(self._affordable(numbers))):
+            kept = [Kept(number, np.flatnonzero(pieces[number].mask())) for number in group]
+            merged = self._merged(kept)
+            pieces = [*pieces[: group.start], merged, *pieces[group.stop :]]
+            self.changed = True
+        gone = {piece.part for piece in self._pieces} - {piece.part for piece in pieces}
+        self._pieces = pieces
+        self._writer.drop(gone)
+
+    def _affordable(self, groups: Iterable[range]) -> Iterator[range]:
+        """Cut groups so that no merge takes much more than the memory that there is."""
+        most = max(self._memory // _MERGED_POSTING, _ALWAYS_MERGED)
+        for group in groups:
+            start, total = group.start, 0
+            for number in group:
+                size = sum(field.n_postings for field in self._pieces[number].fields)
+                if number > start and total + size > most:
+                    if number - start > 1:
+                        yield range(start, number)
+                    start, total = number, 0
+                total += size
+            if group.stop - start > 1 or len(group) == 1:
+                yield range(start, group.stop)
+
+    def commit(self, refresh: bool | None) -> int:
+        """Make all of it visible at once; the number of the generation.
+
+        Parameters
+        ----------
+        refresh : bool or None
+            Whether to count the statistics anew; None if many documents have come or gone.
+        """
+        if not self.changed and not self._updated and not refresh:
+            return self._writer.number
+        if self._unpruned:
+            self._prune()
+        pieces = [piece for piece in self._pieces if piece.n_live]
+        refreshing = self._refreshing(refresh)
+        fresh = self._counted(pieces)
+        space = self._grown(pieces, fresh, definite=refreshing)
+        statistics = fresh if refreshing else self._padded(len(self.vocabulary))
+        same = _are_equal(statistics, self._padded(len(self.vocabulary)))
+        if not self.changed and not self._updated and same:
+            return self._writer.number
+        stale = self._stale or not same or space.rescaled
+        pieces = self._with_norms(pieces, space.S, statistics, stale=stale)
+        pieces = [self._written(piece) for piece in pieces]
+        part = space.part
+        if part is None and not space.untaught:
+            part = self._writer.write_space(space.S, space.source)
+        counted = self._statistics_part
+        if counted is None or not same:
+            counted = self._writer.write_statistics(statistics)
+        settings = replace(
+            self.settings,
+            segments=tuple(piece.settings() for piece in pieces),
+            space=part,
+            statistics=counted,
+            recipe=None if part is not None else self.settings.recipe,
+            note=" ".join(filter(None, (space.note or self.settings.note, self._note))),
+        )
+        committed = Snapshot.of(
+            settings, [piece.committed() for piece in pieces], space.S, space.source, statistics,
+            generation=self._writer.number + 1,
+        )  # fmt: skip
+        number = self._writer.commit(settings, committed)
+        self._pieces, self.settings = pieces, settings
+        self._statistics, self._statistics_part = statistics, counted
+        self._begun = self._begun or bool(pieces)
+        self._space = replace(space, part=part, note="", rescaled=False)
+        self.vocabulary = space.S.vocabulary
+        self.changed = self._stale = self._updated = False
+        self._unwritten = 0
+        self._note = ""
+        if part is not None:
+            self._spool.close()
+        return number
+
+    def close(self) -> None:
+        """Let go of all segments, and of the texts that were to be learned from: it is done with.
+
+        A mapped file takes room on the disk until its last map goes, deleted or not.
+        """
+        self._pieces = []
+        self._spool.close()
+
+    def _refreshing(self, refresh: bool | None) -> bool:
+        if refresh is None and not self.changed:
+            return False  # new metadata alone leave every score as it is
+        if refresh is not None:
+            return refresh or self._statistics_part is None
+        last, now = self._statistics[0].n_docs, self.n_live
+        return (
+            self._statistics_part is None
+            or now < _ALWAYS_REFRESHED
+            or abs(now - last) * _REFRESHED_SHARE > last
+        )
+
+    def _counted(self, pieces: Sequence[Piece]) -> tuple[FieldStatistics, ...]:
+        """Count the live documents of every field."""
+        live = [piece.live for piece in pieces]
+        return tuple(
+            FieldStatistics.of(
+                [piece.fields[number] for piece in pieces], len(self.vocabulary), live=live
+            )
+            for number in range(len(self.settings.fields))
+        )
+
+    def _padded(self, n_terms: int) -> tuple[FieldStatistics, ...]:
+        """Return the statistics of the last refresh: no document had the terms that came later."""
+        return tuple(
+            replace(
+                one,
+                document_frequencies=np.pad(
+                    one.document_frequencies, (0, n_terms - one.document_frequencies.shape[0])
+                ),
+            )
+            for one in self._statistics
+        )
+
+    def _prune(self) -> None:
+        """Leave out terms by document frequency, and bring those that are new in order."""
+        live = [piece.live for piece in self._pieces]
+        found = document_frequencies(
+            [piece.fields for piece in self._pieces], len(self.vocabulary), live
+        )
+        kept = within_df_limits(
+            found, self.n_live, min_df=self.settings.min_df, max_df=self.settings.max_df
+        )
+        n_given, terms = len(self._space.S), self.vocabulary.terms
+        new = sorted((n_given + np.flatnonzero(kept[n_given:])).tolist(), key=terms.__getitem__)
+        numbers = np.full(len(terms), -1, np.int32)
+        numbers[:n_given] = np.where(kept[:n_given], np.arange(n_given), -1)
+        numbers[new] = np.arange(n_given, n_given + len(new))
+        forms = self.vocabulary.forms
+        vocabulary = self._space.S.vocabulary.extended(
+            [terms[i] for i in new], forms=None if forms is None else [forms[i] for i in new]
+        )
+        older = [piece.part for piece in self._pieces]
+        self._pieces = [
+            piece.rewritten(
+                self._writer.write_segment(
+                    [renumbered(own, numbers, len(vocabulary)) for own in piece.fields],
+                    piece.documents,
+                    piece.positions and [own.renumbered(numbers) for own in piece.positions],
+                )
+            )
+            for piece in self._pieces
+        ]
+        self._writer.drop(older)
+        self.vocabulary, self._unpruned = vocabulary, False
+
+    def _grown(
+        self, pieces: Sequence[Piece], counted: Sequence[FieldStatistics], *, definite: bool
+    ) -> Space:
+        """Return S with the terms that have come since."""
+        analyzer = self.settings.analyzer or Analyzer()
+        if len(self.vocabulary) == len(self._space.S):
+            return self._space
+        frequencies = counted[0].document_frequencies
+        if len(counted) > 1:
+            frequencies = document_frequencies(
+                [piece.fields for piece in pieces],
+                len(self.vocabulary),
+                [piece.live for piece in pieces],
+            )
+        vocabulary, known = self.vocabulary, self.vocabulary.document_frequencies
+        if (
+            known is None
+            or vocabulary.n_docs != counted[0].n_docs
+            or not np.array_equal(known, frequencies)
+        ):
+            vocabulary = vocabulary.extended(
+                (), document_frequencies=frequencies, n_docs=counted[0].n_docs
+            )
+        if self._space.untaught:
+            return self._trained(vocabulary, analyzer)
+        self._report("finding similar terms", 0, None)
+        return grown(
+            self._space, vocabulary, analyzer, antonyms=antonyms_of(self.settings.language),
+            plain=self.settings.plain, definite=definite,
+            progress=lambda done, total: self._report("finding similar terms", done, total),
+        )  # fmt: skip
+
+    def _trained(self, vocabulary: Vocabulary, analyzer: Analyzer) -> Space:
+        """Return S as the documents of the first commit make it."""
+        counting = vocabulary if self.settings.leaves_terms_out else None
+        made = self._builder.build(
+            vocabulary, self._spool.texts(analyzer, counting, memory=self._memory),
+            analyzer=analyzer, language=self.settings.language, report=self._report,
+        )  # fmt: skip
+        _logger.info(made.note)
+        return Space(made.S, made.source, None, note=made.note)
+
+    def _phrases(self) -> tuple[str, ...]:
+        """Return the phrases that similarities to be made need as terms."""
+        return self._builder.phrases() if self._space.untaught else ()
+
+    @property
+    def _builder(self) -> SimilarityBuilder:
+        """What makes S at the first commit."""
+        from softcosine.matrix.recipe import SimilarityRecipe  # which later commits do not need
+
+        return self._given_builder or self.settings.recipe or SimilarityRecipe()
+
+    def _with_norms(
+        self,
+        pieces: Sequence[Piece],
+        S: TermSimilarityMatrix,
+        statistics: Sequence[FieldStatistics],
+        *,
+        stale: bool,
+    ) -> list[Piece]:
+        """Compute the soft norms that are missing, or all; none where S is too indefinite."""
+        if not self._writer.stores_norms:  # they are computed when a search needs them
+            return [replace(piece, norms=None) if stale else piece for piece in pieces]
+        self._report("computing lengths", 0, None)
+        weighting = self.settings.weighting
+        first, done = 0, []
+        for piece in pieces:
+            norms = piece.norms
+            if stale or norms is None:
+                try:
+                    norms = tuple(
+                        soft_norms(own, S, weighting, of_field, live=piece.live, first=first)
+                        for own, of_field in zip(piece.fields, statistics, strict=True)
+                    )
+                except IndefiniteMatrixError:
+                    if self.settings.ranking == "soft_cosine":
+                        raise
+                    return [replace(one, norms=None, normed=None) for one in pieces]
+                piece = replace(piece, norms=norms, normed=None)
+            done.append(piece)
+            first += piece.n_docs
+        return done
+
+    def _written(self, piece: Piece) -> Piece:
+        """Write what of a piece is not on disk yet."""
+        if piece.live is not None and piece.deleted is None:
+            piece = replace(piece, deleted=self._writer.write_deleted(piece.live))
+        if piece.norms is not None and piece.normed is None:
+            piece = replace(piece, normed=self._writer.write_norms(piece.norms))
+        return self._with_updates(piece)
+
+    def _with_updates(self, piece: Piece) -> Piece:
+        """Write what metadata of a piece have become, if that is not on disk yet."""
+        updates = piece.documents.updates
+        if not updates.recent:
+            return piece
+        return piece.with_updates(*self._writer.write_updates(updates, piece.n_docs))
+
+    def _merged(self, kept: Sequence[Kept]) -> Piece:
+        """Join documents into a new segment, after checking all that is in the old ones."""
+        pieces = [self._pieces[one.number] for one in kept]
+        chosen = [one.documents for one in kept]
+        self._writer.verify(name for piece in pieces for name in piece.settings().parts)
+        for piece in pieces:
+            piece.segment.check(len(self.vocabulary))
+        n_fields = len(self.settings.fields)
+        positions = None
+        if self.settings.positions:
+            every = [piece.positions or () for piece in pieces]
+            if () in every:
+                raise CorruptIndexError(
+                    f"{pieces[every.index(())].part} lacks the positions of words that the index "
+                    "keeps; rebuild the index."
+                )
+            positions = tuple(
+                merge_positions([own[number] for own in every], chosen)
+                for number in range(n_fields)
+            )
+        written = self._writer.write_segment(
+            [
+                merge_fields([piece.fields[number] for piece in pieces], chosen)
+                for number in range(n_fields)
+            ],
+            MergedDocuments([piece.documents for piece in pieces], chosen),
+            positions,
+        )
+        return replace(Piece.of(written), norms=joined_norms(pieces, chosen))
+
+
+def _are_equal(left: Sequence[FieldStatistics], right: Sequence[FieldStatistics]) -> bool:
+    return all(
+        a.n_docs == b.n_docs
+        and a.average_length == b.average_length
+        and np.array_equal(a.document_frequencies, b.document_frequencies)
+        for a, b in zip(left, right, strict=True)
+    )

@@ -1,0 +1,164 @@
+"""Answers kept on disk, so that a long search for neighbours goes on after an interruption."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from softcosine.errors import AlreadyExistsError
+from softcosine.matrix.neighbor_chunks import CHUNK_TERMS
+from softcosine.similarity.source import Neighbors, SourceState, TermSimilaritySource, state_of
+from softcosine.storage import checked_path, naming_a_full_disk
+from softcosine.version import __version__
+
+__all__ = ["KeptAnswers"]
+
+_PLAN = "plan.json"
+_FORMAT = "softcosine-answers"
+
+
+class KeptAnswers:
+    """A folder of the answers to one search, each a file that is whole or not there.
+
+    Use `opened`.
+    """
+
+    __slots__ = ("_folder", "_n_found")
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._n_found = 0
+
+    @classmethod
+    def opened(
+        cls,
+        folder: str | Path,
+        source: TermSimilaritySource,
+        words: Sequence[str],
+        *,
+        max_neighbors: int,
+    ) -> Self:
+        """Find the answers that an equal search left there; those of another are removed.
+
+        Two searches are equal if their sources have equal contents and their words are the same.
+
+        Raises
+        ------
+        InvalidInputError
+            If the source cannot be told from others, because it has no ``state()``.
+        AlreadyExistsError
+            If it is no folder, or holds anything else.
+        """
+        plan = {
+            "format": _FORMAT,
+            "version": __version__,
+            "search": _fingerprint(source, words, max_neighbors),
+            "chunk": CHUNK_TERMS,
+        }
+        path = checked_path(folder)
+        kept = cls(path)
+        if path.exists() and _read_plan(path) != plan:
+            kept.remove()
+        path.mkdir(exist_ok=True)
+        _replace(path / _PLAN, json.dumps(plan).encode())
+        return kept
+
+    @property
+    def n_found(self) -> int:
+        """How many answers were found so far."""
+        return self._n_found
+
+    def get(self, number: int) -> Neighbors | None:
+        """Return the answer to a chunk, or None; a damaged file counts as none."""
+        try:
+            # NumPy leaves a file open that it finds to be no archive.
+            with (
+                self._file(number).open("rb") as file,
+                np.load(file, allow_pickle=False) as arrays,
+            ):
+                answer = Neighbors(arrays["indptr"], arrays["indices"], arrays["similarities"])
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            return None
+        self._n_found += 1
+        return answer
+
+    def put(self, number: int, answer: Neighbors) -> None:
+        """Keep the answer to a chunk."""
+        file = self._file(number)
+        part = file.with_suffix(".part")
+        with naming_a_full_disk(self._folder), part.open("wb") as stream:
+            np.savez(
+                stream,
+                indptr=answer.indptr,
+                indices=answer.indices,
+                similarities=answer.similarities,
+            )
+        part.replace(file)
+
+    def remove(self) -> None:
+        """Remove the folder.
+
+        Raises
+        ------
+        AlreadyExistsError
+            If it is no folder, or holds anything but kept answers.
+        """
+        if self._folder.exists() and not self._folder.is_dir():
+            raise AlreadyExistsError(f"{self._folder} is a file; name a new folder.")
+        # A search that was broken off at its very start leaves a plan that is not finished.
+        if (
+            self._folder.is_dir()
+            and _read_plan(self._folder) is None
+            and any(file.name != f"{_PLAN}.part" for file in self._folder.iterdir())
+        ):
+            raise AlreadyExistsError(
+                f"{self._folder} holds no answers of an earlier search; name a new folder."
+            )
+        for pattern in ("answer-*.npz", "answer-*.part", f"{_PLAN}*"):
+            for file in self._folder.glob(pattern):
+                file.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            self._folder.rmdir()
+
+    def _file(self, number: int) -> Path:
+        return self._folder / f"answer-{number:06d}.npz"
+
+
+def _read_plan(folder: Path) -> dict[str, Any] | None:
+    try:
+        plan = json.loads((folder / _PLAN).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return plan if isinstance(plan, dict) and plan.get("format") == _FORMAT else None
+
+
+def _replace(file: Path, content: bytes) -> None:
+    part = file.with_name(f"{file.name}.part")
+    with naming_a_full_disk(file.parent):
+        part.write_bytes(content)
+    part.replace(file)
+
+
+def _fingerprint(source: TermSimilaritySource, words: Sequence[str], max_neighbors: int) -> str:
+    digest = hashlib.blake2b(digest_size=20)
+    _add_state(digest, state_of(source))
+    digest.update(json.dumps([max_neighbors, list(words)]).encode())
+    return digest.hexdigest()
+
+
+def _add_state(digest: Any, state: SourceState) -> None:
+    digest.update(json.dumps([state.kind, dict(state.settings)], sort_keys=True).encode())
+    for name in sorted(state.arrays):
+        array = np.ascontiguousarray(state.arrays[name])
+        digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
+        digest.update(array.reshape(-1).view(np.uint8).data)
+    digest.update(json.dumps(len(state.parts)).encode())
+    for part in state.parts:
+        _add_state(digest, part)

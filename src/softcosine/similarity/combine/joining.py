@@ -1,0 +1,149 @@
+"""Neighbours under a join of several similarities, exact without comparing all pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.similarity.checked_answers import known_by, neighbors_by, similarities_by
+from softcosine.similarity.neighbors import Neighbors, StringOrder
+from softcosine.similarity.source import TermSimilaritySource
+
+__all__ = ["Join", "joined_neighbors"]
+
+# From the parts' similarities, each of shape (n_pairs,), to the joint one; 0 where all are 0, and
+# never decreasing in any of them, rounding included.
+Join = Callable[[Sequence[NDArray[np.float32]]], NDArray[np.float32]]
+
+_BLOCK_PAIRS = 1 << 21  # of one part's neighbours held at a time
+
+
+def joined_neighbors(
+    sources: Sequence[TermSimilaritySource],
+    join: Join,
+    terms: Sequence[str],
+    among: Sequence[str],
+    *,
+    max_neighbors: int,
+    order: StringOrder,
+) -> Neighbors:
+    """Return the neighbours under a join of several sources; exact, if these are.
+
+    A pair in no part's list of neighbours is at most what the last places of these lists give
+    together. So lists, at first twice as long as what is asked for, are lengthened, term by
+    term, until the last neighbour kept is above that bound (the threshold algorithm of Fagin,
+    Lotem & Naor 2003). At worst, where similarities hardly differ, they come to hold all.
+
+    Parameters
+    ----------
+    sources : sequence of TermSimilaritySource
+    join : callable
+    terms, among, max_neighbors
+        As for each source.
+    order : StringOrder
+        Remembers the order of the strings of `among`.
+    """
+    if max_neighbors == 0 or len(terms) == 0:
+        return Neighbors.none(len(terms))
+    asked = np.arange(len(terms))
+    limit = min(2 * max_neighbors, max(len(among), 1))
+    rows: list[NDArray[Any]] = []
+    columns: list[NDArray[Any]] = []
+    values: list[NDArray[np.float32]] = []
+    while len(asked):
+        step = max(1, _BLOCK_PAIRS // limit)
+        unsettled = []
+        for start in range(0, len(asked), step):
+            block = asked[start : start + step]
+            words = [terms[i] for i in block.tolist()]
+            pairs, bound = _from_lists(sources, join, words, among, limit)
+            found = Neighbors.from_pairs(
+                *pairs,
+                n_terms=len(block),
+                among=among,
+                max_neighbors=max_neighbors,
+                order=order,
+            )
+            last = np.zeros(len(block), np.float32)
+            full = np.diff(found.indptr) == max_neighbors
+            last[full] = found.similarities[found.indptr[1:][full] - 1]
+            settled = (bound == 0.0) | (last > bound)
+            stay = settled[found.rows()]
+            rows.append(block[found.rows()[stay]])
+            columns.append(found.indices[stay])
+            values.append(found.similarities[stay])
+            unsettled.append(block[~settled])
+        asked = np.concatenate(unsettled)
+        limit = min(2 * limit, len(among))
+    return Neighbors.from_pairs(
+        np.concatenate(rows),
+        np.concatenate(columns),
+        np.concatenate(values),
+        n_terms=len(terms),
+        among=among,
+        max_neighbors=max_neighbors,
+        order=order,
+    )
+
+
+def _from_lists(
+    sources: Sequence[TermSimilaritySource],
+    join: Join,
+    terms: Sequence[str],
+    among: Sequence[str],
+    limit: int,
+) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]], NDArray[np.float32]]:
+    """All pairs in the parts' lists, joined; and what no other pair of each term exceeds."""
+    lists = [neighbors_by(source, terms, among, max_neighbors=limit) for source in sources]
+    rows, columns, values = _union(lists, len(among))
+    lasts = []
+    for source, part, value in zip(sources, lists, values, strict=True):
+        last = np.zeros(len(terms), np.float32)
+        # A list that is not full, or has room for all strings, leaves no pair out.
+        full = (np.diff(part.indptr) == limit) & (limit < len(among))
+        if full.any():
+            last[full] = part.similarities[part.indptr[1:][full] - 1]
+            _fill_in(source, value, terms, among, rows, columns, (value == 0.0) & full[rows])
+        lasts.append(last)
+    return (rows, columns, join(list(values))), join(lasts)
+
+
+def _union(
+    parts: Sequence[Neighbors], n_among: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+    """All pairs of several lists of neighbours, and their similarities in each, 0 where absent.
+
+    Returns
+    -------
+    rows, columns : ndarray of shape (n_pairs,), int64
+        Every pair once, in order.
+    values : ndarray of shape (n_parts, n_pairs), float32
+    """
+    keys = [part.rows() * n_among + part.indices for part in parts]
+    pairs = np.sort(np.concatenate(keys))  # np.unique is many times slower
+    pairs = pairs[np.diff(pairs, prepend=-1) > 0]
+    values = np.zeros((len(parts), len(pairs)), np.float32)
+    for value, key, part in zip(values, keys, parts, strict=True):
+        value[np.searchsorted(pairs, key)] = part.similarities
+    return pairs // max(n_among, 1), pairs % max(n_among, 1), values
+
+
+def _fill_in(
+    source: TermSimilaritySource,
+    value: NDArray[np.float32],
+    terms: Sequence[str],
+    among: Sequence[str],
+    rows: NDArray[np.integer[Any]],
+    columns: NDArray[np.integer[Any]],
+    missing: NDArray[np.bool_],
+) -> None:
+    """Ask a source for the similarities of the pairs that are `missing`, and write them."""
+    doubtful = missing & known_by(source, terms)[rows] & known_by(source, among)[columns]
+    asked = np.flatnonzero(doubtful)
+    if len(asked):
+        left = [terms[i] for i in rows[asked].tolist()]
+        right = [among[j] for j in columns[asked].tolist()]
+        value[asked] = similarities_by(source, left, right)

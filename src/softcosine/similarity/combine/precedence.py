@@ -1,0 +1,154 @@
+"""Sources in order of trust: who knows both terms first decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.similarity.checked_answers import known_by, neighbors_by, similarities_by
+from softcosine.similarity.identity_cache import LastTuple
+from softcosine.similarity.in_terms import are_pinned
+from softcosine.similarity.neighbors import Neighbors, StringOrder
+from softcosine.similarity.parts import SourceOfSources
+from softcosine.similarity.source import (
+    SourceState,
+    TermSimilaritySource,
+    check_limit,
+    check_pairs,
+    equal_strings,
+    source_from_state,
+    state_of,
+)
+
+__all__ = ["FirstSimilarity"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """A searched sequence: which parts know each string, and cut-outs of it."""
+
+    strings: Sequence[str]
+    knowing: NDArray[np.int64]  # bit s: part s knows the string
+    cuts: dict[int, tuple[Sequence[str], NDArray[np.int64]]] = field(default_factory=dict)
+
+    def unknown_to(self, parts: int) -> tuple[Sequence[str], NDArray[np.int64]]:
+        """Strings that none of the parts of a bit set knows, and their positions."""
+        cut = self.cuts.get(parts)
+        if cut is None:
+            positions = np.flatnonzero((self.knowing & parts) == 0)
+            strings = self.strings
+            if len(positions) < len(strings):
+                strings = tuple(self.strings[i] for i in positions.tolist())
+            cut = self.cuts[parts] = (strings, positions)
+        return cut
+
+
+class FirstSimilarity(SourceOfSources):
+    """The similarity by the first part that knows both terms.
+
+    Exact, if the parts are: each is asked only about pairs that no earlier one knows.
+
+    Parameters
+    ----------
+    sources : sequence of TermSimilaritySource
+        One to 32, the most trusted first.
+    """
+
+    __slots__ = ("_order", "_searched")
+
+    def __init__(self, sources: Sequence[TermSimilaritySource]) -> None:
+        super().__init__(sources)
+        if len(self.sources) > 32:
+            raise InvalidInputError(f"there are {len(self.sources)} sources; at most 32 can be.")
+        self._searched = LastTuple[_Searched]()
+        self._order = StringOrder()
+
+    def __repr__(self) -> str:
+        return f"first({', '.join(map(repr, self.sources))})"
+
+    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
+        """Similarity of the pairs ``(left[i], right[i])`` by the first part that knows both."""
+        check_pairs(left, right)
+        answer = np.zeros(len(left), np.float32)
+        for source, told, rows, columns in self._deciding(left, right):
+            answer[told] = similarities_by(source, rows, columns)
+        answer[equal_strings(left, right)] = 1.0
+        return answer
+
+    def are_pinned(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether balancing leaves the pairs as they are: the part that decides has them listed."""
+        pinned = np.zeros(len(left), np.bool_)
+        for source, told, rows, columns in self._deciding(left, right):
+            pinned[told] = are_pinned(source, rows, columns)
+        return pinned
+
+    def _deciding(
+        self, left: Sequence[str], right: Sequence[str]
+    ) -> Iterator[tuple[TermSimilaritySource, NDArray[np.int64], list[str], list[str]]]:
+        """Give each part with the places of the pairs that it decides, and these."""
+        undecided = np.ones(len(left), np.bool_)
+        for source in self.sources:
+            told = np.flatnonzero(undecided & known_by(source, left) & known_by(source, right))
+            undecided[told] = False
+            pairs = told.tolist()
+            if pairs:
+                yield source, told, [left[i] for i in pairs], [right[i] for i in pairs]
+
+    def neighbors(
+        self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
+    ) -> Neighbors:
+        """Return the most similar strings of `among` of every term."""
+        check_limit(max_neighbors)
+        knowing = self._knowing(terms)
+        searched = self._searched.get(among, lambda: _Searched(among, self._knowing(among)))
+        rows: list[NDArray[Any]] = [np.empty(0, np.int64)]
+        columns: list[NDArray[Any]] = [np.empty(0, np.int64)]
+        values: list[NDArray[Any]] = [np.empty(0, np.float32)]
+        for number, source in enumerate(self.sources):
+            # Of a term that some earlier parts know, only strings that none of them knows are open.
+            earlier = knowing & ((1 << number) - 1)
+            told = (knowing >> number) & 1 == 1
+            for known_to in np.unique(earlier[told]).tolist():
+                asked = np.flatnonzero(told & (earlier == known_to))
+                strings, positions = searched.unknown_to(known_to)
+                if len(strings) == 0:
+                    continue
+                found = neighbors_by(
+                    source,
+                    [terms[i] for i in asked.tolist()],
+                    strings,
+                    max_neighbors=max_neighbors,
+                )
+                rows.append(asked[found.rows()])
+                columns.append(positions[found.indices])
+                values.append(found.similarities)
+        return Neighbors.from_pairs(
+            np.concatenate(rows),
+            np.concatenate(columns),
+            np.concatenate(values),
+            n_terms=len(terms),
+            among=among,
+            max_neighbors=max_neighbors,
+            order=self._order,
+        )
+
+    def _knowing(self, terms: Sequence[str]) -> NDArray[np.int64]:
+        """Return the parts that know each term, as bits."""
+        bits = np.zeros(len(terms), np.int64)
+        for number, source in enumerate(self.sources):
+            bits |= known_by(source, terms).astype(np.int64) << number
+        return bits
+
+    def state(self) -> SourceState:
+        """Everything that is needed to build an equal source."""
+        return SourceState("first", parts=tuple(map(state_of, self.sources)))
+
+    @classmethod
+    def from_state(cls, state: SourceState) -> FirstSimilarity:
+        """Source that `state` was taken from."""
+        return cls([source_from_state(part) for part in state.parts])

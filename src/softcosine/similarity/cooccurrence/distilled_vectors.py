@@ -1,0 +1,296 @@
+"""What a neural encoder knows of a corpus, as vectors of its terms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from softcosine.errors import InvalidInputError
+from softcosine.inputs import is_number, is_whole
+from softcosine.similarity.cooccurrence.ridge import ridge_regression
+from softcosine.similarity.embeddings.encoded_vectors import Encode
+from softcosine.similarity.embeddings.encoder import Encoder, EncoderSimilarity
+from softcosine.text.corpus import AnalyzedTexts
+from softcosine.text.weighting import Weighting
+
+__all__ = [
+    "WEIGHTING",
+    "OwnMeaning",
+    "checked_encodings",
+    "distilled_vectors",
+    "encoded",
+    "lengths",
+    "taught_vectors",
+    "unit",
+    "weighted_rows",
+]
+
+WEIGHTING = Weighting(tf="log", idf="smooth")
+
+_VANISHED = 1e-12  # beside a length of 1: what rounding left of nothing
+_OF_ROUNDING = 1e-9  # the same of what conjugate gradients gave, beside the mean length
+_MOST = 1e300  # sums of no larger numbers stay finite
+
+_Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OwnMeaning:
+    """What encodings of terms by themselves say of the texts that have them.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n,), float64
+        Of the terms' encodings, subtracted from each.
+    map : ndarray of shape (n, dimensions), float64
+        A below: carries what is left, at length 1, to the space of the texts' encodings.
+    """
+
+    mean: _Floats
+    map: _Floats
+
+    @classmethod
+    def learned(cls, T: _Floats, X: csr_array, D: _Floats) -> OwnMeaning:
+        """Learn from the encodings T of terms, the rows X of texts and what these mean, D."""
+        told = T.any(axis=1)
+        mean = T[told].mean(axis=0) if told.any() else np.zeros(T.shape[1])
+        Z = X @ _spread(T, mean)
+        return cls(mean, np.linalg.solve(Z.T @ Z + np.eye(Z.shape[1]), Z.T @ D))
+
+    def vectors(self, T: _Floats) -> _Floats:
+        """Return the vectors of terms with encodings T; zeros where T has zeros."""
+        return _spread(T, self.mean) @ self.map
+
+
+def weighted_rows(corpus: AnalyzedTexts, weighting: Weighting) -> csr_array:
+    """Return the weighted terms of every text of a corpus, (n_docs, n_terms), float64.
+
+    Raises
+    ------
+    InvalidInputError
+        If the corpus was not analysed.
+    """
+    if not isinstance(corpus, AnalyzedTexts):
+        raise InvalidInputError(
+            f"the corpus is of type {type(corpus).__name__}; call "
+            "fit(softcosine.analyze(texts), encodings)."
+        )
+    return weighting.transform(corpus.counts())
+
+
+def taught_vectors(
+    X: csr_array,
+    encodings: ArrayLike,
+    *,
+    term_encodings: ArrayLike | None = None,
+    remove_components: int = 0,
+    penalty: float = 1.0,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[_Floats, OwnMeaning | None]:
+    r"""Return the vectors of terms whose sums come nearest to the encodings of documents.
+
+    Let X hold the documents' rows at length 1, and D their encodings at length 1, less the mean
+    and the first principal components. T, where it is given, holds the
+    encodings of the terms by themselves, less their mean and of length 1 (theory T14). Then
+
+    .. math:: A = \arg\min_A |D - XTA|^2 + |A|^2, \quad
+        V = \arg\min_V |D - XV|^2 + \lambda |V - TA|^2,
+
+    with A = 0 without T.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_docs, n_terms), float64
+        Weighted terms of each document; changed.
+    encodings : array-like of shape (n_docs, dimensions)
+        What the encoder gave for each document. A row of zeros says nothing: that document is left
+        out.
+    term_encodings : array-like of shape (n_terms, n), optional
+        T above, of the terms in their order; a row of zeros says nothing of its term.
+    remove_components : int
+        How many principal components of the encodings are removed.
+    penalty : float
+        lambda above, above 0. The larger, the more a term's vector is the mean of those of its
+        documents, whatever else stands in them, or the one that it has alone.
+    progress : callable, optional
+        Called as ``progress(done, total)``, in dimensions.
+
+    Returns
+    -------
+    vectors : ndarray of shape (n_terms, dimensions), float64
+        The same bits for the same input; without `term_encodings` and components to remove, on any
+        number of threads. Zeros where the encodings are all alike.
+    own : OwnMeaning, or None
+        None without `term_encodings`.
+
+    Raises
+    ------
+    InvalidInputError
+        If a setting is out of range, or there is not one finite encoding for each document and
+        term.
+    """
+    if not (is_number(penalty) and 0.0 < penalty < np.inf):
+        raise InvalidInputError(f"penalty is {penalty!r}; needed is a number above 0.")
+    if not (is_whole(remove_components) and remove_components >= 0):
+        raise InvalidInputError(
+            f"remove_components is {remove_components!r}; needed is a whole number, 0 or more."
+        )
+    D = checked_encodings(encodings, X.shape[0], "encodings", "text")
+    X = _unit_rows(X)
+    told = D.any(axis=1)
+    if not told.all():
+        D, X = D[told], csr_array(X[told])
+    D = _centered(D, remove_components)
+    if term_encodings is None:
+        return ridge_regression(X, D, penalty=float(penalty), progress=progress), None
+    T = checked_encodings(term_encodings, X.shape[1], "term_encodings", "term")
+    own = OwnMeaning.learned(T, X, D)
+    V = own.vectors(T)
+    return V + ridge_regression(X, D - X @ V, penalty=float(penalty), progress=progress), own
+
+
+def distilled_vectors(
+    corpus: AnalyzedTexts,
+    encodings: ArrayLike,
+    *,
+    penalty: float = 1.0,
+    progress: Callable[[int, int], None] | None = None,
+) -> _Floats:
+    """Return what `taught_vectors` learns from documents alone, weighted for retrieval.
+
+    Parameters
+    ----------
+    corpus : AnalyzedTexts
+        What `analyze` gave.
+    encodings, penalty, progress
+        As for `taught_vectors`.
+
+    Returns
+    -------
+    ndarray of shape (n_terms, dimensions), float64
+        The same bits for the same input, on any number of threads. Of a term's length, see
+        `softcosine.learn.distilled_space`. Zeros for a term that says nothing, such as one that
+        stands in all documents alike.
+
+    Raises
+    ------
+    InvalidInputError
+        If the corpus was not analysed, or as `taught_vectors` says.
+    """
+    X = weighted_rows(corpus, WEIGHTING)
+    V, _ = taught_vectors(X, encodings, penalty=penalty, progress=progress)
+    found = lengths(V)
+    if len(found):
+        V[found <= _OF_ROUNDING * found.mean()] = 0.0
+    return V
+
+
+def encoded(
+    texts: Sequence[str],
+    model: str | Encode | Encoder | None,
+    *,
+    cache: str | PathLike[str] | None = None,
+    name: str | None = None,
+    batch_size: int = 32,
+    progress: Callable[[int, int], None] | None = None,
+) -> NDArray[np.float32]:
+    """Return what an encoder gives for each text, shape (n_texts, dimensions).
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Equal ones are encoded once. One of white space gets zeros.
+    model, cache, name, batch_size, progress
+        As for EncoderSimilarity; the model is given whole texts.
+
+    Raises
+    ------
+    InvalidInputError
+        If no text has a vector, or the model gives something else.
+    """
+    encoder = EncoderSimilarity(
+        model, cache=cache, name=name, batch_size=batch_size, progress=progress
+    )
+    table, rows = encoder.table.look_up(list(texts))
+    if not (rows >= 0).any():
+        raise InvalidInputError(
+            f"none of {len(rows)} texts has a vector; give texts that are not empty, and a model."
+        )
+    units, _ = table.units(np.maximum(rows, 0))
+    return np.where(rows[:, np.newaxis] >= 0, units, np.float32(0.0))
+
+
+def _unit_rows(X: csr_array) -> csr_array:
+    """Divide each row by its length, in place; one without terms stays empty."""
+    squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    lengths = np.sqrt(np.where(squares > 0.0, squares, 1.0))
+    X.data /= np.repeat(lengths, np.diff(X.indptr))
+    return X
+
+
+def lengths(rows: _Floats) -> _Floats:
+    """Return the Euclidean length of every row, shape (n_rows,)."""
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)))
+
+
+def unit(rows: _Floats) -> _Floats:
+    """Return rows divided by their lengths; zeros stay."""
+    largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
+    # By powers of two, which are exact, so that no square overflows or vanishes.
+    rows = np.ldexp(rows, -np.frexp(largest)[1])
+    found = lengths(rows)[:, np.newaxis]
+    return np.asarray(rows / np.where(found > 0.0, found, 1.0))
+
+
+def checked_encodings(given: ArrayLike, n_rows: int, name: str, what: str) -> _Floats:
+    """Return encodings as a new array of float64.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is not one finite vector for each text or term, which `what` says.
+    """
+    try:
+        rows: Any = np.array(given, np.float64)
+    except (ValueError, TypeError) as error:
+        raise InvalidInputError(
+            f"{name} is no array of numbers ({error}); needed is one vector for each {what}."
+        ) from None
+    if rows.ndim != 2 or len(rows) != n_rows or rows.shape[1] == 0:
+        raise InvalidInputError(
+            f"{name} has the shape {rows.shape}; needed is ({n_rows}, dimensions), a vector for "
+            f"each {what}."
+        )
+    finite = np.isfinite(rows).all(axis=1)
+    if not finite.all():
+        raise InvalidInputError(
+            f"row {int(np.argmin(finite))} of {name} holds NaN or infinity; encode it again, or "
+            "give a row of zeros."
+        )
+    if np.abs(rows).max(initial=0.0) > _MOST:
+        raise InvalidInputError(f"{name} holds {np.abs(rows).max():g}; scale it down to {_MOST:g}.")
+    return np.asarray(rows)
+
+
+def _centered(D: _Floats, n_removed: int) -> _Floats:
+    """Return rows of length 1 less their mean and principal components."""
+    if not len(D):
+        return D
+    D = unit(D)
+    D -= D.mean(axis=0)
+    if n_removed:
+        axes = np.linalg.eigh(D.T @ D)[1][:, ::-1][:, :n_removed]
+        D = D - D @ axes @ axes.T
+    D[lengths(D) <= _VANISHED] = 0.0
+    return D
+
+
+def _spread(T: _Floats, mean: _Floats) -> _Floats:
+    """Return encodings of terms less their mean, of length 1; rows of zeros stay."""
+    return np.where(T.any(axis=1, keepdims=True), unit(T - mean), 0.0)

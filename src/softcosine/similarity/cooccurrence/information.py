@@ -1,0 +1,92 @@
+"""Positive pointwise mutual information of the terms that stand together."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from softcosine.errors import InvalidInputError
+from softcosine.inputs import is_number
+from softcosine.kernels.cooccurrence import positive_information
+from softcosine.similarity.cooccurrence.factors import SparseRows
+from softcosine.similarity.cooccurrence.learned import check_evidence
+from softcosine.similarity.cooccurrence.pair_counts import PairCounts
+from softcosine.similarity.threads import for_each_chunk
+
+__all__ = ["check_information", "information"]
+
+_CHUNK_TERMS = 256
+
+
+def check_information(*, shift: float, smoothing: float, evidence: float) -> None:
+    """Raise InvalidInputError if a setting is out of range."""
+    if not (is_number(shift) and 1.0 <= shift < np.inf):
+        raise InvalidInputError(f"shift is {shift!r}; needed is 1 or more.")
+    if not (is_number(smoothing) and 0.0 < smoothing <= 1.0):
+        raise InvalidInputError(f"smoothing is {smoothing!r}; needed is a power in (0, 1].")
+    check_evidence(evidence)
+
+
+def information(pairs: PairCounts, *, shift: float, smoothing: float) -> SparseRows:
+    r"""Weigh every two terms by how much more often they stand together than by chance.
+
+    .. math:: m_{ij} = \max\left(0, \ln \frac{n_{ij}}{N \sqrt{p_i p'_i p_j p'_j}} - \ln k\right)
+
+    with the letters of `CooccurrenceSimilarity`; entries of 0 are left out, and the columns of
+    each row are in order.
+
+    Parameters
+    ----------
+    pairs : PairCounts
+    shift : float
+        k above.
+    smoothing : float
+        Power of the smoothed shares p'.
+    """
+    surprise = _surprise(pairs.totals, smoothing)
+    lengths = np.zeros(len(pairs), np.int64)
+    columns: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
+    values: list[NDArray[np.float32]] = [np.empty(0, np.float32)]
+    for first, last, block in pairs.blocks():
+        starts = block.indptr.astype(np.int64)
+        weighed = _weighed(block, starts, first, surprise, float(np.log(shift)))
+        positive = weighed > 0.0
+        before = np.zeros(len(positive) + 1, np.int64)
+        np.cumsum(positive, out=before[1:])
+        lengths[first:last] = np.diff(before[starts])
+        columns.append(block.indices[positive])
+        values.append(weighed[positive])
+    bounds = np.zeros(len(pairs) + 1, np.int64)
+    np.cumsum(lengths, out=bounds[1:])
+    return SparseRows(bounds, bounds[1:].copy(), np.concatenate(columns), np.concatenate(values))
+
+
+def _weighed(
+    block: csr_array,
+    starts: NDArray[np.int64],
+    row: int,
+    surprise: NDArray[np.float64],
+    shift: float,
+) -> NDArray[np.float32]:
+    """Information of the entries of some rows, of which `row` is the first."""
+    values = np.empty(block.nnz, np.float32)
+
+    def work(first: int, last: int) -> None:
+        positive_information(
+            starts, block.indices, block.data, row, surprise, shift, first, last, values
+        )
+
+    for_each_chunk(work, len(starts) - 1, chunk=_CHUNK_TERMS)
+    return values
+
+
+def _surprise(totals: NDArray[np.int64], smoothing: float) -> NDArray[np.float64]:
+    """Each term's own part of the information: minus ln sqrt(N p p'), infinite nowhere."""
+    whole = float(totals.sum())
+    if whole == 0.0:
+        return np.zeros(len(totals))
+    shares = np.maximum(totals, 1) / whole
+    powers = shares**smoothing
+    smoothed = powers / powers[totals > 0].sum()
+    return np.asarray(-0.5 * (np.log(shares) + np.log(smoothed) + np.log(whole)))

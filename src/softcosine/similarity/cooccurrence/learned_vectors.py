@@ -1,0 +1,80 @@
+"""What all sources share that compare vectors which were learned from a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.similarity.neighbors import Neighbors
+from softcosine.similarity.source import SourceState
+
+__all__ = ["LearnedVectors"]
+
+
+class LearnedVectors:
+    """Vectors of the terms of a corpus, compared by their cosines.
+
+    Parameters
+    ----------
+    space : EmbeddingSimilarity
+    """
+
+    __slots__ = ("_space",)
+
+    kind: ClassVar[str]
+
+    def __init__(self, space: EmbeddingSimilarity) -> None:
+        self._space = space
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Terms and surface forms that are known."""
+        return self._space.words
+
+    @property
+    def threshold(self) -> float:
+        """Least cosine that counts."""
+        return self._space.threshold
+
+    @property
+    def exponent(self) -> float:
+        """Power that cosines are raised to."""
+        return self._space.exponent
+
+    def __len__(self) -> int:
+        """Return the number of terms and surface forms that are known."""
+        return len(self._space)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({len(self)} words x {self._space.dimensions}, "
+            f"threshold={self.threshold:g}, exponent={self.exponent:g})"
+        )
+
+    def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether the corpus told enough of each term, shape (n_terms,)."""
+        return self._space.knows(terms)
+
+    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
+        """Similarity of the pairs ``(left[i], right[i])``; 1 for equal strings, 0 for unknown."""
+        return self._space.similarities(left, right)
+
+    def neighbors(
+        self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
+    ) -> Neighbors:
+        """Return the most similar strings of `among` of every term, exactly."""
+        return self._space.neighbors(terms, among, max_neighbors=max_neighbors)
+
+    def state(self) -> SourceState:
+        """Everything that is needed to build an equal source, but not what it learned from."""
+        inner = self._space.state()
+        return SourceState(self.kind, inner.settings, inner.arrays)
+
+    @classmethod
+    def from_state(cls, state: SourceState) -> Self:
+        """Source that `state` was taken from."""
+        return cls(EmbeddingSimilarity.from_state(state))

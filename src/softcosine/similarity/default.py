@@ -1,0 +1,104 @@
+"""The similarities that are taken where none are given.
+
+The choices and the measurements behind them stand in docs/defaults.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from softcosine.similarity.source import TermSimilaritySource
+    from softcosine.text.corpus import AnalyzedTexts
+    from softcosine.text.stream import TextStream
+    from softcosine.text.vocabulary import Vocabulary
+
+__all__ = ["MIN_ENGLISH", "DefaultSource", "antonyms_of", "default_source"]
+
+# Share of the documents' longer words that the English table must know, where stop words do not
+# tell the language.
+MIN_ENGLISH = 0.6
+
+
+def antonyms_of(language: str | None) -> Literal["english"] | None:
+    """Return the antonyms that a guard keeps apart in texts of a language; None if not known."""
+    return "english" if language in (None, "english") else None
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultSource:
+    """The source chosen for a corpus, and why in a sentence."""
+
+    source: TermSimilaritySource
+    note: str
+
+
+def default_source(
+    texts: AnalyzedTexts | TextStream | None,
+    *,
+    vocabulary: Vocabulary | None = None,
+    language: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    threshold: float = 0.3,
+    exponent: float = 4.0,
+) -> DefaultSource:
+    """Choose the English table, if the text is English, and else what the texts teach.
+
+    English antonyms are kept apart in English texts, and pieces of words in texts without spaces.
+
+    Parameters
+    ----------
+    texts : AnalyzedTexts or TextStream, optional
+        Not needed for English.
+    vocabulary : Vocabulary, optional
+        Of the texts, with document frequencies; needed for a stream.
+    language : str, optional
+        Of the texts, or ``"none"``. Where it is not known, the text is English if the table knows
+        `MIN_ENGLISH` of its longer words.
+    progress : callable, optional
+        Called with (how far, out of how many).
+    threshold, exponent : float
+        Of the cosines of both; see `EmbeddingSimilarity`.
+    """
+    # An index that is opened and searched needs none of these.
+    from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
+    from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+    from softcosine.similarity.embeddings.english import english_share
+    from softcosine.similarity.overrides.guard import Guarded, pieces_apart
+
+    if vocabulary is None:
+        assert texts is not None
+        vocabulary = texts.vocabulary
+    assert vocabulary is not None
+    share = english_share(vocabulary) if language in (None, "english") else 0.0
+    if language != "english" and share < MIN_ENGLISH:
+        assert texts is not None
+        learned = pieces_apart(
+            CooccurrenceSimilarity.fit(
+                texts, threshold=threshold, exponent=exponent, progress=progress
+            ),
+            vocabulary,
+            segmented=texts.segmented,
+        )
+        if not len(vocabulary):
+            return DefaultSource(Guarded(learned), "There are no words to find similarities for.")
+        why = (
+            ""
+            if language is not None
+            else (
+                f"The bundled English vectors know {share:.0%} of the longer words, less than "
+                f"{MIN_ENGLISH:.0%}, and were left out. "
+            )
+        )
+        return DefaultSource(
+            Guarded(learned, antonyms=antonyms_of(language)),
+            f"{why}Similarities come from the texts alone.",
+        )
+    english = EmbeddingSimilarity.english(threshold=threshold, exponent=exponent)
+    return DefaultSource(
+        Guarded(english),
+        f"Similarities come from the bundled English vectors, which know {share:.0%} of the longer "
+        "words.",
+    )

@@ -1,0 +1,404 @@
+"""Terms are similar when their vectors point the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.inputs import is_number, is_whole
+from softcosine.kernels.selection import pair_similarities
+from softcosine.similarity.embeddings.deferred_table import DeferredTable
+from softcosine.similarity.embeddings.nearest import Nearest, UnitVectors
+from softcosine.similarity.embeddings.vector_table import VectorTable
+from softcosine.similarity.embeddings.word_vectors import WordVectors
+from softcosine.similarity.neighbors import Neighbors
+from softcosine.similarity.source import (
+    SourceState,
+    check_limit,
+    check_pairs,
+    equal_strings,
+)
+from softcosine.similarity.threads import for_each_chunk
+
+if TYPE_CHECKING:
+    from gensim.models import KeyedVectors
+
+__all__ = ["EmbeddingSimilarity"]
+
+
+class Settings(TypedDict, total=False):
+    """What every constructor of an `EmbeddingSimilarity` takes; see there."""
+
+    threshold: float
+    exponent: float
+    centered: bool
+    remove_components: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """The same, looked at before files of gigabytes are read."""
+
+    threshold: float = 0.3
+    exponent: float = 4.0
+    centered: bool = False
+    remove_components: int = 0
+
+    def __post_init__(self) -> None:
+        threshold, exponent, n_removed = self.threshold, self.exponent, self.remove_components
+        if not (is_number(threshold) and 0.0 <= threshold <= 1.0):
+            raise InvalidInputError(f"threshold is {threshold}; needed is a cosine in [0, 1].")
+        if not (is_number(exponent) and 0.0 < exponent < np.inf):
+            raise InvalidInputError(f"exponent is {exponent}; needed is a number above 0.")
+        if not (is_whole(n_removed) and n_removed >= 0):
+            raise InvalidInputError(
+                f"remove_components is {n_removed}; needed is a whole number, 0 or more."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """The known strings of one searched sequence, in code point order."""
+
+    strings: Sequence[str]
+    known: list[str]  # as they stand in the sequence
+    order: NDArray[np.intp]  # numbers in `known` by string, equal ones as they stand
+    positions: NDArray[np.int32]  # in the sequence, by string
+    vectors: UnitVectors  # by string
+    numbers: dict[str, int]  # of the distinct strings
+
+
+class EmbeddingSimilarity:
+    r"""Similarity of terms by the angle between their vectors (theory T14).
+
+    .. math:: s_{ij} = \cos(v_i, v_j)^e \text{ where } \cos(v_i, v_j) \ge t, \text{ else } 0
+
+    The threshold applies to the cosine, before the exponent; the two are compared as float32.
+    A term is looked up as it stands, then casefolded, then ignoring letter case.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Of a word given twice the first counts.
+    vectors : array-like of shape (n_words, dimensions)
+        int8, float16 and float32 are kept as they are; anything else becomes float32. A word
+        whose vector is zero is not known.
+    threshold : float, default 0.3
+        Least cosine that counts, in [0, 1].
+    exponent : float, default 4.0
+        Above 0; the larger, the less near terms count beside equal ones. The literature's 2 suits
+        short texts compared by soft cosine; rankings by soft BM25 lose by it (docs/similarity.md).
+    centered : bool, default False
+        Whether to subtract the mean of all vectors first.
+    remove_components : int, default 0
+        So many first principal components are removed, after centring ("all-but-the-top"; see
+        `softcosine.similarity.embeddings.components`).
+
+    Raises
+    ------
+    InvalidInputError
+        If the shapes do not fit, a vector holds NaN or infinity, or a setting is out of range.
+
+    Examples
+    --------
+    >>> source = EmbeddingSimilarity(["tyre", "tire", "moon"], [[3, 4], [4, 3], [-4, 3]])
+    >>> source.similarities(["tyre", "tyre"], ["tire", "moon"]).round(4)
+    array([0.8493, 0.    ], dtype=float32)
+    """
+
+    __slots__ = ("_exponent", "_prepared", "_table", "_threshold")
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        vectors: ArrayLike,
+        *,
+        threshold: float = 0.3,
+        exponent: float = 4.0,
+        centered: bool = False,
+        remove_components: int = 0,
+    ) -> None:
+        checked = _Checked(threshold, exponent, centered, remove_components)
+        self._set(WordVectors(words, vectors), checked)
+
+    def _set(self, table: VectorTable, checked: _Checked) -> None:
+        if checked.centered or checked.remove_components:
+            table = table.centered(remove_components=checked.remove_components)
+        self._table = table
+        self._threshold = float(checked.threshold)
+        self._exponent = float(checked.exponent)
+        self._prepared: _Prepared | None = None
+
+    @classmethod
+    def of_table(cls, table: VectorTable, **settings: Unpack[Settings]) -> EmbeddingSimilarity:
+        """Source over a table that is there already, which is shared, not copied."""
+        return cls._of_table(table, _Checked(**settings))
+
+    @classmethod
+    def _of_table(cls, table: VectorTable, checked: _Checked) -> EmbeddingSimilarity:
+        source = cls.__new__(cls)
+        source._set(table, checked)
+        return source
+
+    @classmethod
+    def load(
+        cls,
+        path: str | PathLike[str],
+        *,
+        words: Collection[str] | None = None,
+        progress: Callable[[int, int], None] | None = None,
+        **settings: Unpack[Settings],
+    ) -> EmbeddingSimilarity:
+        """Read word vectors from a file of any format.
+
+        Parameters
+        ----------
+        path : path
+            word2vec text or binary, GloVe text, each also gzipped, fastText's ``.vec`` and
+            ``.bin``, ``.npz``, ``.npy``, ``.safetensors``, what gensim saves, or a folder of
+            model2vec. Told apart by content.
+        words : collection of str, optional
+            Keep only these (in any letter case).
+        progress : callable, optional
+            Called as ``progress(done, total)``, in bytes of the file.
+        **settings
+            ``threshold``, ``exponent``, ``centered`` and ``remove_components``, as for the class.
+            What is centred are the words that are kept.
+
+        Raises
+        ------
+        MalformedFileError
+            If the file breaks its format; names the line where there are lines.
+        """
+        from softcosine.similarity.embeddings.vector_files import read_vectors
+
+        checked = _Checked(**settings)
+        return cls._of_table(read_vectors(path, words=words, progress=progress), checked)
+
+    @classmethod
+    def from_tokens(
+        cls, tokens: Sequence[str], vectors: ArrayLike, **settings: Unpack[Settings]
+    ) -> EmbeddingSimilarity:
+        """Source over static vectors of WordPiece tokens, such as BERT's or model2vec's.
+
+        A word is the mean of its pieces (``##able`` is one behind the first), so that nearly every
+        word is known. Text is cut as BERT's tokenizer for lower case cuts it; for another, see
+        `softcosine.similarity.embeddings.word_pieces.WordPieces`.
+
+        Parameters
+        ----------
+        tokens : sequence of str
+        vectors : array-like of shape (n_tokens, dimensions)
+        **settings
+            As for `load`.
+        """
+        from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
+        from softcosine.similarity.embeddings.word_pieces import WordPieces
+
+        return cls.of_table(ComposedVectors(WordPieces(tokens), vectors), **settings)
+
+    @classmethod
+    def from_gensim(
+        cls, vectors: KeyedVectors, **settings: Unpack[Settings]
+    ) -> EmbeddingSimilarity:
+        """Source over gensim's KeyedVectors; those of fastText keep their n-grams."""
+        from softcosine.similarity.embeddings.gensim_files import table_of
+
+        return cls.of_table(table_of(vectors), **settings)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        name: str,
+        *,
+        words: Collection[str] | None = None,
+        **settings: Unpack[Settings],
+    ) -> EmbeddingSimilarity:
+        """Source over a model of the Hugging Face hub, such as ``minishlab/potion-base-4M``.
+
+        Needs ``pip install 'softcosine[huggingface]'``, unless `name` is a folder.
+        """
+        from softcosine.similarity.embeddings.pretrained import pretrained_folder
+
+        _Checked(**settings)
+        return cls.load(pretrained_folder(name), words=words, **settings)
+
+    @classmethod
+    def english(cls, **settings: Unpack[Settings]) -> EmbeddingSimilarity:
+        """Source over the table of English words that comes with the package."""
+        from softcosine.similarity.embeddings.english import BundledTable
+
+        return cls.of_table(BundledTable(), **settings)
+
+    @property
+    def table(self) -> VectorTable:
+        """Where the vectors come from."""
+        return self._table
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that have a vector of their own."""
+        return self._table.words
+
+    @property
+    def dimensions(self) -> int:
+        """Number of components of each vector."""
+        return self._table.dimensions
+
+    @property
+    def threshold(self) -> float:
+        """Least cosine that counts."""
+        return self._threshold
+
+    @property
+    def exponent(self) -> float:
+        """Power that cosines are raised to."""
+        return self._exponent
+
+    def __len__(self) -> int:
+        """Return the number of words."""
+        return len(self._table)
+
+    def __repr__(self) -> str:
+        return (
+            f"EmbeddingSimilarity({len(self)} words x {self.dimensions}, "
+            f"threshold={self._threshold:g}, exponent={self._exponent:g})"
+        )
+
+    def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether each term has a vector, shape (n_terms,)."""
+        return self._table.look_up(terms)[1] >= 0
+
+    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
+        """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,).
+
+        Symmetric to the bit, in [0, 1]; 1 for equal strings, else 0 where one is unknown.
+
+        Raises
+        ------
+        InvalidInputError
+            If the two sequences differ in length.
+        """
+        n_pairs = check_pairs(left, right)
+        answer = np.zeros(n_pairs, np.float32)
+        self._pairs(left, right, answer)
+        answer[equal_strings(left, right)] = 1.0
+        return answer
+
+    def _pairs(
+        self, left: Sequence[str], right: Sequence[str], answer: NDArray[np.float32]
+    ) -> None:
+        """Fill in the similarities of pairs from their vectors."""
+        n_pairs = len(answer)
+        table, rows = self._table.look_up([*left, *right])
+        used, places = np.unique(rows, return_inverse=True)
+        if not len(used) or used[-1] < 0:
+            return
+        units, scales = table.units(np.maximum(used, 0))
+        if used[0] < 0:
+            scales[0] = 0.0
+        places = places.astype(np.int32)
+
+        def work(start: int, stop: int) -> None:
+            pair_similarities(
+                units, scales, places[start:stop], places[n_pairs + start : n_pairs + stop],
+                np.float32(self._threshold), self._exponent, answer[start:stop],
+            )  # fmt: skip
+
+        for_each_chunk(work, n_pairs, chunk=65_536)
+
+    def neighbors(
+        self,
+        terms: Sequence[str],
+        among: Sequence[str],
+        *,
+        max_neighbors: int,
+    ) -> Neighbors:
+        """Return the most similar strings of `among` of every term, exactly.
+
+        A matrix product in float32 finds the candidates; what is returned is computed anew in
+        float64 and rounded to float32, the same bits as `similarities` gives.
+
+        Parameters
+        ----------
+        terms : sequence of str
+        among : sequence of str
+            What is searched. The preparation of a tuple is kept for the next call with the same
+            tuple, which makes single terms quick; a list could change unseen, so it is not kept.
+        max_neighbors : int
+            How many a term has at most.
+
+        Raises
+        ------
+        InvalidInputError
+            If `max_neighbors` is negative.
+        """
+        check_limit(max_neighbors)
+        table, rows = self._table.look_up(terms)
+        known = np.flatnonzero(rows >= 0)
+        prepared = self._prepare(among) if len(known) else None
+        if prepared is None or len(prepared.vectors) == 0 or max_neighbors == 0:
+            return Neighbors.none(len(terms))
+        nearest = Nearest(prepared.vectors, threshold=self._threshold, exponent=self._exponent)
+        k = min(max_neighbors, len(prepared.vectors))
+        strings = [terms[i] for i in known.tolist()]
+        if len(strings) > 1 and strings == prepared.known and nearest.has_room(k):
+            answers = nearest.of_each(np.argsort(prepared.order), k)
+        else:
+            units, scales = table.units(rows[known])
+            numbers = (prepared.numbers.get(string, -1) for string in strings)
+            asked = UnitVectors(units, scales, np.fromiter(numbers, np.int32, len(strings)))
+            answers = nearest.of(asked, k)
+        counts, columns, similarities = (
+            np.concatenate(parts) for parts in zip(*answers, strict=True)
+        )
+        indptr = np.zeros(len(terms) + 1, np.int64)
+        indptr[known + 1] = counts
+        return Neighbors(np.cumsum(indptr), prepared.positions[columns], similarities)
+
+    def _prepare(self, among: Sequence[str]) -> _Prepared:
+        """Vectors of the known strings of `among`, the last tuple's remembered."""
+        prepared = self._prepared
+        if prepared is not None and prepared.strings is among:
+            return prepared
+        table, rows = self._table.look_up(among)
+        positions = np.flatnonzero(rows >= 0)
+        known = [among[i] for i in positions.tolist()]
+        order = np.array(sorted(range(len(known)), key=known.__getitem__), np.intp)
+        units, scales = table.units(rows[positions][order])
+        numbers: dict[str, int] = {}
+        strings = (numbers.setdefault(known[i], len(numbers)) for i in order.tolist())
+        vectors = UnitVectors(units, scales, np.fromiter(strings, np.int32, len(known)))
+        places = positions[order].astype(np.int32)
+        prepared = _Prepared(among, known, order, places, vectors, numbers)
+        if isinstance(among, tuple):
+            self._prepared = prepared
+        return prepared
+
+    def state(self) -> SourceState:
+        """Everything that is needed to build an equal source; vectors keep their type."""
+        from softcosine.similarity.embeddings.english import BundledTable
+
+        settings: dict[str, Any] = {"threshold": self._threshold, "exponent": self._exponent}
+        if isinstance(self._table, BundledTable):
+            return SourceState("embedding", {**settings, "table": self._table.reference()})
+        if composed := self._table.settings():
+            settings["composed"] = composed
+        return SourceState("embedding", settings, self._table.arrays())
+
+    @classmethod
+    def from_state(cls, state: SourceState) -> EmbeddingSimilarity:
+        """Source that `state` was taken from; its vectors are read when one is asked for."""
+        settings = dict(state.settings)
+        composed = settings.pop("composed", {})
+        if "table" in settings:
+            from softcosine.similarity.embeddings.english import BundledTable
+
+            return cls.of_table(BundledTable.referred_to(settings.pop("table")), **settings)
+        return cls.of_table(DeferredTable(state.arrays, composed), **settings)

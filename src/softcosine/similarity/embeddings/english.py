@@ -1,0 +1,101 @@
+"""The table of English word vectors that comes with the package."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import as_file, files
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import IndexFormatError
+from softcosine.similarity.embeddings.deferred_table import DeferredTable
+from softcosine.similarity.embeddings.vector_table import VectorTable
+from softcosine.similarity.embeddings.word_vectors import WordVectors
+from softcosine.text.vocabulary import Vocabulary
+from softcosine.version import __version__
+
+__all__ = ["ENGLISH_SHA256", "BundledTable", "english_share", "english_table"]
+
+ENGLISH_SHA256 = "73d49630732aff1a0183a29001adab6c8acb4b6089368d4d9e20bd40bf8f466d"
+
+_TELLING_LENGTH = 5  # shorter words are shared by too many languages
+
+
+@cache
+def english_table() -> WordVectors:
+    """Return the table of English words; read once a process.
+
+    How it was made, and under which licence it comes, is told in ``data/CARD.md`` beside it.
+    """
+    from softcosine.similarity.embeddings.vector_files import read_vectors
+
+    with as_file(files("softcosine.similarity") / "data" / "english.npz") as path:
+        table = read_vectors(path)
+    assert isinstance(table, WordVectors)  # none of its words is a suffix piece
+    return table
+
+
+class BundledTable(DeferredTable):
+    """The same table, read when a vector is first asked for, and kept by name and checksum."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__({}, {})
+
+    @classmethod
+    def referred_to(cls, reference: Mapping[str, Any]) -> BundledTable:
+        """Return the table that `reference` gave.
+
+        Raises
+        ------
+        IndexFormatError
+            If this version of the package has another table.
+        """
+        name, checksum = reference["name"], reference["sha256"]
+        if (name, checksum) != ("english", ENGLISH_SHA256):
+            raise IndexFormatError(
+                f"similarities refer to the bundled table {name!r:.40} of the checksum "
+                f"{checksum!r:.16}, which softcosine {__version__} does not have; run: pip install "
+                f"'softcosine=={reference.get('softcosine')!s:.20}', or build the index anew."
+            )
+        return cls()
+
+    def reference(self) -> dict[str, str]:
+        """Return what is kept in place of the table."""
+        return {"name": "english", "sha256": ENGLISH_SHA256, "softcosine": __version__}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of the table."""
+        return english_table().arrays()
+
+    def whole(self) -> VectorTable:
+        """Return the table."""
+        return english_table()
+
+
+def english_share(vocabulary: Vocabulary) -> float:
+    """Share of the documents' longer words that the bundled English table knows.
+
+    A word counts once for each document that has it, so that the many names and misspellings that
+    stand in a single document do not outvote the language. Words of `_TELLING_LENGTH` letters or
+    more tell; where there are none, all do. 0 for an empty vocabulary.
+    """
+    forms = vocabulary.forms or tuple((term,) for term in vocabulary.terms)
+    frequencies = vocabulary.document_frequencies
+    weights = np.ones(len(vocabulary)) if frequencies is None else frequencies.astype(np.float64)
+    # Under stemming the most frequent form is what people wrote.
+    words = [own[0] if own else term for own, term in zip(forms, vocabulary.terms, strict=True)]
+    telling = np.array(
+        [word.isalpha() and len(word) >= _TELLING_LENGTH for word in words], dtype=np.bool_
+    )
+    if not telling.any():
+        telling = np.array([word.isalpha() for word in words], dtype=np.bool_)
+    total = float(weights[telling].sum())
+    if total == 0.0:
+        return 0.0
+    known = english_table().find(words) >= 0
+    return float(weights[telling & known].sum()) / total

@@ -1,0 +1,119 @@
+"""fastText's binary models: a dictionary, and vectors of words and of hashed n-grams."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
+from softcosine.similarity.embeddings.subwords import Subwords
+
+__all__ = ["FASTTEXT_MAGIC", "read_fasttext"]
+
+FASTTEXT_MAGIC = struct.pack("<i", 793_712_314)
+_VERSIONS = (11, 12)
+_HEADER = struct.Struct("<12id")  # dimensions, window, ..., bucket, min_n, max_n, ..., sampling
+_DICTIONARY = struct.Struct("<3i2q")  # entries, words, labels, tokens, pruned n-grams
+_COUNT_AND_KIND = 9  # int64 count and int8 kind behind the zero that ends a word
+_MATRIX = struct.Struct("<?2q")  # quantised, rows, columns
+_SUPERVISED = 3
+_PIECE = 1 << 20
+
+
+def read_fasttext(path: Path) -> ComposedVectors:
+    """Read a ``.bin`` of fastText (versions 11 and 12); the matrix is mapped, not loaded.
+
+    Joulin et al. 2017, "Bag of Tricks for Efficient Text Classification"; the layout is that of
+    fastText's own ``FastText::saveModel``. Vectors are as ``get_word_vector`` gives them: a word's
+    own together with those of its n-grams, and for other words those of the n-grams alone.
+
+    Raises
+    ------
+    MalformedFileError
+        If the file is cut short, of another version, or quantised (``.ftz``).
+    """
+    with path.open("rb") as file:
+        try:
+            return _read(path, file)
+        except struct.error:
+            raise MalformedFileError(
+                path, "the file ends within the header; it was cut short."
+            ) from None
+
+
+def _read(path: Path, file: BinaryIO) -> ComposedVectors:
+    version = struct.unpack("<4xi", file.read(8))[0]
+    if version not in _VERSIONS:
+        raise MalformedFileError(
+            path,
+            f"the file is of fastText's format version {version}; read are 11 and 12. Save the "
+            "model anew with fastText 0.1 or later.",
+        )
+    header = _HEADER.unpack(file.read(_HEADER.size))
+    dimensions, model, n_buckets, min_n, max_n = header[0], *header[7:11]
+    if version == 11 and model == _SUPERVISED:
+        max_n = 0  # it was never used, but written
+    n_entries, n_words, _, _, n_pruned = _DICTIONARY.unpack(file.read(_DICTIONARY.size))
+    words = _read_words(path, file, n_entries, n_words)
+    quantised, n_rows, n_columns = _MATRIX.unpack(file.read(_MATRIX.size))
+    if quantised or n_pruned > 0:  # what was pruned would stand before the matrix
+        raise MalformedFileError(
+            path,
+            "the model is quantised (.ftz): its vectors are approximations of which the n-grams "
+            "were pruned. Take the .bin that it was made from.",
+        )
+    start = file.tell()
+    held = max(0, path.stat().st_size - start)
+    if n_columns != dimensions or not 0 <= n_words <= n_rows or dimensions < 1:
+        raise MalformedFileError(
+            path,
+            f"the header promises {dimensions} dimensions and {n_words} words, but the matrix is "
+            f"{n_rows} x {n_columns}; the file is damaged.",
+        )
+    if held < 4 * n_rows * n_columns:
+        raise MalformedFileError(
+            path,
+            f"{4 * n_rows * n_columns} bytes of vectors are promised, but the file ends after "
+            f"{held}; it was cut short.",
+        )
+    if max_n and n_rows != n_words + n_buckets:
+        raise MalformedFileError(
+            path,
+            f"there are {n_words} words and {n_buckets} buckets of n-grams, but {n_rows} vectors; "
+            "the file is damaged.",
+        )
+    n_needed = n_rows if max_n else n_words  # word n-grams of classifiers stand behind
+    shape = (n_needed, n_columns)
+    vectors = np.memmap(path, "<f4", "r", start, shape) if n_needed else np.zeros(shape, "<f4")
+    try:
+        subwords = Subwords(words, min_n=min_n, max_n=max_n, n_buckets=n_buckets)
+    except InvalidInputError as error:
+        raise MalformedFileError(path, str(error)) from None
+    return ComposedVectors(subwords, vectors)
+
+
+def _read_words(path: Path, file: BinaryIO, n_entries: int, n_words: int) -> list[str]:
+    """Words of the dictionary, without the labels behind them."""
+    words: list[str] = []
+    buffer, place = b"", 0
+    for entry in range(n_entries):
+        end = buffer.find(b"\0", place)
+        while end < 0 or len(buffer) < end + 1 + _COUNT_AND_KIND:
+            piece = file.read(_PIECE)
+            if not piece:
+                raise MalformedFileError(
+                    path,
+                    f"{n_entries} words and labels are promised, but the file ends after {entry}; "
+                    "it was cut short.",
+                )
+            buffer, place = buffer[place:] + piece, 0
+            end = buffer.find(b"\0")
+        if len(words) < n_words:
+            words.append(buffer[place:end].decode("utf-8", "replace"))
+        place = end + 1 + _COUNT_AND_KIND
+    file.seek(place - len(buffer), 1)
+    return words

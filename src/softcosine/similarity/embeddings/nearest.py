@@ -1,0 +1,279 @@
+"""Exact nearest neighbours among unit vectors, block by block, each pair of vectors once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.kernels.selection import keep_candidates, rank_candidates
+from softcosine.similarity.progress import report
+from softcosine.similarity.threads import Workers
+
+__all__ = ["Nearest", "UnitVectors"]
+
+_BLOCK_ROWS = 1024
+_BLOCK_COLUMNS = 4096
+_ROOM = 64  # for candidates beside the k best, at least
+_CHUNK_ROWS = 32  # of a block that one thread looks through at a time
+_CHUNK_COLUMNS = 256
+_CHUNK_RANKED = 64  # rows whose candidates one thread computes exactly at a time
+_CHUNK_ANSWER = 1 << 21  # candidates copied at a time
+_MOST_CANDIDATES = 1 << 28  # that all vectors may have room for at once: 2 GB
+
+
+@dataclass(frozen=True, slots=True)
+class UnitVectors:
+    """Vectors of strings.
+
+    Attributes
+    ----------
+    units : ndarray of shape (n, dimensions), float32
+    scales : ndarray of shape (n,), float64
+        See `softcosine.kernels.selection.unit_rows`.
+    strings : ndarray of shape (n,), int32
+        Equal for equal strings.
+    """
+
+    units: NDArray[np.float32]
+    scales: NDArray[np.float64]
+    strings: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        """Return the number of vectors."""
+        return len(self.scales)
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """What may be among the nearest, a list for every row.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, capacity), float32
+        Approximate cosines, in the end similarities.
+    columns : ndarray of shape (n_rows, capacity), int32
+    sizes : ndarray of shape (n_rows,), int32
+    bounds : ndarray of shape (n_rows,), float32
+        What a cosine must exceed.
+    """
+
+    values: NDArray[np.float32]
+    columns: NDArray[np.int32]
+    sizes: NDArray[np.int32]
+    bounds: NDArray[np.float32]
+
+    @classmethod
+    def none(cls, n_rows: int, k: int, floor: np.float32) -> _Candidates:
+        """Return empty lists."""
+        shape = (n_rows, _capacity(k))
+        return cls(
+            np.empty(shape, np.float32),
+            np.empty(shape, np.int32),
+            np.zeros(n_rows, np.int32),
+            np.full(n_rows, floor, np.float32),
+        )
+
+    def answer(
+        self, rows: NDArray[np.intp] | slice
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
+        """Return the counts, columns and similarities of some rows."""
+        counts = self.sizes[rows].astype(np.int64)
+        filled = np.arange(self.values.shape[1]) < counts[:, None]
+        return counts, self.columns[rows][filled], self.values[rows][filled]
+
+
+class Nearest:
+    r"""Exact search for the nearest of some vectors.
+
+    Blocks of cosines are computed by a float32 matrix product. What comes near enough to a row's
+    k-th best so far is kept, and in the end computed anew, as in
+    `softcosine.kernels.selection.pair_similarities`. Blocks that stand in the processor's cache
+    cost the product little more than writing them there; looking through them goes at the speed of
+    reading them.
+
+    Parameters
+    ----------
+    vectors : UnitVectors
+        What is searched. Equally similar ones are ordered by their numbers.
+    threshold, exponent : float
+        See `softcosine.similarity.embeddings.embedding.EmbeddingSimilarity`.
+    """
+
+    __slots__ = ("_exponent", "_margin", "_threshold", "_vectors")
+
+    def __init__(self, vectors: UnitVectors, *, threshold: float, exponent: float) -> None:
+        self._vectors = vectors
+        self._threshold = np.float32(threshold)
+        self._exponent = exponent
+        # A float32 dot product of d terms errs by at most d 2**-24 for vectors of unit length. Two
+        # such errors, the scales, and cosines that the rounding of their power makes equal.
+        error = (vectors.units.shape[1] + 8) * 2.0**-24
+        self._margin = np.float32(2.0 * error + 2.0**-21 / min(exponent, 1.0))
+
+    def of(
+        self, rows: UnitVectors, k: int
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]]:
+        """Find the k nearest of other vectors, a block of rows at a time.
+
+        A row's own string is not among them. Needs memory for a block of cosines and, in the
+        answer, for what is found.
+
+        Yields
+        ------
+        counts : ndarray of shape (n_rows,), int64
+            Of successive rows.
+        columns : ndarray of shape (counts.sum(),), int32
+            Numbers of the vectors found, best first.
+        similarities : ndarray of shape (counts.sum(),), float32
+        """
+        columns = self._vectors
+        for start in range(0, len(rows), _BLOCK_ROWS):
+            part = slice(start, start + _BLOCK_ROWS)
+            block_rows = UnitVectors(rows.units[part], rows.scales[part], rows.strings[part])
+            found = self._none(len(block_rows), k)
+            width = max(_BLOCK_COLUMNS, _BLOCK_ROWS * _BLOCK_COLUMNS // len(block_rows))
+            space = np.empty(len(block_rows) * min(width, len(columns)), np.float32)
+            with Workers() as workers:
+                for first in range(0, len(columns), width):
+                    near = columns.units[first : first + width]
+                    block = _cosines(block_rows.units, near, space)
+                    self._keep(workers, block, 0, first, block_rows, found, k)
+                self._rank(workers, block_rows, found, k)
+            report(min(start + _BLOCK_ROWS, len(rows)), len(rows))
+            yield found.answer(slice(None))
+
+    def has_room(self, k: int) -> bool:
+        """Whether what `of_each` keeps for all vectors at once takes 2 GB at most."""
+        return len(self._vectors) * _capacity(k) <= _MOST_CANDIDATES
+
+    def of_each(
+        self, order: NDArray[np.intp], k: int
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]]:
+        """Find the k nearest of the searched vectors themselves; the same bits as `of`.
+
+        Every cosine serves both of its vectors, so that this takes little more than half the time.
+        Needs memory for candidates of every vector at once: 8 bytes each, 1.5 k or k + 64 of them;
+        see `has_room`.
+
+        Parameters
+        ----------
+        order : ndarray of shape (n,), integers
+            In which order to yield the answers for the vectors.
+        k : int
+            1 or more.
+
+        Yields
+        ------
+        counts, columns, similarities : ndarray
+            See `of`.
+        """
+        vectors = self._vectors
+        n = len(vectors)
+        found = self._none(n, k)
+        space = np.empty(min(_BLOCK_ROWS, n) * min(_BLOCK_COLUMNS, n), np.float32)
+        done = 0
+        with Workers() as workers:
+            for row in range(0, n, _BLOCK_ROWS):
+                rows = vectors.units[row : row + _BLOCK_ROWS]
+                for column in range(row, n, _BLOCK_COLUMNS):
+                    near = vectors.units[column : column + _BLOCK_COLUMNS]
+                    block = _cosines(rows, near, space)
+                    self._keep(workers, block, row, column, vectors, found, k)
+                    # Pairs within the rows have served both of their vectors already.
+                    beyond = min(max(row + len(rows) - column, 0), len(near))
+                    self._keep_by_column(workers, block, beyond, row, column, found, k)
+                    done += len(rows) * (2 * len(near) - beyond)
+                    report(done // n, n)
+            self._rank(workers, vectors, found, k)
+        step = max(1, _CHUNK_ANSWER // _capacity(k))
+        for start in range(0, n, step):
+            yield found.answer(order[start : start + step])
+
+    def _none(self, n_rows: int, k: int) -> _Candidates:
+        return _Candidates.none(n_rows, k, self._threshold - self._margin)
+
+    def _keep(
+        self,
+        workers: Workers,
+        block: NDArray[np.float32],
+        row_start: int,
+        column_start: int,
+        rows: UnitVectors,
+        found: _Candidates,
+        k: int,
+    ) -> None:
+        """Look through a block for candidates of its rows, each of which one thread has."""
+
+        def work(start: int, stop: int) -> None:
+            part = (row_start, column_start, start, stop, 0, block.shape[1])
+            self._keep_part(block, part, False, rows, found, k)
+
+        workers.for_each_chunk(work, block.shape[0], chunk=_CHUNK_ROWS)
+
+    def _keep_by_column(
+        self,
+        workers: Workers,
+        block: NDArray[np.float32],
+        first: int,
+        row_start: int,
+        column_start: int,
+        found: _Candidates,
+        k: int,
+    ) -> None:
+        """Look through a block for candidates of its columns from the `first` on."""
+
+        def work(start: int, stop: int) -> None:
+            part = (row_start, column_start, 0, block.shape[0], first + start, first + stop)
+            self._keep_part(block, part, True, self._vectors, found, k)
+
+        workers.for_each_chunk(work, block.shape[1] - first, chunk=_CHUNK_COLUMNS)
+
+    def _keep_part(
+        self,
+        block: NDArray[np.float32],
+        part: tuple[int, int, int, int, int, int],
+        by_column: bool,
+        rows: UnitVectors,
+        found: _Candidates,
+        k: int,
+    ) -> None:
+        columns = self._vectors
+        keep_candidates(
+            block, *part, by_column,
+            rows.units, rows.scales, rows.strings, columns.units, columns.scales, columns.strings,
+            k, self._threshold, self._exponent, self._margin,
+            found.values, found.columns, found.sizes, found.bounds,
+        )  # fmt: skip
+
+    def _rank(self, workers: Workers, rows: UnitVectors, found: _Candidates, k: int) -> None:
+        columns = self._vectors
+
+        def work(start: int, stop: int) -> None:
+            rank_candidates(
+                rows.units, rows.scales, columns.units, columns.scales,
+                k, self._threshold, self._exponent, self._margin, start, stop,
+                found.values, found.columns, found.sizes, found.bounds,
+            )  # fmt: skip
+
+        workers.for_each_chunk(work, len(rows), chunk=_CHUNK_RANKED)
+
+
+def _capacity(k: int) -> int:
+    """How many candidates a row has room for before the k best must be told apart."""
+    return k + max(_ROOM, k // 2)
+
+
+def _cosines(
+    rows: NDArray[np.float32], columns: NDArray[np.float32], space: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return the approximate cosines of all pairs, shape (n_rows, n_columns), in given memory."""
+    shape = (len(rows), len(columns))
+    block = space[: shape[0] * shape[1]].reshape(shape)
+    if len(rows) == 1:  # a product of matrices would be several times slower
+        np.matmul(columns, rows[0], out=block[0])
+    else:
+        np.matmul(rows, columns.T, out=block)
+    return block

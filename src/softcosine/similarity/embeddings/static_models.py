@@ -1,0 +1,194 @@
+"""Tables of static vectors as safetensors, with their tokenizer or words beside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
+from softcosine.similarity.embeddings.word_pieces import WordPieces, has_word_pieces
+from softcosine.similarity.embeddings.word_vectors import WordVectors
+
+__all__ = ["is_safetensors", "read_folder", "read_safetensors"]
+
+_TYPES = {
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2",
+    "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U8": "u1",
+}  # fmt: skip
+_VECTORS = ("embeddings", "embedding.weight", "vectors", "weight")
+_FILES = ("model.safetensors", "0_StaticEmbedding/model.safetensors")
+_MOST_TOKENS = 100_000_000
+_LONGEST_HEADER = 100_000_000  # as in the reference implementation
+
+
+def is_safetensors(magic: bytes) -> bool:
+    """Whether eight bytes and a brace begin a safetensors file."""
+    return (
+        len(magic) > 8
+        and magic[8:9] == b"{"
+        and int.from_bytes(magic[:8], "little") < (_LONGEST_HEADER)
+    )
+
+
+def read_folder(folder: Path) -> WordVectors | ComposedVectors:
+    """Read a folder of model2vec, or of a static model of sentence-transformers.
+
+    Raises
+    ------
+    MalformedFileError
+        If there is no ``model.safetensors``, or what `read_safetensors` raises.
+    """
+    for name in _FILES:
+        if (folder / name).is_file():
+            return read_safetensors(folder / name)
+    raise MalformedFileError(
+        folder, f"the folder has no {' or '.join(_FILES)}; name a file, or a folder of model2vec."
+    )
+
+
+def read_safetensors(path: Path) -> WordVectors | ComposedVectors:
+    """Read vectors from a safetensors file, and what they are vectors of from beside it.
+
+    Beside it lies a ``tokenizer.json`` with WordPiece pieces, a ``vocab.txt``, or a list of words:
+    ``x.words.txt``, ``words.txt`` or ``words.json``. model2vec's ``weights`` and ``mapping`` of
+    tokens are honoured.
+
+    Raises
+    ------
+    MalformedFileError
+        If either file breaks its format, or they do not fit each other.
+    """
+    arrays = _tensors(path)
+    matrices = [name for name, array in arrays.items() if array.ndim == 2]
+    name = next((name for name in _VECTORS if name in matrices), None)
+    if name is None and len(matrices) == 1:
+        name = matrices[0]
+    if name is None:
+        names = ", ".join([*arrays][:5]) + (", ..." if len(arrays) > 5 else "")
+        raise MalformedFileError(
+            path,
+            f"the file holds {names or 'nothing'}; needed is a matrix of vectors, named "
+            f"{' or '.join(_VECTORS)}. A neural encoder is for EncoderSimilarity.",
+        )
+    vectors = arrays[name]
+    beside = path.parent
+    try:
+        if (beside / "tokenizer.json").is_file():
+            pieces = _pieces_of_tokenizer(beside / "tokenizer.json")
+            return ComposedVectors(
+                pieces, vectors, weights=arrays.get("weights"), rows=arrays.get("mapping")
+            )
+        words = _words_beside(path)
+        if has_word_pieces(words):
+            return ComposedVectors(WordPieces(words), vectors)
+        return WordVectors(words, vectors)
+    except MalformedFileError:
+        raise
+    except InvalidInputError as error:
+        raise MalformedFileError(path, str(error)) from None
+
+
+def _tensors(path: Path) -> dict[str, NDArray[Any]]:
+    """Map the arrays of a safetensors file."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if not 0 < length <= min(size - 8, _LONGEST_HEADER):
+            raise MalformedFileError(
+                path, f"the header is to have {length} bytes, of {size} in all; it was cut short."
+            )
+        try:
+            header = json.loads(file.read(length))
+            header.pop("__metadata__", None)
+            return {name: _tensor(path, facts, 8 + length) for name, facts in header.items()}
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise MalformedFileError(path, f"the header is damaged: {error!r}") from None
+
+
+def _tensor(path: Path, facts: Mapping[str, Any], start: int) -> NDArray[Any]:
+    if facts["dtype"] not in _TYPES:
+        raise MalformedFileError(
+            path, f"a tensor is of type {facts['dtype']}; read are {', '.join(_TYPES)}."
+        )
+    dtype = np.dtype(_TYPES[facts["dtype"]])
+    shape = tuple(int(n) for n in facts["shape"])
+    first, last = facts["data_offsets"]
+    n_numbers = int(np.prod(shape, dtype=object))
+    held = path.stat().st_size - start
+    if not 0 <= first <= last <= held or last - first != n_numbers * dtype.itemsize:
+        raise MalformedFileError(
+            path,
+            f"a tensor of shape {shape} is to lie at bytes {first} to {last} of {held}; the file "
+            "was cut short or is damaged.",
+        )
+    if not n_numbers:
+        return np.zeros(shape, dtype)
+    array = np.memmap(path, dtype, "r", start + first, shape)
+    if facts["dtype"] == "BF16":  # the upper half of a float32
+        return (array.astype(np.uint32) << 16).view(np.float32)
+    return array
+
+
+def _pieces_of_tokenizer(path: Path) -> WordPieces:
+    """Pieces of a tokenizer of Hugging Face's format."""
+    try:
+        tokenizer = json.loads(path.read_text(encoding="utf-8"))
+        model = tokenizer["model"]
+        kind = model.get("type") or "WordPiece"
+        if kind != "WordPiece":
+            raise MalformedFileError(
+                path,
+                f"the tokenizer is of type {kind}; read is WordPiece. Make a table of words with "
+                "the library that the model comes from, and give it as arrays.",
+            )
+        prefix = model.get("continuing_subword_prefix", "##")
+        if not isinstance(prefix, str):
+            raise ValueError(f"continuing_subword_prefix is {prefix!r}")
+        added = {token["id"]: token for token in tokenizer.get("added_tokens") or ()}
+        n_tokens = 1 + max((*model["vocab"].values(), *added), default=-1)
+        if n_tokens > _MOST_TOKENS:
+            raise ValueError(f"a token has the number {n_tokens - 1}")
+        tokens = [""] * n_tokens
+        for token, number in model["vocab"].items():
+            if not added.get(number, {}).get("special"):  # these stand for no text
+                tokens[number] = token
+        return WordPieces(
+            tokens,
+            tokenizer,
+            prefix=prefix,
+            max_characters=model.get("max_input_chars_per_word", 100),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
+        if isinstance(error, MalformedFileError):
+            raise
+        problem = str(error) if isinstance(error, InvalidInputError) else repr(error)
+        raise MalformedFileError(path, f"not a readable tokenizer: {problem}") from None
+
+
+def _words_beside(path: Path) -> list[str]:
+    """Return the words or tokens, one a line or as a list of JSON."""
+    names = (f"{path.stem}.words.txt", "words.txt", "vocab.txt", "words.json")
+    found = next((name for name in names if (path.parent / name).is_file()), None)
+    if found is None:
+        raise MalformedFileError(
+            path,
+            "what the vectors are of is missing; put tokenizer.json or a list of words "
+            f"({', '.join(names)}) beside it.",
+        )
+    content = (path.parent / found).read_bytes()
+    if found.endswith(".json"):
+        try:
+            words = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise MalformedFileError(path.parent / found, f"not JSON: {error}") from None
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise MalformedFileError(path.parent / found, "needed is a list of strings.")
+        return words
+    text = content.decode("utf-8-sig", "replace").replace("\r\n", "\n")
+    return text.removesuffix("\n").split("\n") if text else []

@@ -1,0 +1,396 @@
+"""Readers of word vector files, told apart by content; word2vec, GloVe and NumPy's stand here."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import re
+import zipfile
+import zlib
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
+from softcosine.similarity.embeddings.fasttext_files import FASTTEXT_MAGIC, read_fasttext
+from softcosine.similarity.embeddings.gensim_files import ARRAY_ERRORS, read_gensim
+from softcosine.similarity.embeddings.static_models import (
+    is_safetensors,
+    read_folder,
+    read_safetensors,
+)
+from softcosine.similarity.embeddings.vector_text import GrowingRows, TextParser
+from softcosine.similarity.embeddings.word_pieces import WordPieces, has_word_pieces
+from softcosine.similarity.embeddings.word_vectors import WordVectors, checked_scales
+from softcosine.similarity.threads import Workers
+from softcosine.storage import checked_path
+
+__all__ = ["read_vectors"]
+
+_PIECE = 4 << 20  # bytes read at a time
+_SAMPLE = 8 << 10  # bytes looked at to tell formats apart
+_LONGEST = 64 << 20  # bytes of one word and its vector
+_HEADER = re.compile(rb"\s*(\d{1,15})[ \t]+(\d{1,9})[ \t]*\r?\n")
+_NUMERIC = frozenset(b"0123456789.+-eE \t\r\n")
+_CONTROL = frozenset(range(32)) - frozenset(b"\t\n\r\x0b\x0c\x1c\x1d\x1e\x1f")
+_NPZ_WORDS = ("words", "tokens", "vocab", "vocabulary", "terms", "keys", "labels", "index_to_key")
+_NPZ_VECTORS = ("vectors", "v", "embeddings", "embedding", "matrix", "X", "q")
+_PICKLE = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # the second is an empty one
+_BESIDE_NPY = (".words.txt", ".words", ".vocab", ".txt")
+
+Progress = Callable[[int, int], None]
+
+
+def read_vectors(
+    path: str | PathLike[str],
+    *,
+    words: Collection[str] | None = None,
+    progress: Progress | None = None,
+) -> WordVectors | ComposedVectors:
+    """Read a file of word vectors; its format is told from its content, not from its name.
+
+    ================ ============================================================================
+    word2vec text    first line ``n_words dimensions``, then a word and its numbers a line
+                     (fastText's ``.vec`` too); gzipped or not
+    word2vec binary  the same first line, then each word, a space, and its float32 numbers, little
+                     endian; gzipped or not
+    GloVe            a word and its numbers a line; words may hold spaces; gzipped or not
+    fastText binary  ``.bin``, not quantised; other words are composed of their n-grams
+    ``.npz``         an array of words (``words``, ``tokens``, ``vocab``, ...; strings, or the bytes
+                     of a text with one word a line) and one of vectors (``vectors``, ``v``, ``q``,
+                     ...), and optionally ``scales``, a factor for each component, or the bounds
+                     ``lo`` and ``hi`` that 0 and 255 stand for
+    ``.npy``         the vectors; the words, one a line, in a text file beside it: ``x.npy`` with
+                     ``x.words.txt``, ``x.words``, ``x.vocab`` or ``x.txt``
+    safetensors      the vectors; beside it ``tokenizer.json``, ``vocab.txt``, or a list of words
+                     (see `softcosine.similarity.embeddings.static_models`)
+    gensim           what ``save`` of KeyedVectors, Word2Vec or FastText wrote; nothing that its
+                     pickle names is run
+    a folder         of model2vec, or of a static model of sentence-transformers
+    ================ ============================================================================
+
+    Text is UTF-8, with or without a byte order mark; bytes that are not become U+FFFD. Blank lines
+    are skipped. Where suffix pieces (``##able``) are among the words of arrays, other words are
+    composed of pieces.
+
+    Parameters
+    ----------
+    path : path
+    words : collection of str, optional
+        Keep only these, in any letter case. Composed of n-grams or pieces where they have to be.
+    progress : callable, optional
+        Called as ``progress(done, total)``, in bytes of the file as it lies on disk.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    InvalidInputError
+        If `words` are one string.
+    MalformedFileError
+        If the file breaks its format, is cut short, holds other than what its header promises, or
+        is of no known format.
+    """
+    path = checked_path(path)
+    if isinstance(words, str):
+        raise InvalidInputError(f"words are the one string {words!r}; wrap it in a list.")
+    if path.is_dir():
+        return _kept(path, read_folder(path), words)
+    with path.open("rb") as file:
+        magic = file.read(16)
+    if not magic:
+        raise MalformedFileError(path, "the file is empty; needed are words and their vectors.")
+    table: WordVectors | ComposedVectors
+    if magic.startswith(_ZIP):
+        table = _read_npz(path, words)
+    elif magic.startswith(b"\x93NUMPY"):
+        table = _selected(*_read_npy(path), None, words=words)
+    elif magic.startswith(FASTTEXT_MAGIC):
+        table = _kept(path, read_fasttext(path), words)
+    elif is_safetensors(magic):
+        table = _kept(path, read_safetensors(path), words)
+    elif magic.startswith(_PICKLE):
+        table = _kept(path, read_gensim(path), words)
+    else:
+        with _opened(path, progress) as stream:
+            table = _read_stream(path, stream, _keys(words))
+    if progress is not None:
+        size = path.stat().st_size
+        progress(size, size)
+    return table
+
+
+def _keys(words: Collection[str] | None) -> frozenset[str] | None:
+    """Return what words are kept by."""
+    return None if words is None else frozenset(word.casefold() for word in words)
+
+
+def _kept(
+    path: Path, table: WordVectors | ComposedVectors, words: Collection[str] | None
+) -> WordVectors | ComposedVectors:
+    """Table of the words to be kept."""
+    if words is None:
+        return table
+    try:
+        return table.of(sorted(set(words)))
+    except InvalidInputError as error:
+        raise MalformedFileError(path, str(error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """The bytes of a file, unpacked, in pieces."""
+
+    file: BinaryIO
+    report: Callable[[], None]
+
+    def pieces(self) -> Iterator[bytes]:
+        """Give the rest of the bytes, and report the progress after each piece."""
+        while piece := self.file.read(_PIECE):
+            yield piece
+            self.report()
+
+
+@contextmanager
+def _opened(path: Path, progress: Progress | None) -> Iterator[_Stream]:
+    """Open a file for reading, unpacked if it is gzipped."""
+    total = path.stat().st_size
+    with path.open("rb") as raw:
+        packed = raw.read(2) == b"\x1f\x8b"
+        raw.seek(0)
+        file = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if packed else raw
+
+        def report() -> None:
+            if progress is not None:
+                progress(raw.tell(), total)
+
+        try:
+            yield _Stream(file, report)
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise MalformedFileError(path, f"the gzip file is damaged: {error}") from error
+
+
+def _read_stream(path: Path, stream: _Stream, keep: frozenset[str] | None) -> WordVectors:
+    """Read word2vec's or GloVe's format."""
+    sample = stream.file.read(_SAMPLE).removeprefix(codecs.BOM_UTF8)
+    header = _HEADER.match(sample)
+    promised: tuple[int, int] | None = None
+    if header is not None:
+        promised = (int(header[1]), int(header[2]))
+        sample = sample[header.end() :]
+    binary = _is_binary(sample)
+    if promised is None and binary:
+        raise MalformedFileError(
+            path,
+            "it is UTF-16 text; convert it: iconv -f utf-16 -t utf-8."
+            if sample.startswith((b"\xff\xfe", b"\xfe\xff"))
+            else f"the file begins with {sample[:8]!r}, which is neither text nor a known format; "
+            "needed is word2vec text or binary, GloVe text (each also gzipped), .npz or .npy.",
+        )
+    if promised is not None and promised[1] == 0:
+        raise MalformedFileError(path, "the header promises vectors of 0 dimensions.", line=1)
+    pieces = chain((sample,), stream.pieces())
+    if promised is not None and binary:
+        return _read_binary(path, pieces, *promised, keep)
+    with Workers() as workers:
+        parser = TextParser(path, keep, promised=promised, workers=workers)
+        rest = b""
+        for piece in pieces:
+            piece = rest + piece
+            end = piece.rfind(b"\n") + 1
+            parser.feed(piece[:end])
+            rest = piece[end:]
+            if len(rest) > _LONGEST:
+                raise MalformedFileError(
+                    path,
+                    f"a line is longer than {_LONGEST} bytes; needed are a word and its numbers on "
+                    "each line.",
+                )
+        parser.feed(rest)
+    return parser.table()
+
+
+def _is_binary(sample: bytes) -> bool:
+    """Whether a piece of a file holds other than text."""
+    if any(byte in _CONTROL for byte in sample):
+        return True
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(sample)  # it may end within a character
+    except UnicodeDecodeError:
+        # Text in another encoding is still made of numbers for the most part.
+        return sum(byte in _NUMERIC for byte in sample) < 0.5 * len(sample)
+    return False
+
+
+def _read_binary(
+    path: Path,
+    pieces: Iterator[bytes],
+    n_words: int,
+    dimensions: int,
+    keep: frozenset[str] | None,
+) -> WordVectors:
+    """Read what follows the header of word2vec's binary format."""
+    width = 4 * dimensions
+    words: list[str] = []
+    rows = GrowingRows(dimensions)
+    n_read = 0
+    buffer = b""
+    for piece in pieces:
+        buffer += piece
+        place = 0
+        vectors: list[bytes] = []
+        while n_read < n_words:
+            space = buffer.find(b" ", place)
+            end = space + 1 + width
+            if space < 0 or len(buffer) < end:
+                break
+            n_read += 1
+            word = buffer[place:space].lstrip(b"\r\n").decode("utf-8", "replace")
+            if keep is None or word.casefold() in keep:
+                words.append(word)
+                vectors.append(buffer[space + 1 : end])
+            place = end
+        rows.add(len(vectors)).reshape(-1)[:] = np.frombuffer(b"".join(vectors), "<f4")
+        buffer = buffer[place:]
+        if n_read < n_words and len(buffer) > _LONGEST:
+            raise MalformedFileError(
+                path,
+                f"word {n_read + 1} and its vector are longer than {_LONGEST} bytes; the header is "
+                "wrong, or the file is of another format.",
+            )
+        if n_read == n_words and buffer.strip():
+            raise MalformedFileError(
+                path,
+                f"the header promises {n_words} words of {dimensions} dimensions, but the file "
+                "goes on after them; it is of another format, or its header is wrong.",
+            )
+    if n_read < n_words:
+        raise MalformedFileError(
+            path,
+            f"the header promises {n_words} words of {dimensions} dimensions, but the file ends "
+            f"after {n_read}; it was cut short, or is of another format.",
+        )
+    return _checked(path, words, rows.matrix())
+
+
+def _read_npz(path: Path, words: Collection[str] | None) -> WordVectors | ComposedVectors:
+    """Read an ``.npz`` archive."""
+    try:
+        # Opened here, since np.load leaves a file open that it cannot read.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            names = list(archive.files)
+            words_name = next((name for name in _NPZ_WORDS if name in names), None)
+            vectors_name = next((name for name in _NPZ_VECTORS if name in names), None)
+            if words_name is None or vectors_name is None:
+                raise MalformedFileError(
+                    path,
+                    f"the archive holds {', '.join(names) or 'nothing'}; needed is an array of "
+                    f"words ({', '.join(_NPZ_WORDS)}) and one of vectors "
+                    f"({', '.join(_NPZ_VECTORS)}).",
+                )
+            # Asked for as arrays: what is no array in the archive is given as bytes.
+            their_words = np.asarray(archive[words_name])
+            vectors = np.asarray(archive[vectors_name])
+            scales = archive["scales"] if "scales" in names else None
+            bounds = (archive["lo"], archive["hi"]) if {"lo", "hi"} <= {*names} else None
+    except MalformedFileError:
+        raise
+    except ValueError as error:
+        problem = f"an array cannot be read ({error})"
+        if "pickle" in str(error):
+            problem = "an array holds Python objects, which are not read as they could run code"
+        raise MalformedFileError(
+            path, f"{problem}; save the words as an array of strings: np.array(words, dtype='U')."
+        ) from None
+    # RuntimeError: encrypted, or packed in a way that zipfile does not know.
+    except (zipfile.BadZipFile, zlib.error, KeyError, RuntimeError, *ARRAY_ERRORS) as error:
+        raise MalformedFileError(path, f"not a readable .npz archive: {error}") from error
+    if bounds is not None and vectors.dtype == np.uint8:
+        try:
+            lowest, highest = (np.asarray(bound, np.float32) for bound in bounds)
+            vectors = vectors * ((highest - lowest) / np.float32(255)) + lowest
+        except ValueError as error:
+            raise MalformedFileError(path, f"lo and hi do not fit the vectors: {error}") from None
+    strings = _word_list(path, words_name, their_words)
+    return _selected(path, strings, vectors, scales, words=words)
+
+
+def _word_list(path: Path, name: str, words: NDArray[Any]) -> list[str]:
+    """Strings of an array of words in one of the forms that are met."""
+    if words.ndim == 1 and words.dtype.kind == "U":
+        return cast("list[str]", words.tolist())
+    if words.ndim == 1 and words.dtype.kind == "S":
+        return [word.decode("utf-8", "replace") for word in words.tolist()]
+    if words.ndim == 1 and words.dtype == np.uint8:
+        text = words.tobytes().decode("utf-8", "replace")
+        return text.removesuffix("\n").split("\n") if text else []
+    raise MalformedFileError(
+        path,
+        f"the array {name!r} is of type {words.dtype} and shape {words.shape}; needed are strings, "
+        "or the bytes (uint8) of a text with one word a line.",
+    )
+
+
+def _read_npy(path: Path) -> tuple[Path, list[str], NDArray[Any]]:
+    """Vectors of an ``.npy`` file and words of the text file beside it."""
+    try:
+        with path.open("rb") as file:
+            vectors = np.load(file, allow_pickle=False)
+    except ARRAY_ERRORS as error:
+        raise MalformedFileError(path, f"not a readable .npy array: {error}") from error
+    beside = [path.with_suffix(suffix) for suffix in _BESIDE_NPY]
+    found = next((candidate for candidate in beside if candidate.is_file()), None)
+    if found is None:
+        raise MalformedFileError(
+            path,
+            "the words are missing; put them, one a line, into "
+            + " or ".join(candidate.name for candidate in beside)
+            + " beside it.",
+        )
+    text = found.read_bytes().decode("utf-8-sig", "replace").replace("\r\n", "\n")
+    return path, text.removesuffix("\n").split("\n") if text else [], vectors
+
+
+def _selected(
+    path: Path,
+    strings: list[str],
+    vectors: NDArray[Any],
+    scales: NDArray[Any] | None,
+    *,
+    words: Collection[str] | None,
+) -> WordVectors | ComposedVectors:
+    """Table of the words to be kept, out of arrays."""
+    if has_word_pieces(strings):
+        try:
+            if scales is not None and vectors.ndim == 2:
+                vectors = vectors * checked_scales(scales, vectors.shape[1])
+            return _kept(path, ComposedVectors(WordPieces(strings), vectors), words)
+        except InvalidInputError as error:
+            raise MalformedFileError(path, str(error)) from None
+    keep = _keys(words)
+    if vectors.ndim == 2 and len(strings) == len(vectors) and keep is not None:
+        kept = [i for i, word in enumerate(strings) if word.casefold() in keep]
+        strings, vectors = [strings[i] for i in kept], vectors[kept]
+    return _checked(path, strings, vectors, scales)
+
+
+def _checked(
+    path: Path,
+    words: Sequence[str],
+    vectors: NDArray[Any],
+    scales: NDArray[Any] | None = None,
+) -> WordVectors:
+    """Table of words and vectors; what does not fit is the file's fault."""
+    try:
+        return WordVectors(words, vectors, scales=scales)
+    except InvalidInputError as error:
+        raise MalformedFileError(path, str(error)) from None

@@ -1,0 +1,283 @@
+"""Words cut into the pieces of a WordPiece vocabulary, as BERT's tokenizer cuts them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.similarity.embeddings.word_vectors import checked_words
+from softcosine.text.packing import pack_strings, unpack_strings
+
+__all__ = ["BERT_UNCASED", "WordPieces", "has_word_pieces"]
+
+_SPECIAL = re.compile(r"\[[A-Za-z0-9_]+\]")  # [PAD], [UNK], [unused7]: stand for no text
+_PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+_CJK = re.compile(
+    "([\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf"
+    "\U0002f800-\U0002fa1f])"
+)
+
+# The steps of a ``tokenizer.json``; the model's pieces follow.
+BERT_UNCASED: Mapping[str, Any] = {
+    "normalizer": {"type": "BertNormalizer", "lowercase": True},
+    "pre_tokenizer": {"type": "BertPreTokenizer"},
+}
+
+
+def has_word_pieces(tokens: Sequence[str]) -> bool:
+    """Whether words are to be cut into the pieces of a list: a hundredth of it are suffix pieces.
+
+    Lists of whole words hold a few that look like one, such as ``###``.
+    """
+    n_pieces = sum(token.startswith("##") and token[2:].isalnum() for token in tokens)
+    return 0 < n_pieces >= len(tokens) / 100
+
+
+class WordPieces:
+    """Which pieces a word is the mean of.
+
+    A term is normalised and cut into words as the tokenizer does, and each word greedily into the
+    longest pieces that the vocabulary has; pieces behind the first begin with the prefix. A word
+    that cannot be cut has no pieces. The term *Unfathomable* may become *un ##fat ##hom ##able*.
+
+    Schuster and Nakajima 2012, "Japanese and Korean Voice Search"; Devlin et al. 2019, "BERT".
+
+    Parameters
+    ----------
+    tokens : sequence of str
+        Token ``i`` has vector ``i``. Tokens in square brackets stand for no text.
+    tokenizer : mapping, default `BERT_UNCASED`
+        ``normalizer`` and ``pre_tokenizer`` as in a Hugging Face ``tokenizer.json``, or None.
+    prefix : str, default "##"
+        How a piece behind a word's first begins.
+    max_characters : int, default 100
+        Longer words have no pieces.
+
+    Raises
+    ------
+    InvalidInputError
+        If the tokenizer has a step that is not known here, or a token is no string.
+    """
+
+    __slots__ = (
+        "_cut", "_found", "_longest", "_max_characters", "_normalize", "_prefix", "_tokenizer",
+        "_tokens", "words",
+    )  # fmt: skip
+
+    words: tuple[str, ...]
+    kind = "word_pieces"
+
+    def __init__(
+        self,
+        tokens: Sequence[str],
+        tokenizer: Mapping[str, Any] = BERT_UNCASED,
+        *,
+        prefix: str = "##",
+        max_characters: int = 100,
+    ) -> None:
+        self._tokenizer = {
+            "normalizer": tokenizer.get("normalizer"),
+            "pre_tokenizer": tokenizer.get("pre_tokenizer"),
+        }
+        self._normalize = _normalizer(self._tokenizer["normalizer"])
+        self._cut = _pre_tokenizer(self._tokenizer["pre_tokenizer"])
+        self._prefix = prefix
+        self._max_characters = int(max_characters)
+        self._tokens = tuple(checked_words(tokens))
+        found: dict[str, int] = {}
+        for number, token in enumerate(self._tokens):
+            if token and not _SPECIAL.fullmatch(token):
+                found.setdefault(token, number)
+        self._found = found
+        self._longest = max(map(len, found), default=0)
+        self.words = tuple(token for token in found if not prefix or not token.startswith(prefix))
+
+    @property
+    def n_pieces(self) -> int:
+        """Number of tokens."""
+        return len(self._tokens)
+
+    def pieces(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return the tokens of each term: those of term ``i`` at ``indptr[i]:indptr[i + 1]``."""
+        indptr = np.zeros(len(terms) + 1, np.int64)
+        numbers: list[int] = []
+        for i, term in enumerate(terms):
+            for word in self._cut(self._normalize(term)):
+                numbers += self._pieces_of(word)
+            indptr[i + 1] = len(numbers)
+        return indptr, np.array(numbers, np.int32)
+
+    def _pieces_of(self, word: str) -> list[int]:
+        whole = self._found.get(word)
+        if whole is not None and len(word) <= self._max_characters:
+            return [whole]
+        if len(word) > self._max_characters:
+            return []
+        numbers: list[int] = []
+        start, prefix = 0, ""
+        while start < len(word):
+            for stop in range(min(len(word), start + self._longest), start, -1):
+                number = self._found.get(prefix + word[start:stop])
+                if number is not None:
+                    break
+            else:
+                return []
+            numbers.append(number)
+            start, prefix = stop, self._prefix
+        return numbers
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the tokens as arrays."""
+        blob, offsets = pack_strings(self._tokens)
+        return {"words": blob, "word_offsets": offsets}
+
+    def settings(self) -> dict[str, Any]:
+        """Return what JSON can hold of it."""
+        return {
+            "tokenizer": self._tokenizer,
+            "prefix": self._prefix,
+            "max_characters": self._max_characters,
+        }
+
+    @classmethod
+    def from_state(
+        cls, settings: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+    ) -> WordPieces:
+        """Pieces that `settings` and `arrays` were taken from."""
+        return cls(unpack_strings(arrays["words"], arrays["word_offsets"]), **settings)
+
+
+def _normalizer(step: Mapping[str, Any] | None) -> Callable[[str], str]:
+    """Return how a tokenizer changes text before it cuts it."""
+    if step is None:
+        return lambda text: text
+    name = step.get("type")
+    if name == "Sequence":
+        steps = [_normalizer(inner) for inner in step["normalizers"]]
+
+        def in_turn(text: str) -> str:
+            for change in steps:
+                text = change(text)
+            return text
+
+        return in_turn
+    if name == "BertNormalizer":
+        return _bert_normalizer(step)
+    if name in ("NFC", "NFD", "NFKC", "NFKD"):
+        return lambda text: unicodedata.normalize(name, text)
+    if name == "Replace" and "String" in step.get("pattern", {}):
+        old, new = step["pattern"]["String"], step["content"]
+        return lambda text: text.replace(old, new)
+    if name == "Strip":
+        return str.strip
+    simple = {"Lowercase": str.lower, "StripAccents": _without_marks}
+    if name not in simple:
+        raise InvalidInputError(
+            f"the tokenizer normalises text by {name!r}, which is not known here; needed is one of "
+            "BertNormalizer, Lowercase, StripAccents, Strip, NFC, NFD, NFKC, NFKD, Replace of a "
+            "string, or a Sequence of them."
+        )
+    return simple[name]
+
+
+def _bert_normalizer(step: Mapping[str, Any]) -> Callable[[str], str]:
+    lowercase = step.get("lowercase", True)
+    strip = step.get("strip_accents")
+    strip = lowercase if strip is None else strip
+    clean = step.get("clean_text", True)
+    chinese = step.get("handle_chinese_chars", True)
+
+    def normalize(text: str) -> str:
+        if clean and not (text.isascii() and text.isprintable()):
+            text = "".join(map(_cleaned, text))
+        if not text.isascii():
+            if chinese:
+                text = _CJK.sub(r" \1 ", text)
+            if strip:
+                text = _without_marks(unicodedata.normalize("NFD", text))
+        return text.lower() if lowercase else text
+
+    return normalize
+
+
+def _cleaned(character: str) -> str:
+    """Return a space for any space, nothing for a control character, else the character."""
+    if character in "\t\n\r":
+        return " "
+    if unicodedata.category(character) in ("Cc", "Cf", "Co") or character == "\ufffd":
+        return ""
+    return " " if character.isspace() else character
+
+
+def _without_marks(text: str) -> str:
+    return "".join(c for c in text if unicodedata.category(c) != "Mn")
+
+
+def _pre_tokenizer(step: Mapping[str, Any] | None) -> Callable[[str], list[str]]:
+    """Return how a tokenizer cuts text into words."""
+    if step is None:
+        return lambda text: [text] if text else []
+    name = step.get("type")
+    if name == "Sequence":
+        steps = [_pre_tokenizer(inner) for inner in step["pretokenizers"]]
+
+        def in_turn(text: str) -> list[str]:
+            words = [text]
+            for cut in steps:
+                words = [part for word in words for part in cut(word)]
+            return words
+
+        return in_turn
+    known: dict[Any, Callable[[str], list[str]]] = {
+        "BertPreTokenizer": _words_and_marks,
+        "Whitespace": _words_and_runs,
+        "WhitespaceSplit": str.split,
+        "Punctuation": _around_marks,
+    }
+    if name not in known:
+        raise InvalidInputError(
+            f"the tokenizer cuts text by {name!r}, which is not known here; needed is one of "
+            f"{', '.join(known)}, or a Sequence of them."
+        )
+    return known[name]
+
+
+def _words_and_marks(text: str) -> list[str]:
+    """Cut at white space, and around every punctuation mark."""
+    if text.isalnum():
+        return [text]
+    return [part for word in text.split() for part in _around_marks(word)]
+
+
+def _words_and_runs(text: str) -> list[str]:
+    """Cut into runs of letters, marks, digits and connectors, and runs of what else is no space."""
+    runs = (
+        ("".join(run), kind)
+        for kind, run in groupby(text, lambda c: None if c.isspace() else _in_word(c))
+    )
+    return [run for run, kind in runs if kind is not None]
+
+
+def _in_word(character: str) -> bool:
+    category = unicodedata.category(character)
+    return category[0] in "LM" or category in ("Nd", "Nl", "Pc")
+
+
+def _around_marks(text: str) -> list[str]:
+    parts: list[str] = []
+    begun = False
+    for character in text:
+        mark = character in _PUNCTUATION or unicodedata.category(character).startswith("P")
+        if mark or not begun:
+            parts.append(character)
+        else:
+            parts[-1] += character
+        begun = not mark
+    return parts

@@ -1,0 +1,323 @@
+"""A table of word vectors: which words it has, and their vectors as they were given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softcosine.errors import CorruptIndexError, InvalidInputError
+from softcosine.kernels.selection import unit_rows
+from softcosine.similarity.embeddings.components import without_components
+from softcosine.similarity.embeddings.named_rows import NamedRows
+
+__all__ = [
+    "WordVectors",
+    "as_matrix",
+    "checked_scales",
+    "checked_words",
+    "folded_words",
+    "in_float32",
+]
+
+# Kept as they are; every other number type becomes float32.
+_COMPACT = (np.int8, np.float16, np.float32)
+_CHUNK = 65_536
+_LARGEST = 1e30
+
+
+class WordVectors:
+    """Words and their vectors.
+
+    Of a word given twice the first counts, as in files of word vectors, where words stand by
+    decreasing frequency. A word whose vector is zero has no direction: it is not known.
+
+    Parameters
+    ----------
+    words : sequence of str
+        One for every vector, unless `rows` is given.
+    vectors : array-like of shape (n_vectors, dimensions)
+        int8, float16 and float32 are kept as they are; anything else becomes float32.
+    scales : array-like of shape (dimensions,), optional
+        What each component is to be multiplied by, for vectors stored as small integers.
+    weights : array-like of shape (n_vectors,), optional
+        In (0, 1]: the cosine of two vectors counts times both their weights. Default: 1.
+    rows : array-like of shape (n_words,), optional
+        Number of the vector of each word, where several words share one.
+
+    Raises
+    ------
+    InvalidInputError
+        If the shapes do not fit, or a vector holds NaN or infinity; the message names the word.
+    """
+
+    __slots__ = ("_names", "_scales", "_unread", "_vectors", "_weights")
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        vectors: ArrayLike,
+        *,
+        scales: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        rows: ArrayLike | None = None,
+    ) -> None:
+        given = as_matrix(vectors)
+        numbers = np.arange(len(given), dtype=np.int32)
+        if rows is not None:
+            numbers = np.asarray(rows, dtype=np.int32)
+        words = checked_words(words)
+        if len(words) != len(numbers):
+            raise InvalidInputError(
+                f"there are {len(words)} words but {len(numbers)} vectors; give one for each."
+            )
+        if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < len(given):
+            raise InvalidInputError(
+                f"rows run from {numbers.min()} to {numbers.max()}, "
+                f"but there are {len(given)} vectors."
+            )
+        usable = _usable_vectors(words, given, numbers)
+        self._vectors = given if given.dtype in _COMPACT else in_float32(given)
+        self._scales = None if scales is None else checked_scales(scales, given.shape[1])
+        self._weights = None if weights is None else _checked_weights(weights, len(given))
+        found: dict[str, int] = {}
+        for word, row in zip(words, numbers.tolist(), strict=True):
+            if usable[row]:
+                found.setdefault(word, row)
+        self._names = NamedRows.of(found)
+        self._unread = False
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Without repetitions and without the words whose vector is zero."""
+        return self._names.words()
+
+    def __len__(self) -> int:
+        """Return the number of words."""
+        return len(self._names)
+
+    @property
+    def dimensions(self) -> int:
+        """Number of components of each vector."""
+        return int(self._vectors.shape[1])
+
+    def find(self, terms: Sequence[str]) -> NDArray[np.int32]:
+        """Return the number of the vector of each term, or -1.
+
+        A term is looked up as it stands, then casefolded, then as a word of the table that
+        differs from it by letter case only (the first such).
+        """
+        return self._names.find(terms)
+
+    def look_up(self, terms: Sequence[str]) -> tuple[WordVectors, NDArray[np.int32]]:
+        """Return this table, and the numbers that `find` gives."""
+        return self, self.find(terms)
+
+    def units(
+        self, rows: NDArray[np.integer[Any]]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+        """Vectors of weighted unit length, and the scales that correct their rounding.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n,), integers
+            Numbers of vectors, as `find` gives them.
+
+        Returns
+        -------
+        units : ndarray of shape (n, dimensions), float32
+        scales : ndarray of shape (n,), float64
+            See `softcosine.kernels.selection.unit_rows`.
+        """
+        units = np.empty((len(rows), self.dimensions), np.float32)
+        scales = np.empty(len(rows), np.float64)
+        for start in range(0, len(rows), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            vectors = self._rows_of(rows[part])
+            if self._scales is None:
+                vectors = vectors.astype(np.float32)
+            else:  # products of two float32 numbers are exact in float64
+                vectors = in_float32(vectors.astype(np.float64) * self._scales)
+            weights = np.ones(len(vectors)) if self._weights is None else self._weights[rows[part]]
+            unit_rows(np.ascontiguousarray(vectors), weights, units[part], scales[part])
+        return units, scales
+
+    def of(self, words: Iterable[str]) -> WordVectors:
+        """Return a table of these words alone, in any letter case, and nothing of the others."""
+        keep = frozenset(word.casefold() for word in words)
+        kept = [i for i, word in enumerate(self.words) if word.casefold() in keep]
+        used, rows = np.unique(self._names.rows[kept], return_inverse=True)
+        return WordVectors(
+            [self.words[i] for i in kept],
+            np.array(self._rows_of(used)),
+            scales=self._scales,
+            weights=None if self._weights is None else self._weights[used],
+            rows=rows,
+        )
+
+    def centered(self, *, remove_components: int = 0) -> WordVectors:
+        """Return the table without the mean of its vectors, and without their first components.
+
+        See `softcosine.similarity.embeddings.components.without_components`. The vectors become
+        float32.
+        """
+        used, rows = np.unique(self._names.rows, return_inverse=True)
+        vectors = without_components(self._rows_of(used), remove_components, scales=self._scales)
+        weights = None if self._weights is None else self._weights[used]
+        return WordVectors(self.words, vectors, weights=weights, rows=rows)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what `from_arrays` builds the same table from."""
+        arrays = {**self._names.arrays(), "vectors": self._vectors}
+        if self._scales is not None:
+            arrays["scales"] = self._scales
+        if self._weights is not None:
+            arrays["weights"] = self._weights
+        return arrays
+
+    def settings(self) -> dict[str, Any]:
+        """Return {}: nothing is composed."""
+        return {}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> WordVectors:
+        """Table that `arrays` was taken from; vectors are read, and checked, as they are used.
+
+        Raises
+        ------
+        InvalidInputError, CorruptIndexError
+            If the arrays do not fit each other.
+        """
+        table = cls.__new__(cls)
+        vectors = as_matrix(arrays["vectors"])
+        table._vectors = vectors if vectors.dtype in _COMPACT else in_float32(vectors)
+        scales, weights = arrays.get("scales"), arrays.get("weights")
+        table._scales = None if scales is None else checked_scales(scales, vectors.shape[1])
+        table._weights = None if weights is None else _checked_weights(weights, len(vectors))
+        table._names = NamedRows.from_arrays(arrays)
+        table._unread = True
+        return table
+
+    def _rows_of(self, rows: NDArray[np.integer[Any]]) -> NDArray[Any]:
+        """Return vectors; those of a stored table are looked at now."""
+        n = len(self._vectors)
+        if self._unread and len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < n:
+            raise _damaged(f"rows run from {rows.min()} to {rows.max()}, but there are {n} vectors")
+        vectors: NDArray[Any] = self._vectors[rows]
+        if self._unread and not np.isfinite(vectors).all():
+            raise _damaged("a vector holds NaN or infinity")
+        return vectors
+
+
+def _damaged(what: str) -> CorruptIndexError:
+    return CorruptIndexError(
+        f"{what}: a file has changed since it was written. `softcosine verify` tells which."
+    )
+
+
+def checked_words(words: Sequence[str]) -> Sequence[str]:
+    """Words that are strings."""
+    if isinstance(words, str):
+        raise InvalidInputError("words are one string; wrap it in a list.")
+    if not isinstance(words, Iterable):
+        raise InvalidInputError(
+            f"words are of type {type(words).__name__}; pass a list of strings."
+        )
+    checked = words if isinstance(words, list | tuple) else list(words)
+    for number, word in enumerate(checked):
+        if not isinstance(word, str):
+            raise InvalidInputError(
+                f"word {number} is {word!r}, of type {type(word).__name__}; words are strings."
+            )
+    return checked
+
+
+def as_matrix(vectors: ArrayLike) -> NDArray[Any]:
+    """Vectors as a matrix of numbers."""
+    try:
+        matrix = np.asarray(vectors)
+    except ValueError:
+        raise InvalidInputError(
+            "the vectors have different numbers of components; give them all the same number."
+        ) from None
+    if matrix.size == 0 and matrix.ndim < 2:
+        matrix = np.zeros((0, 0), np.float32)
+    if matrix.ndim != 2:
+        raise InvalidInputError(
+            f"vectors have the shape {matrix.shape}; needed is (n_vectors, dimensions)."
+        )
+    if matrix.dtype.kind not in "biuf":
+        raise InvalidInputError(f"vectors are of type {matrix.dtype}; needed are real numbers.")
+    return matrix
+
+
+def in_float32(matrix: NDArray[Any]) -> NDArray[np.float32]:
+    """Finite vectors as float32; what its range does not hold is brought to unit size first."""
+    if matrix.dtype.kind == "f":
+        largest = np.abs(matrix).max(axis=1, keepdims=True, initial=0.0)
+        beyond = (largest > _LARGEST) | ((largest > 0.0) & (largest < 1.0 / _LARGEST))
+        if beyond.any():
+            matrix = matrix / np.where(beyond, largest, 1.0)
+    return matrix.astype(np.float32)
+
+
+def _usable_vectors(
+    words: Sequence[str], matrix: NDArray[Any], rows: NDArray[np.int32]
+) -> NDArray[np.bool_]:
+    """Which vectors have a direction, shape (n_vectors,)."""
+    usable = np.empty(len(matrix), np.bool_)
+    for start in range(0, len(matrix), _CHUNK):
+        part = matrix[start : start + _CHUNK]
+        usable[start : start + _CHUNK] = part.any(axis=1)
+        if part.dtype.kind != "f":
+            continue
+        finite = np.isfinite(part).all(axis=1)
+        if not finite.all():
+            row = start + int(np.argmin(finite))
+            named = np.flatnonzero(rows == row)
+            word = repr(words[int(named[0])]) if len(named) else "no word"
+            raise InvalidInputError(
+                f"the vector of {word} (row {row}) holds NaN or infinity; leave the word out."
+            )
+    return usable
+
+
+def checked_scales(scales: ArrayLike, dimensions: int) -> NDArray[np.float32]:
+    """Return what each component is multiplied by."""
+    return _factors("scales", scales, dimensions, "component", np.float32)
+
+
+def _checked_weights(weights: ArrayLike, n_vectors: int) -> NDArray[np.float64]:
+    """Return what each vector counts."""
+    checked = _factors("weights", weights, n_vectors, "vector", np.float64)
+    if (checked > 1.0).any():
+        raise InvalidInputError(f"weights are at most 1; the greatest given is {checked.max()}.")
+    return checked
+
+
+def _factors(
+    name: str, values: ArrayLike, size: int, one_for: str, dtype: type[np.floating[Any]]
+) -> NDArray[Any]:
+    """Finite factors above 0."""
+    factors = np.asarray(values)
+    if factors.shape != (size,) or factors.dtype.kind not in "iuf":
+        raise InvalidInputError(
+            f"{name} have the shape {factors.shape} and type {factors.dtype}; "
+            f"needed is one number for each {one_for}, {size} in all."
+        )
+    factors = factors.astype(dtype)
+    if not (np.isfinite(factors) & (factors > 0.0)).all():
+        raise InvalidInputError(f"{name} must be finite and above 0; the given ones are not.")
+    return factors
+
+
+def folded_words(found: Mapping[str, int]) -> dict[str, int]:
+    """Return the first word's number for each casefolded form that is not itself a word."""
+    folded: dict[str, int] = {}
+    for word, row in found.items():
+        key = word.casefold()
+        if key != word and key not in found:
+            folded.setdefault(key, row)
+    return folded

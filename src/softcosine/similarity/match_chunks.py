@@ -1,0 +1,94 @@
+"""What a search found for some terms in a row, and the neighbours of all terms made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.similarity.neighbors import Neighbors, StringOrder
+from softcosine.similarity.threads import for_each_chunk
+
+__all__ = ["Found", "best_of_chunks"]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Some asked terms in a row, and what is similar to them.
+
+    Attributes
+    ----------
+    first : int
+        Number of the first term.
+    ends : ndarray of shape (n_rows,), int64
+        Where the pairs of each of them end.
+    columns : ndarray of shape (n_pairs,), int32
+        Positions of the strings found, in no order.
+    similarities : ndarray of shape (n_pairs,), float32
+        Pairs that are not above 0 are left out.
+    """
+
+    first: int
+    ends: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    similarities: NDArray[np.float32]
+
+    def rows(self) -> NDArray[np.int64]:
+        """Return the number of the asked term of every pair, counted from `first`."""
+        return np.repeat(np.arange(len(self.ends)), np.diff(self.ends, prepend=0))
+
+
+def best_of_chunks(
+    find: Callable[[int, int], Iterable[Found]],
+    *,
+    n_terms: int,
+    chunk: int,
+    among: tuple[str, ...],
+    max_neighbors: int,
+    order: StringOrder,
+) -> Neighbors:
+    """Search for the terms chunk by chunk, in threads, and keep the best of each term.
+
+    Only what is kept and the chunks at work are in memory.
+
+    Parameters
+    ----------
+    find : callable
+        Called as ``find(first, last)``; gives all of these terms, in pieces if there is much.
+    n_terms, chunk : int
+        How many terms there are, one or more, and how many are searched for at a time.
+    among, max_neighbors, order
+        As for `Neighbors.from_pairs`.
+    """
+    order.keys(among)  # once, before the threads ask for it
+    parts: dict[int, Neighbors] = {}
+
+    def work(first: int, last: int) -> None:
+        for found in find(first, last):
+            parts[found.first] = Neighbors.from_pairs(
+                found.rows(),
+                found.columns,
+                found.similarities,
+                n_terms=len(found.ends),
+                among=among,
+                max_neighbors=max_neighbors,
+                order=order,
+            )
+
+    for_each_chunk(work, n_terms, chunk=chunk)
+    return _joined([parts[first] for first in sorted(parts)])
+
+
+def _joined(parts: Sequence[Neighbors]) -> Neighbors:
+    """Neighbours of all terms from those of consecutive ones."""
+    if len(parts) == 1:
+        return parts[0]
+    ends = np.cumsum([0, *(part.indptr[-1] for part in parts)])
+    starts = [part.indptr[1:] + end for part, end in zip(parts, ends, strict=False)]
+    return Neighbors(
+        np.concatenate([np.zeros(1, np.int64), *starts]),
+        np.concatenate([part.indices for part in parts]),
+        np.concatenate([part.similarities for part in parts]),
+    )

@@ -1,0 +1,56 @@
+"""Short names of sources, for people who ask where a similarity comes from."""
+
+from __future__ import annotations
+
+import re
+
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.similarity.embeddings.english import BundledTable, english_table
+from softcosine.similarity.in_terms import ListInTerms
+from softcosine.similarity.source import TermSimilaritySource
+
+__all__ = ["name_of"]
+
+# Where the class is called otherwise than people would call it; by its name, so that no optional
+# module is imported for it.
+_NAMES = {
+    "EmbeddingSimilarity": "vectors",
+    "CooccurrenceSimilarity": "texts",
+    "DistilledSimilarity": "distilled",
+    "EditDistanceSimilarity": "spelling",
+    "CharacterNgramSimilarity": "n-grams",
+    "PhoneticSimilarity": "sound",
+    "PairSimilarity": "pairs",
+    "SyntacticSimilarity": "syntax",
+}
+
+
+def name_of(source: TermSimilaritySource) -> str:
+    """Return a source's short name, such as "english", "texts" or "vectors".
+
+    A source of any class may carry its own in an attribute `name`, as thesauri do (that of the
+    file, or "wordnet by path"); otherwise the class tells.
+
+    Examples
+    --------
+    >>> name_of(EmbeddingSimilarity(["tyre", "tire"], [[3, 4], [4, 3]]))
+    'vectors'
+    """
+    if isinstance(source, ListInTerms):
+        source = source.source
+    own = getattr(source, "name", None)
+    if isinstance(own, str) and own:
+        return own
+    if isinstance(source, EmbeddingSimilarity) and _is_english(source):
+        return "english"
+    kind = type(source).__name__
+    plain = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind.removesuffix("Similarity") or kind).lower()
+    return _NAMES.get(kind, plain)
+
+
+def _is_english(source: EmbeddingSimilarity) -> bool:
+    """Whether a source stands on the bundled English table, or on a copy of it."""
+    if isinstance(source.table, BundledTable):
+        return True
+    table = english_table()
+    return len(source) == len(table) and source.words == table.words

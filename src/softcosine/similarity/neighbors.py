@@ -1,0 +1,183 @@
+"""Who is nearest: the answer of every source, in one order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.kernels.ordering import best_of_rows
+from softcosine.similarity.threads import for_each_chunk
+
+__all__ = ["Neighbors", "StringOrder"]
+
+_CHUNK_ROWS = 512
+
+
+class StringOrder:
+    """Code point order of the strings of a searched sequence; remembers the last tuple's."""
+
+    __slots__ = ("_last",)
+
+    def __init__(self) -> None:
+        self._last: tuple[Sequence[str], NDArray[np.int64]] | None = None
+
+    def keys(
+        self, among: Sequence[str], columns: NDArray[np.integer[Any]] | None = None
+    ) -> NDArray[np.int64]:
+        """Return ``rank << 32 | position`` of every string, shape (n_among,).
+
+        Equal strings have one rank.
+
+        Parameters
+        ----------
+        among : sequence of str
+        columns : ndarray of integers, optional
+            Positions that matter: of a sequence that is not a tuple, only these get a key.
+        """
+        last = self._last
+        if last is not None and last[0] is among:
+            return last[1]
+        keys = np.arange(len(among), dtype=np.int64)
+        positions = keys
+        if columns is not None and not isinstance(among, tuple):
+            matter = np.zeros(len(among), np.bool_)
+            matter[columns] = True
+            positions = np.flatnonzero(matter)
+        strings = [among[i] for i in positions.tolist()]
+        rank = {string: number for number, string in enumerate(sorted(set(strings)))}
+        keys[positions] |= np.fromiter((rank[s] for s in strings), np.int64, len(strings)) << 32
+        if isinstance(among, tuple):
+            self._last = (among, keys)
+        return keys
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbors:
+    """The most similar terms of each asked term.
+
+    Within a term they stand by decreasing similarity, ties by the neighbour's string in code
+    point order. A term is never its own neighbour.
+
+    Attributes
+    ----------
+    indptr : ndarray of shape (n_terms + 1,), int64
+        Neighbours of term ``i`` are at ``indptr[i]:indptr[i + 1]``.
+    indices : ndarray of shape (n_pairs,), int32
+        Positions in the sequence that was searched.
+    similarities : ndarray of shape (n_pairs,), float32
+        In (0, 1].
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    similarities: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        """Return the number of terms that were asked for."""
+        return len(self.indptr) - 1
+
+    def of(self, i: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Positions and similarities of the neighbours of the `i`-th asked term."""
+        part = slice(self.indptr[i], self.indptr[i + 1])
+        return self.indices[part], self.similarities[part]
+
+    def rows(self) -> NDArray[np.int64]:
+        """Return the number of the asked term of every pair, shape (n_pairs,)."""
+        return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.indptr))
+
+    @classmethod
+    def none(cls, n_terms: int) -> Neighbors:
+        """No neighbour for any of `n_terms` terms."""
+        return cls(np.zeros(n_terms + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
+
+    @classmethod
+    def from_pairs(
+        cls,
+        rows: NDArray[np.integer[Any]],
+        columns: NDArray[np.integer[Any]],
+        similarities: NDArray[np.floating[Any]],
+        *,
+        n_terms: int,
+        among: Sequence[str],
+        max_neighbors: int,
+        order: StringOrder | None = None,
+    ) -> Neighbors:
+        """Order pairs as neighbours are ordered, and keep the first of each term.
+
+        Parameters
+        ----------
+        rows, columns : ndarray of shape (n_pairs,), integers
+            Number of the asked term, position in `among`, in any order. Of a pair that is there
+            several times the greatest similarity counts.
+        similarities : ndarray of shape (n_pairs,), floats
+            At most 1; pairs that are not above 0 are left out.
+        n_terms : int
+            How many terms were asked for.
+        among : sequence of str
+            What was searched.
+        max_neighbors : int
+            How many to keep a term.
+        order : StringOrder, optional
+            Remembers the order of the strings of a tuple from one call to the next.
+        """
+        similarities = similarities.astype(np.float32, copy=False)
+        if len(rows) and (np.diff(rows) < 0).any():
+            by_row = np.argsort(rows, kind="stable")
+            rows, columns, similarities = rows[by_row], columns[by_row], similarities[by_row]
+        counts = np.bincount(rows, minlength=n_terms)
+        starts = _running_sum(counts)
+        keys = (StringOrder() if order is None else order).keys(among, columns)
+        columns = np.require(columns, np.int32, ["C", "W"])
+        similarities = np.require(similarities, np.float32, ["C", "W"])
+        best_starts = _running_sum(np.minimum(counts, min(max_neighbors, len(similarities))))
+        best = np.empty(best_starts[-1], np.float32)
+        chosen = np.empty(best_starts[-1], np.int64)
+        kept = np.zeros(n_terms, np.int64)
+
+        def work(first: int, last: int) -> None:
+            best_of_rows(
+                starts,
+                columns,
+                similarities,
+                keys,
+                best_starts,
+                first,
+                last,
+                best,
+                chosen,
+                kept,
+            )
+
+        if len(best):
+            for_each_chunk(work, n_terms, chunk=_CHUNK_ROWS)
+        indptr = _running_sum(kept)
+        if indptr[-1] < len(best):
+            place = np.arange(len(best)) - np.repeat(best_starts[:-1], np.diff(best_starts))
+            filled = place < np.repeat(kept, np.diff(best_starts))
+            best, chosen = best[filled], chosen[filled]
+        return cls(indptr, (chosen & 0xFFFFFFFF).astype(np.int32), best)
+
+    def where(self, stay: NDArray[np.bool_], *, max_neighbors: int) -> Neighbors:
+        """Keep some of the pairs, and of these the first of each term.
+
+        Parameters
+        ----------
+        stay : ndarray of shape (n_pairs,), bool
+        max_neighbors : int
+        """
+        before = _running_sum(stay)
+        place = before[:-1] - np.repeat(before[self.indptr[:-1]], np.diff(self.indptr))
+        stay = stay & (place < max_neighbors)
+        indptr = _running_sum(stay)[self.indptr]
+        return Neighbors(indptr, self.indices[stay], self.similarities[stay])
+
+
+def _running_sum(counts: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the sums of the first 0, 1, 2, ... counts, shape (n + 1,)."""
+    sums = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=sums[1:])
+    return sums

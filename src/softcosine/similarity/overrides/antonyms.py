@@ -1,0 +1,200 @@
+"""Words that mean the opposite: near in every word vector space, and never wanted as neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.resources import files
+from os import PathLike
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.inputs import is_pair
+from softcosine.storage import checked_path
+
+__all__ = ["Antonyms"]
+
+
+class Antonyms:
+    """A fixed set of unordered pairs of opposite words, compared ignoring letter case.
+
+    Parameters
+    ----------
+    pairs : iterable of (str, str)
+
+    Raises
+    ------
+    InvalidInputError
+        If something is no pair of strings, or a word is paired with itself.
+
+    Examples
+    --------
+    >>> antonyms = Antonyms([("hot", "cold")])
+    >>> antonyms.opposed(["Cold", "hot"], ["hot", "warm"]).tolist()
+    [True, False]
+    """
+
+    __slots__ = ("_opposites", "_pairs")
+
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        opposites: dict[str, set[str]] = {}
+        for pair in pairs:
+            if not (is_pair(pair) and all(isinstance(word, str) for word in pair)):
+                raise InvalidInputError(f"{pair!r} is no pair of words; give ('hot', 'cold').")
+            left, right = pair
+            a, b = left.casefold(), right.casefold()
+            if a == b:
+                raise InvalidInputError(
+                    f"{left!r} is given as its own antonym; a pair is of two different words."
+                )
+            opposites.setdefault(a, set()).add(b)
+            opposites.setdefault(b, set()).add(a)
+        self._opposites = {word: frozenset(others) for word, others in opposites.items()}
+        self._pairs = frozenset(
+            (a, b) for a, others in self._opposites.items() for b in others if a < b
+        )
+
+    @classmethod
+    def english(cls) -> Antonyms:
+        """Pairs of English antonyms that come with the package; read once a process."""
+        return _english()
+
+    @classmethod
+    def read(cls, path: str | PathLike[str]) -> Antonyms:
+        """Read a file with one pair a line, separated by a tab; ``#`` starts a comment line.
+
+        Raises
+        ------
+        MalformedFileError
+            If a line has not two different words; names the line.
+        """
+        path = checked_path(path)
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise MalformedFileError(path, f"it is not UTF-8 text ({error}).") from error
+        return cls(_read_pairs(text.split("\n"), str(path)))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], *, format: str | None = None) -> Antonyms:
+        """Read a list of antonyms in any format that synonyms are read in, gzipped or not.
+
+        Parameters
+        ----------
+        path : path
+            The first term of a line is the opposite of each of the others (of itself it is not, as
+            lists from dictionaries have it of *ravel*); weights do not count.
+        format : str, optional
+            See `softcosine.similarity.thesaurus.synonym_files.read_groups`. By default told from
+            the name's ending and the first line.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        MalformedFileError
+            If a line breaks the format; names the line.
+        """
+        from softcosine.similarity.thesaurus.synonym_files import read_groups
+
+        groups = read_groups(path, weight=1.0, format=format)
+        pairs = ((terms[0], other) for terms, _ in groups for other in terms[1:])
+        return cls(_written(pairs))
+
+    @classmethod
+    def from_wordnet(cls, path: str | PathLike[str] | None = None) -> Antonyms:
+        """Read the antonyms of a WordNet.
+
+        Parameters
+        ----------
+        path : path, optional
+            See `softcosine.similarity.thesaurus.wordnet_files.read_wordnet`. By default the usual
+            places.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no WordNet; says where it looked.
+        MalformedFileError
+            If a file breaks its format; names the line.
+        """
+        from softcosine.similarity.thesaurus.wordnet_files import read_wordnet
+
+        wordnet = read_wordnet(path)
+        pairs = (
+            (left, right)
+            for source, a, target, b in wordnet.related("antonym").tolist()
+            for left in (wordnet.words[source] if a == 0 else (wordnet.words[source][a - 1],))
+            for right in (wordnet.words[target] if b == 0 else (wordnet.words[target][b - 1],))
+        )
+        return cls(_written(pairs))
+
+    @property
+    def pairs(self) -> frozenset[tuple[str, str]]:
+        """Every pair once, casefolded, the earlier string first."""
+        return self._pairs
+
+    def __len__(self) -> int:
+        """Return the number of pairs."""
+        return len(self._pairs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Antonyms) and self._pairs == other._pairs
+
+    def __hash__(self) -> int:
+        return hash(self._pairs)
+
+    def __repr__(self) -> str:
+        return f"Antonyms({len(self)} pairs)"
+
+    def of(self, word: str) -> frozenset[str]:
+        """Opposites of a word, casefolded."""
+        return self._opposites.get(word.casefold(), frozenset())
+
+    def opposed(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether ``left[i]`` and ``right[i]`` are opposites, shape (n_pairs,)."""
+        opposites = self._opposites
+        none: frozenset[str] = frozenset()
+        return np.fromiter(
+            (
+                b.casefold() in opposites.get(a.casefold(), none)
+                for a, b in zip(left, right, strict=True)
+            ),
+            np.bool_,
+            len(left),
+        )
+
+
+def _written(pairs: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
+    """Give pairs in every way in which their terms can stand in a text, but none with itself."""
+    from softcosine.similarity.thesaurus.synonyms import written_terms
+
+    for left, right in pairs:
+        for a in written_terms(left):
+            for b in written_terms(right):
+                if a.casefold() != b.casefold():
+                    yield a, b
+
+
+def _read_pairs(lines: Iterable[str], path: str) -> Iterable[tuple[str, str]]:
+    """Give the pairs of a tab separated text, line by line."""
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        words = [word.strip() for word in line.split("\t")]
+        if len(words) != 2 or not all(words):
+            raise MalformedFileError(
+                path, f"{line!r} is not two words separated by a tab.", line=number
+            )
+        if words[0].casefold() == words[1].casefold():
+            raise MalformedFileError(path, f"{line!r} is one word twice.", line=number)
+        yield words[0], words[1]
+
+
+@cache
+def _english() -> Antonyms:
+    name = "antonyms_en.txt"
+    text = (files("softcosine.similarity") / "data" / name).read_text(encoding="utf-8")
+    return Antonyms(_read_pairs(text.splitlines(), name))

@@ -1,0 +1,155 @@
+r"""Files of decisions about words, which people write by hand.
+
+One decision a line; letter case and the order of a pair's words do not matter::
+
+    # what our customers mean
+    tyre = tire 0.9             # this similarity, whatever the sources say
+    colour = color              # wholly similar, as "= color 1"
+    "new york" = nyc 0.95       # quotes around what has spaces, or begins with # or a quote
+    hot ! cold                  # never similar
+    java * coffee 0.2           # a fifth of what the sources say
+    python * 0.5                # half of it, for all pairs of the word
+    E1042 !                     # similar to nothing else
+    ACME only                   # similar to nothing but what is pinned to it with =
+
+A comment begins with ``#`` at the beginning of a line or after a space. Within quotes ``\"`` is a
+quote, ``\\`` a backslash, and ``\n`` and ``\r`` are line breaks. Of two decisions that say the
+same one is enough; two that contradict each other are an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from os import PathLike
+
+from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.similarity.overrides.decision_list import (
+    Decision,
+    Decisions,
+    Sign,
+    find_contradiction,
+)
+from softcosine.storage import checked_path
+from softcosine.text.analyzer import shortened
+
+__all__ = ["decisions_of_lines", "read_decisions"]
+
+_NEEDED = (
+    "A file of decisions holds one a line: tyre = tire 0.9, hot ! cold, java * coffee 0.2 or "
+    "E1042 !."
+)
+_TOKEN = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^\s"]+))(?=\s|$)')
+_SIGNS: dict[str, Sign] = {"=": "=", "!": "!", "*": "*", "only": "only"}
+_ESCAPED = {"n": "\n", "r": "\r"}
+
+
+def read_decisions(path: str | PathLike[str]) -> Decisions:
+    """Read a file of decisions about words; the format is told in this module's docstring.
+
+    Raises
+    ------
+    MalformedFileError
+        If a line is none of the forms, a value is not in [0, 1], or two lines contradict each
+        other: names the line, or both.
+    """
+    lines: list[Decision] = []
+    numbers: list[int] = []
+    path = checked_path(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise MalformedFileError(path, f"it is not UTF-8 text ({error}). {_NEEDED}") from error
+    for number, line in enumerate(re.split(r"\r\n|\r|\n", text), start=1):
+        try:
+            decision = _decision(_tokens(line))
+        except InvalidInputError as error:
+            raise MalformedFileError(path, str(error), line=number) from error
+        if decision is not None:
+            lines.append(decision)
+            numbers.append(number)
+    found = find_contradiction(lines)
+    if found is not None:
+        raise MalformedFileError(
+            path,
+            f"{found.problem}, but {lines[found.earlier].told} in line "
+            f"{numbers[found.earlier]}; take one of the two lines out.",
+            line=numbers[found.later],
+        )
+    return Decisions(tuple(lines))
+
+
+def decisions_of_lines(lines: Sequence[str]) -> Decisions:
+    """Return the decisions of the lines of a file.
+
+    Raises
+    ------
+    InvalidInputError
+        If a line is none of the forms, or two contradict each other.
+    """
+    if isinstance(lines, str) or not all(isinstance(line, str) for line in lines):
+        raise InvalidInputError(f"the overrides are {lines!r:.80}; needed is a list of lines.")
+    decisions = [_decision(_tokens(line)) for line in lines]
+    return Decisions(tuple(one for one in decisions if one is not None))
+
+
+def _tokens(line: str) -> list[tuple[str, bool]]:
+    """Split a line into words and whether each was quoted, without its comment."""
+    tokens: list[tuple[str, bool]] = []
+    position = 0
+    while position < len(line) and not line[position:].isspace():
+        if line[position:].lstrip().startswith("#"):
+            break
+        found = _TOKEN.match(line, position)
+        if found is None:
+            raise InvalidInputError(
+                f"{shortened(line.strip())} has a quote that is not closed, or not at the edge of "
+                f'a word; write \\" for a quote within quotes. {_NEEDED}'
+            )
+        quoted, plain = found.groups()
+        if plain is not None:
+            tokens.append((plain, False))
+        else:
+            unescaped = re.sub(r"\\(.)", lambda one: _ESCAPED.get(one[1], one[1]), quoted)
+            tokens.append((unescaped, True))
+        position = found.end()
+    return tokens
+
+
+def _decision(tokens: list[tuple[str, bool]]) -> Decision | None:
+    """Read the words of a line."""
+    if not tokens:
+        return None
+    words = [word for word, _ in tokens]
+    shown = shortened(" ".join(f'"{word}"' if quoted else word for word, quoted in tokens))
+    sign = _SIGNS.get(words[1]) if len(tokens) > 1 and not tokens[1][1] else None
+    if sign is None:
+        raise InvalidInputError(
+            f"{shown} has none of =, !, * and only after its first word; put what has spaces "
+            f'in quotes: "new york" = nyc 0.9. {_NEEDED}'
+        )
+    rest = words[2:]
+    n_words = {"=": (1,), "!": (0, 1), "*": (0, 1), "only": (0,)}[sign]
+    value = 1.0
+    if sign == "*" or (sign == "=" and len(rest) > 1):
+        if not rest:
+            raise InvalidInputError(f"{shown} has no weight; needed is a number in [0, 1].")
+        value = _number(rest.pop(), shown, quoted=tokens[-1][1])
+    if len(rest) not in n_words:
+        raise InvalidInputError(
+            f"{shown} has {len(rest)} words after {sign}, where "
+            f"{' or '.join(map(str, n_words))} can stand; put what has spaces in quotes: "
+            '"new york" = nyc 0.9.'
+        )
+    return Decision(words[0], sign, rest[0] if rest else None, value)
+
+
+def _number(word: str, shown: str, *, quoted: bool) -> float:
+    try:
+        if quoted:
+            raise ValueError
+        return float(word)
+    except ValueError:
+        raise InvalidInputError(
+            f"{shown} ends with {shortened(word)}; needed is a number in [0, 1]."
+        ) from None

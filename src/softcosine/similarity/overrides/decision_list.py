@@ -1,0 +1,339 @@
+"""What a person decides about words and pairs of words, as a value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from softcosine.errors import InvalidInputError
+from softcosine.inputs import is_number, is_pair
+from softcosine.similarity.in_terms import TermKeys
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.vocabulary import Vocabulary
+
+__all__ = ["Contradiction", "Decision", "Decisions", "find_contradiction"]
+
+Sign = Literal["=", "!", "*", "only"]
+_PLAIN = re.compile(r'[^\s"#][^\s"]*')
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One decision about a pair of words, or about all pairs of a word.
+
+    Attributes
+    ----------
+    word : str
+        Words are compared ignoring letter case.
+    sign : {"=", "!", "*", "only"}
+        ``=`` pins a pair to a value; ``!`` forbids a pair, or all pairs of a word; ``*``
+        multiplies the similarity of a pair, or all similarities of a word; ``only`` leaves a word
+        none but the neighbours that are pinned to it.
+    other : str, optional
+        The pair's other word; None decides about all pairs of `word`.
+    value : float, default 1
+        Of ``=`` and ``*``, in [0, 1].
+
+    Raises
+    ------
+    InvalidInputError
+        If a word is empty or paired with itself, or the value is not in [0, 1].
+
+    Examples
+    --------
+    >>> print(Decision("tyre", "=", "winter tire", 0.9))
+    tyre = "winter tire" 0.9
+    """
+
+    word: str
+    sign: Sign
+    other: str | None = None
+    value: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.sign not in ("=", "!", "*", "only"):
+            raise InvalidInputError(
+                f"the sign is {self.sign!r}; needed is '=', '!', '*' or 'only'."
+            )
+        for word in (self.word, self.other):
+            if word is not None and not (isinstance(word, str) and word):
+                raise InvalidInputError(f"{word!r} is decided about; needed is a word.")
+        if self.other is None and self.sign == "=":
+            raise InvalidInputError(f"{self.word!r} is pinned to no other word; give two.")
+        if self.other is not None and self.sign == "only":
+            raise InvalidInputError(f"'only' is said of {self.word!r} alone; pin pairs with '='.")
+        if self.other is not None and self.word.casefold() == self.other.casefold():
+            raise InvalidInputError(
+                f"{self.word!r} and {self.other!r} are one word; a pair is of two different ones."
+            )
+        value = self.value if self.sign in ("=", "*") else 1.0
+        if not (is_number(value) and 0.0 <= value <= 1.0):
+            what = "a similarity" if self.sign == "=" else "a weight"
+            raise InvalidInputError(
+                f"{self._subject} {'is' if self.other is None else 'are'} given {value!r}; needed "
+                f"is {what} in [0, 1]."
+            )
+        object.__setattr__(self, "value", float(value))
+
+    def __str__(self) -> str:
+        """Return the line of a file that says it."""
+        parts = [_quoted(self.word), self.sign]
+        if self.other is not None:
+            parts.append(_quoted(self.other))
+        if self.sign in ("=", "*"):
+            parts.append(f"{self.value!r}")
+        return " ".join(parts)
+
+    @property
+    def key(self) -> frozenset[str]:
+        """What it is about: one or two casefolded words."""
+        words = (self.word,) if self.other is None else (self.word, self.other)
+        return frozenset(word.casefold() for word in words)
+
+    @property
+    def verdict(self) -> tuple[str, float]:
+        """What it comes to; equal for two ways of saying the same."""
+        if self.other is not None:
+            forbidden = self.sign == "!" or self.value == 0.0
+            return ("pinned", 0.0) if forbidden else (_VERDICTS[self.sign], self.value)
+        if self.sign == "*" and self.value == 0.0:
+            return ("only", 1.0)
+        return (_VERDICTS[self.sign], self.value)
+
+    @property
+    def told(self) -> str:
+        """The decision in words, such as ``'hot' and 'cold' are forbidden``."""
+        verb = "is" if self.other is None else "are"
+        what = {
+            "=": f"pinned to {self.value:g}",
+            "!": "isolated" if self.other is None else "forbidden",
+            "*": f"weighed by {self.value:g}",
+            "only": "left its pinned neighbours only",
+        }[self.sign]
+        return f"{self._subject} {verb} {what}"
+
+    @property
+    def _subject(self) -> str:
+        return repr(self.word) if self.other is None else f"{self.word!r} and {self.other!r}"
+
+
+_VERDICTS = {"=": "pinned", "!": "isolated", "*": "weighed", "only": "only"}
+
+
+class Contradiction(NamedTuple):
+    """Two decisions that cannot both hold: their places, and what is wrong."""
+
+    earlier: int
+    later: int
+    problem: str
+
+
+def find_contradiction(lines: Sequence[Decision]) -> Contradiction | None:
+    """Return the first decision that contradicts an earlier one, or None."""
+    decided: dict[frozenset[str], int] = {}
+    pinned: dict[str, int] = {}
+    for number, line in enumerate(lines):
+        same = decided.setdefault(line.key, number)
+        if lines[same].verdict != line.verdict:
+            return Contradiction(same, number, line.told)
+        kind, value = line.verdict
+        if kind == "pinned" and value > 0.0:
+            for word in line.key:
+                alone = decided.get(frozenset((word,)))
+                if alone is not None and lines[alone].verdict[0] == "isolated":
+                    return Contradiction(alone, number, line.told)
+                pinned.setdefault(word, number)
+        elif kind == "isolated":
+            (word,) = line.key
+            if word in pinned:
+                return Contradiction(pinned[word], number, line.told)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """A person's decisions about words, free of contradictions.
+
+    Attributes
+    ----------
+    lines : tuple of Decision
+
+    Raises
+    ------
+    InvalidInputError
+        If two decisions contradict each other: a pair pinned to two values, or pinned and
+        forbidden, in either order of its words; or an isolated word pinned to another.
+
+    Examples
+    --------
+    >>> decisions = Decisions.of(pinned={("tyre", "tire"): 0.9}, forbidden=[("hot", "cold")])
+    >>> print(decisions.text(), end="")
+    tyre = tire 0.9
+    hot ! cold
+    """
+
+    lines: tuple[Decision, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lines", tuple(self.lines))
+        found = find_contradiction(self.lines)
+        if found is not None:
+            raise InvalidInputError(
+                f"{found.problem}, but {self.lines[found.earlier].told}; decide for one."
+            )
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        pinned: Mapping[tuple[str, str], float] | None = None,
+        forbidden: Iterable[tuple[str, str]] = (),
+        weighed: Mapping[tuple[str, str] | str, float] | None = None,
+        isolated: Iterable[str] = (),
+        only: Iterable[str] = (),
+    ) -> Decisions:
+        """Collect decisions.
+
+        Parameters
+        ----------
+        pinned : mapping of (str, str) to float
+            What the similarity of pairs shall be.
+        forbidden : iterable of (str, str)
+            Pairs that shall not be similar.
+        weighed : mapping of (str, str) or str to float
+            What the similarity of a pair, or every similarity of a word, is multiplied by.
+        isolated : iterable of str
+            Words that shall have no neighbours.
+        only : iterable of str
+            Words that shall have no neighbours but those pinned to them.
+
+        Raises
+        ------
+        InvalidInputError
+            If something is no pair, a value is not in [0, 1], or two decisions contradict each
+            other.
+        """
+        for name, given in (("pinned", pinned), ("weighed", weighed)):
+            if not (given is None or isinstance(given, Mapping)):
+                raise InvalidInputError(
+                    f"{name} is of type {type(given).__name__}; give a mapping of pairs to "
+                    "numbers: {('tyre', 'tire'): 0.9}."
+                )
+        lines = []
+        for pair, value in (pinned or {}).items():
+            word, other = _pair(pair)
+            lines.append(Decision(word, "=", other, value))
+        for pair in forbidden:
+            word, other = _pair(pair)
+            lines.append(Decision(word, "!", other))
+        for what, value in (weighed or {}).items():
+            words = (what, None) if isinstance(what, str) else _pair(what)
+            lines.append(Decision(words[0], "*", words[1], value))
+        lines += [Decision(word, "!") for word in isolated]
+        lines += [Decision(word, "only") for word in only]
+        return cls(tuple(lines))
+
+    def __len__(self) -> int:
+        """Return the number of decisions."""
+        return len(self.lines)
+
+    def __iter__(self) -> Iterator[Decision]:
+        """Give the decisions in order."""
+        return iter(self.lines)
+
+    def __repr__(self) -> str:
+        return f"Decisions({len(self)})"
+
+    def text(self) -> str:
+        """Return the text of a file that `read_decisions` reads as equal decisions."""
+        return "".join(f"{line}\n" for line in self.lines)
+
+    def pins(self) -> dict[tuple[str, str], float]:
+        """Return the pairs that are pinned to a similarity above 0, by casefolded words."""
+        return {
+            (line.word.casefold(), line.other.casefold()): line.verdict[1]
+            for line in self.lines
+            if line.other is not None and line.verdict[0] == "pinned" and line.verdict[1] > 0.0
+        }
+
+    def pinned_words(self) -> tuple[str, ...]:
+        """Return the words of the pairs that are pinned to a similarity above 0."""
+        return tuple(word for pair in self.pins() for word in pair)
+
+    def in_terms(self, keys: TermKeys) -> Decisions:
+        """Return the decisions carried over to the terms of their words, under stemming.
+
+        So that what is decided about *tyre* holds for the term that *tyres* shows, a decision about
+        a word is also one about its term, by the name that `keys` gives it, and about the other
+        words of that term that something is decided about. What is decided about a form itself
+        comes first, then what was decided earlier.
+
+        Parameters
+        ----------
+        keys : TermKeys
+        """
+        words = [word.casefold() for line in self.lines for word in (line.word, line.other) if word]
+        terms = {word: keys.names(word) for word in dict.fromkeys(words)}
+        of_term: dict[str, set[str]] = {}
+        for word, names in terms.items():
+            for name in names:
+                of_term.setdefault(name, {name}).add(word)
+
+        def forms(word: str) -> list[str]:
+            return sorted(set().union(*(of_term[name] for name in terms[word.casefold()])))
+
+        lines = list(self.lines)
+        taken = {line.key for line in lines}
+        pinned = {word for line in lines if line.verdict[0] == "pinned" for word in line.key}
+        isolated = {line.word.casefold() for line in lines if line.verdict[0] == "isolated"}
+        for line in self.lines:
+            others = [None] if line.other is None else forms(line.other)
+            for word in forms(line.word):
+                for other in others:
+                    if word == other:
+                        continue
+                    derived = Decision(word, line.sign, other, line.value)
+                    kind = derived.verdict[0]
+                    clash = (kind == "isolated" and word in pinned) or (
+                        kind == "pinned" and bool(derived.key & isolated)
+                    )
+                    if derived.key in taken or clash:
+                        continue
+                    lines.append(derived)
+                    taken.add(derived.key)
+                    if kind == "pinned":
+                        pinned |= derived.key
+                    elif kind == "isolated":
+                        isolated.add(word)
+        return Decisions(tuple(lines))
+
+    def words_outside(
+        self, vocabulary: Vocabulary, *, analyzer: Analyzer | None = None
+    ) -> tuple[str, ...]:
+        """Return the words that come to no term of a vocabulary, in order, each once."""
+        keys = TermKeys(analyzer, vocabulary=vocabulary)
+        known = {form.casefold() for forms in vocabulary.forms or () for form in forms}
+        known.update(term.casefold() for term in vocabulary.terms)
+        words = (word for line in self.lines for word in (line.word, line.other) if word)
+        return tuple(
+            word
+            for word in dict.fromkeys(words)
+            if known.isdisjoint((word.casefold(), *(name.casefold() for name in keys.names(word))))
+        )
+
+
+def _pair(given: tuple[str, str]) -> tuple[str, str]:
+    if not is_pair(given):
+        raise InvalidInputError(f"{given!r} is no pair of words; give two: ('hot', 'cold').")
+    return given
+
+
+def _quoted(word: str) -> str:
+    """Return a word as a file has it: in quotes if it would not be read as one."""
+    if _PLAIN.fullmatch(word):
+        return word
+    for plain, escaped in (("\\", r"\\"), ('"', r"\""), ("\n", r"\n"), ("\r", r"\r")):
+        word = word.replace(plain, escaped)
+    return f'"{word}"'

@@ -1,0 +1,350 @@
+"""A source whose similarities a person has the last word on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.similarity.checked_answers import neighbors_by, similarities_by
+from softcosine.similarity.identity_cache import LastTuple
+from softcosine.similarity.in_terms import (
+    PersonsList,
+    TermKeys,
+    are_pinned,
+    have_pins,
+    in_terms,
+    known_as_written,
+    lists_in,
+)
+from softcosine.similarity.neighbors import Neighbors, StringOrder
+from softcosine.similarity.overrides.decision_files import read_decisions
+from softcosine.similarity.overrides.decision_list import Decision, Decisions, Sign
+from softcosine.similarity.overrides.decision_table import DecisionTable, Searched
+from softcosine.similarity.pairs import PairSimilarity
+from softcosine.similarity.parts import SourceOfOne
+from softcosine.similarity.source import (
+    SourceState,
+    TermSimilaritySource,
+    check_limit,
+    check_pairs,
+    equal_strings,
+    source_from_state,
+    state_of,
+)
+from softcosine.text.packing import pack_strings, unpack_strings
+
+__all__ = [
+    "DecidedSimilarity",
+    "Decision",
+    "Decisions",
+    "decided",
+    "pinned",
+    "read_decisions",
+    "without",
+]
+
+_SIGNS: tuple[Sign, ...] = ("=", "!", "*", "only")
+
+
+def decided(source: TermSimilaritySource, decisions: Decisions) -> DecidedSimilarity:
+    """Return the source with a person's decisions above it."""
+    return DecidedSimilarity(source, decisions)
+
+
+def without(source: TermSimilaritySource, pairs: Iterable[tuple[str, str]]) -> DecidedSimilarity:
+    """Return the source without the similarity of some pairs."""
+    return DecidedSimilarity(source, Decisions.of(forbidden=pairs))
+
+
+def pinned(
+    source: TermSimilaritySource, pairs: Mapping[tuple[str, str], float]
+) -> DecidedSimilarity:
+    """Return the source with the similarity of some pairs as given."""
+    return DecidedSimilarity(source, Decisions.of(pinned=pairs))
+
+
+class DecidedSimilarity(SourceOfOne):
+    """Another source's similarities, but for what a person has decided.
+
+    A pinned pair has the value given, whether or not the source knows its words; it is forbidden
+    if that is 0. Otherwise an isolated word, or one that is left only its pinned neighbours, is
+    similar to itself alone; every other similarity is multiplied by the weights of the pair and
+    of both words. Words are compared ignoring letter case.
+
+    Neighbours are exact, if the source's are: what is forbidden or weighed down uses up no place,
+    and what is pinned comes in though the source did not list it.
+
+    Parameters
+    ----------
+    source : TermSimilaritySource
+    decisions : Decisions
+
+    Examples
+    --------
+    >>> from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+    >>> vectors = EmbeddingSimilarity(["hot", "cold", "warm"], [[4, 3], [4, 3], [4, 3]])
+    >>> decisions = Decisions.of(pinned={("hot", "torrid"): 0.75}, forbidden=[("hot", "cold")])
+    >>> source = decided(vectors, decisions)
+    >>> source.similarities(["hot", "hot", "hot"], ["torrid", "cold", "warm"]).tolist()
+    [0.75, 0.0, 1.0]
+    """
+
+    __slots__ = ("_decisions", "_keys", "_order", "_searched", "_table", "_written")
+
+    def __init__(self, source: TermSimilaritySource, decisions: Decisions) -> None:
+        super().__init__(source)
+        if not isinstance(decisions, Decisions):
+            raise InvalidInputError(
+                f"the decisions are {decisions!r}; needed is Decisions.of(...) or what "
+                "read_decisions(path) gives."
+            )
+        self._decisions = self._written = decisions
+        self._table = DecisionTable.of(decisions)
+        self._keys: TermKeys | None = None
+        self._order = StringOrder()
+        self._searched = LastTuple[Searched]()
+
+    @property
+    def source(self) -> TermSimilaritySource:
+        """The source that is decided about."""
+        return self._source
+
+    @property
+    def decisions(self) -> Decisions:
+        """What was decided."""
+        return self._written
+
+    def in_terms(self, keys: TermKeys) -> DecidedSimilarity:
+        """Return the source with its decisions, and lists below them, carried over to terms.
+
+        What is decided about a word then holds for every form of its term.
+        """
+        source = in_terms(self._source, keys)
+        if self._keys is not None and not keys.replaces(self._keys):
+            if source is self._source:
+                return self
+            keys = self._keys
+        return self._carried(source, keys)
+
+    def over(self, source: TermSimilaritySource) -> DecidedSimilarity:
+        """Return the same decisions about another source."""
+        if self._keys is None:
+            return DecidedSimilarity(source, self._written)
+        return self._carried(source, self._keys)
+
+    def _carried(self, source: TermSimilaritySource, keys: TermKeys) -> DecidedSimilarity:
+        made = DecidedSimilarity(source, self._written.in_terms(keys))
+        made._keys, made._written = keys, self._written
+        return made
+
+    def known_as_written(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether the source, or a decision that is not of terms, knows just this form."""
+        known = known_as_written(self._source, terms)
+        return known if self._keys is not None else known | self._pinned_words(terms)
+
+    def have_pins(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether balancing leaves some pair of each word as it is."""
+        return have_pins(self._source, terms) | self._pinned_words(terms)
+
+    def are_pinned(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether balancing leaves the pairs as they are: pinned here, or listed below."""
+        rows, columns = self._find(left), self._find(right)
+        pins = self._table.pins(rows, columns)
+        below = are_pinned(self._source, left, right)
+        below &= self._table.pair_weight(rows, columns) > 0.0
+        return np.where(pins >= 0.0, pins > 0.0, below)
+
+    def lists(self) -> Iterator[PersonsList]:
+        """Give the pinned pairs as a list, and the source's lists."""
+        pins = self._written.pins()
+        if pins:
+            yield PairSimilarity(pins)
+        yield from lists_in(self._source)
+
+    def forbidden(self, word: str) -> set[str]:
+        """Return the words that are forbidden beside a word, as they were written, casefolded."""
+        own, found = self._names(word), set()
+        for line in self._written:
+            if line.other is not None and line.verdict == ("pinned", 0.0):
+                for one, other in ((line.word, line.other), (line.other, line.word)):
+                    if not own.isdisjoint(self._names(one)):
+                        found.add(other.casefold())
+        return found
+
+    def _names(self, word: str) -> set[str]:
+        return {word.casefold(), *(() if self._keys is None else self._keys.names(word))}
+
+    def _pinned_words(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        return self._table.has_pins[self._find(terms)]
+
+    def _find(self, terms: Sequence[str]) -> NDArray[np.int64]:
+        """Return the number of each word in the table, or that of its term; -1 if none has any."""
+        numbers = self._table.find(terms)
+        if self._keys is None or not self._table.n_words:
+            return numbers
+        missing = np.flatnonzero(numbers < 0)
+        if len(missing):
+            numbers[missing] = self._table.find(self._keys.of([terms[i] for i in missing.tolist()]))
+        return numbers
+
+    def __repr__(self) -> str:
+        return f"decided({self._source!r}, {len(self._written)} decisions)"
+
+    def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether the source knows each term or it is pinned to another, shape (n_terms,)."""
+        return super().knows(terms) | self._pinned_words(terms)
+
+    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
+        """Similarity of the pairs ``(left[i], right[i])``, as decided."""
+        check_pairs(left, right)
+        rows, columns = self._find(left), self._find(right)
+        raw = similarities_by(self._source, left, right)
+        pins = self._table.pins(rows, columns)
+        answer = np.where(pins >= 0.0, pins, self._table.weigh(raw, rows, columns))
+        answer[equal_strings(left, right)] = 1.0
+        return answer
+
+    def verdicts(self, left: Sequence[str], right: Sequence[str]) -> list[tuple[str, float]]:
+        """Return what was decided about each pair.
+
+        Returns
+        -------
+        list of (str, float)
+            "pinned" and to what, "forbidden", "isolated" (also of words that are left their
+            pinned neighbours only), or "weighed" and by what: 1 if nothing was decided.
+        """
+        check_pairs(left, right)
+        rows, columns = self._find(left), self._find(right)
+        pins = self._table.pins(rows, columns).tolist()
+        weights = self._table.pair_weight(rows, columns).tolist()
+        answer = []
+        for pin, weight in zip(pins, weights, strict=True):
+            if pin >= 0.0:
+                answer.append(("pinned" if pin else "forbidden", pin))
+            else:
+                answer.append(("weighed" if weight else "isolated", weight))
+        return answer
+
+    def neighbors(
+        self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
+    ) -> Neighbors:
+        """Return the most similar strings of `among` of every term, as decided."""
+        check_limit(max_neighbors)
+        if max_neighbors == 0 or len(among) == 0:
+            return Neighbors.none(len(terms))
+        words = self._find(terms)
+        searched = self._searched.get(
+            among, lambda: Searched.of(self._table, among, self._find(among))
+        )
+        free = self._table.weights[words] > 0.0
+        # A term that something was decided about may lose as many neighbours as were decided on.
+        plain = (self._table.n_pairs[words] == 0) & (self._table.weights[words] == 1.0)
+        n_more = 1 + int(self._table.n_pairs[words].max(initial=0))
+        waiting = [
+            (np.flatnonzero(~free), 0),
+            (np.flatnonzero(free & plain), max_neighbors),
+            (np.flatnonzero(free & ~plain), max_neighbors + n_more),
+        ]
+        rows: list[NDArray[Any]] = [np.empty(0, np.int64)]
+        columns: list[NDArray[Any]] = [np.empty(0, np.int64)]
+        values: list[NDArray[np.float32]] = [np.empty(0, np.float32)]
+        while waiting:
+            asked, limit = waiting.pop()
+            if len(asked) == 0:
+                continue
+            names = terms if len(asked) == len(terms) else [terms[i] for i in asked.tolist()]
+            best, settled = self._best(names, words[asked], searched, max_neighbors, limit)
+            stay = settled[best.rows()]
+            rows.append(asked[best.rows()[stay]])
+            columns.append(best.indices[stay])
+            values.append(best.similarities[stay])
+            waiting.append((asked[~settled], 2 * limit))
+        return Neighbors.from_pairs(
+            np.concatenate(rows),
+            np.concatenate(columns),
+            np.concatenate(values),
+            n_terms=len(terms),
+            among=among,
+            max_neighbors=max_neighbors,
+            order=self._order,
+        )
+
+    def _best(
+        self,
+        terms: Sequence[str],
+        words: NDArray[np.int64],
+        searched: Searched,
+        max_neighbors: int,
+        limit: int,
+    ) -> tuple[Neighbors, NDArray[np.bool_]]:
+        """Best neighbours among what the source lists and what is pinned.
+
+        The second answer tells for which terms nothing beyond the source's `limit` neighbours can
+        come before the last: as no weight exceeds 1, an unlisted pair is at most what the last
+        listed one is times the term's own weight, and comes after it if that is 1.
+        """
+        table = self._table
+        found = Neighbors.none(len(terms))
+        if limit and len(searched.free):
+            found = neighbors_by(self._source, terms, searched.free, max_neighbors=limit)
+        rows, places = found.rows(), searched.positions[found.indices]
+        weighed = table.weigh(found.similarities, words[rows], searched.words[places])
+        weighed[table.pins(words[rows], searched.words[places]) >= 0.0] = 0.0
+        pin_rows, pin_places, pins = searched.pinned_to(words, table)
+        best = Neighbors.from_pairs(
+            np.concatenate((rows, pin_rows)),
+            np.concatenate((places, pin_places)),
+            np.concatenate((weighed, pins)),
+            n_terms=len(terms),
+            among=searched.strings,
+            max_neighbors=max_neighbors,
+            order=self._order,
+        )
+        settled = np.ones(len(terms), np.bool_)
+        if limit < len(searched.free):
+            settled = np.diff(found.indptr) < max(limit, 1)
+        full = np.flatnonzero(~settled & (np.diff(best.indptr) == max_neighbors))
+        last, kept = found.indptr[full + 1] - 1, best.indptr[full + 1] - 1
+        own = table.weights[words[full]]
+        bound = (found.similarities[last].astype(np.float64) * own).astype(np.float32)
+        settled[full] = best.similarities[kept] > bound
+        level = (best.similarities[kept] == bound) & (own == 1.0)
+        settled[full[level & (best.indices[kept] == places[last])]] = True
+        strings = searched.strings
+        for i in np.flatnonzero(level & ~settled[full]).tolist():
+            a, b = int(best.indices[kept[i]]), int(places[last[i]])
+            settled[full[i]] = (strings[a], a) < (strings[b], b)
+        return best, settled
+
+    def state(self) -> SourceState:
+        """Everything that is needed to build an equal source."""
+        lines = self._written.lines
+        strings = sorted({word for line in lines for word in (line.word, line.other) if word})
+        number = {string: i for i, string in enumerate(strings)}
+        blob, offsets = pack_strings(strings)
+        others = [-1 if line.other is None else number[line.other] for line in lines]
+        arrays: dict[str, NDArray[Any]] = {
+            "strings": blob,
+            "offsets": offsets,
+            "words": np.array([number[line.word] for line in lines], np.int32),
+            "others": np.array(others, np.int32),
+            "signs": np.array([_SIGNS.index(line.sign) for line in lines], np.uint8),
+            "values": np.array([line.value for line in lines], np.float64),
+        }
+        return SourceState("decided", {}, arrays, (state_of(self._source),))
+
+    @classmethod
+    def from_state(cls, state: SourceState) -> DecidedSimilarity:
+        """Source that `state` was taken from."""
+        arrays = state.arrays
+        strings: list[str | None] = [*unpack_strings(arrays["strings"], arrays["offsets"]), None]
+        columns = (arrays[name].tolist() for name in ("words", "signs", "others", "values"))
+        lines = tuple(
+            Decision(str(strings[word]), _SIGNS[sign], strings[other], value)
+            for word, sign, other, value in zip(*columns, strict=True)
+        )
+        return cls(source_from_state(state.parts[0]), Decisions(lines))

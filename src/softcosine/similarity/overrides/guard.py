@@ -1,0 +1,316 @@
+"""Keep apart what no source of similarity should bring together: opposites, codes, pieces."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import CorruptIndexError, InvalidInputError
+from softcosine.similarity.checked_answers import neighbors_by, similarities_by
+from softcosine.similarity.identity_cache import LastTuple
+from softcosine.similarity.in_terms import are_pinned
+from softcosine.similarity.neighbors import Neighbors
+from softcosine.similarity.overrides.antonyms import Antonyms
+from softcosine.similarity.overrides.decisions import DecidedSimilarity
+from softcosine.similarity.parts import SourceOfOne
+from softcosine.similarity.source import (
+    SourceState,
+    TermSimilaritySource,
+    check_limit,
+    check_pairs,
+    equal_strings,
+    source_from_state,
+    state_of,
+)
+from softcosine.text.packing import PackedStrings, pack_strings
+from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.words import pair_in_run
+
+__all__ = ["Guarded", "guarded", "pieces_apart"]
+
+_DIGIT = re.compile(r"\d")
+_IDEOGRAPHS = re.compile(
+    "[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
+_MORE_ASKED = 4  # neighbours that a pair of characters is asked for beyond the limit, at first
+
+
+def guarded(
+    source: TermSimilaritySource, *, antonyms: Antonyms | Literal["english"] | None = "english"
+) -> Guarded | DecidedSimilarity:
+    """Return a source with a guard, unless it has one.
+
+    The guard goes below a person's decisions, which have the last word: a pinned pair stays,
+    though its words be antonyms or hold digits.
+
+    Parameters
+    ----------
+    source : TermSimilaritySource
+    antonyms : Antonyms, "english" or None, default "english"
+        See `Guarded`, whose other settings are the default ones.
+    """
+    if isinstance(source, DecidedSimilarity):
+        return source.over(guarded(source.source, antonyms=antonyms))
+    return source if isinstance(source, Guarded) else Guarded(source, antonyms=antonyms)
+
+
+def pieces_apart(
+    source: TermSimilaritySource, vocabulary: Vocabulary, *, segmented: bool
+) -> TermSimilaritySource:
+    """Return a source that learned from texts, which keeps pieces of words apart if there are any.
+
+    Parameters
+    ----------
+    source : TermSimilaritySource
+    vocabulary : Vocabulary
+        Of the texts.
+    segmented : bool
+        Whether text without spaces was cut into words, so that there are no pieces.
+    """
+    if segmented or not any(map(pair_in_run, vocabulary.terms)):
+        return source
+    return Guarded(source, antonyms=None, isolate_digits=False, separate_pieces=True)
+
+
+class Guarded(SourceOfOne):
+    """Another source's similarities, but for antonyms and for terms with digits.
+
+    *hot* and *cold* stand in the same sentences, so that every source made from texts calls them
+    similar; *E1042* and *E1043* are different errors. What the guard keeps apart has similarity
+    0, whatever the source says; what it drops uses up no neighbour's place.
+
+    Parameters
+    ----------
+    source : TermSimilaritySource
+    antonyms : Antonyms, "english" or None, default "english"
+        Pairs to keep apart; None keeps none apart.
+    isolate_digits : bool, default True
+        Whether terms with a digit of any script are similar to themselves only.
+    separate_pieces : bool, default False
+        Whether to keep apart what an analyzer cut out of text without spaces, pairs of characters:
+        those that share one, as the pieces of one word do (*東京都* is *東京*, *京都*), and those
+        that are not two ideographs, which are similar to themselves only, since a kana or a Thai
+        letter means nothing. For sources that learned from such texts; the words of a person, or
+        of a file of vectors, may share a character rightly.
+
+    Examples
+    --------
+    >>> from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+    >>> inner = EmbeddingSimilarity(["hot", "cold", "warm"], [[1, 0], [1, 0.1], [1, 0.2]])
+    >>> source = Guarded(inner, antonyms=Antonyms([("hot", "cold")]))
+    >>> [source.similarities(["hot"], [other]).item() > 0 for other in ("cold", "warm")]
+    [False, True]
+    """
+
+    __slots__ = ("_antonyms", "_free", "_isolate_digits", "_separate_pieces")
+
+    def __init__(
+        self,
+        source: TermSimilaritySource,
+        *,
+        antonyms: Antonyms | Literal["english"] | None = "english",
+        isolate_digits: bool = True,
+        separate_pieces: bool = False,
+    ) -> None:
+        if isinstance(antonyms, str):
+            if antonyms != "english":
+                raise InvalidInputError(
+                    f"antonyms is {antonyms!r}; needed is 'english', None or Antonyms(pairs)."
+                )
+            antonyms = Antonyms.english()
+        super().__init__(source)
+        self._antonyms: Antonyms | PackedStrings = Antonyms(()) if antonyms is None else antonyms
+        self._isolate_digits = isolate_digits
+        self._separate_pieces = separate_pieces
+        self._free = LastTuple[tuple[Sequence[str], NDArray[np.int32]]]()
+
+    @property
+    def source(self) -> TermSimilaritySource:
+        """The source that is guarded."""
+        return self._source
+
+    @property
+    def antonyms(self) -> Antonyms:
+        """Pairs that are kept apart; of a stored guard, read when they are first asked for."""
+        if isinstance(self._antonyms, PackedStrings):
+            try:
+                self._antonyms = _of_stored(self._antonyms.strings())
+            except InvalidInputError as error:
+                raise CorruptIndexError(
+                    f"the stored antonyms are damaged: {error} `softcosine verify` tells which "
+                    "file has changed."
+                ) from error
+        return self._antonyms
+
+    @property
+    def isolate_digits(self) -> bool:
+        """Whether terms with digits are similar to themselves only."""
+        return self._isolate_digits
+
+    @property
+    def separate_pieces(self) -> bool:
+        """Whether pairs of characters that share one, or mean nothing, are kept apart."""
+        return self._separate_pieces
+
+    def __repr__(self) -> str:
+        pieces = ", separate_pieces=True" if self._separate_pieces else ""
+        return (
+            f"Guarded({self._source!r}, antonyms={self.antonyms!r}, "
+            f"isolate_digits={self._isolate_digits}{pieces})"
+        )
+
+    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
+        """Similarity of the pairs ``(left[i], right[i])``; 0 for pairs that are kept apart."""
+        check_pairs(left, right)
+        answer = similarities_by(self._source, left, right).copy()
+        answer[self.apart(left, right)] = 0.0
+        return answer
+
+    def over(self, source: TermSimilaritySource) -> Guarded:
+        """Return the same guard above another source."""
+        made = Guarded(
+            source,
+            antonyms=None,
+            isolate_digits=self._isolate_digits,
+            separate_pieces=self._separate_pieces,
+        )
+        made._antonyms = self._antonyms
+        return made
+
+    _over = over
+
+    def are_pinned(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether balancing leaves the pairs as they are; not what is kept apart."""
+        return are_pinned(self._source, left, right) & ~self.apart(left, right)
+
+    def apart(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether the guard keeps ``left[i]`` and ``right[i]`` apart, shape (n_pairs,)."""
+        alone = self._alone(left) | self._alone(right)
+        return self._opposed(left, right) | (alone & ~equal_strings(left, right))
+
+    def neighbors(
+        self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
+    ) -> Neighbors:
+        """Return the most similar strings of `among` of every term, without those kept apart."""
+        check_limit(max_neighbors)
+        free, positions = self._free.get(among, lambda: self._not_alone(among))
+        asked = np.flatnonzero(~self._alone(terms))
+        if len(asked) == 0 or len(free) == 0 or max_neighbors == 0:
+            return Neighbors.none(len(terms))
+        n_opposites = np.array([self._n_opposites(terms[i]) for i in asked.tolist()])
+        rows: list[NDArray[Any]] = []
+        columns: list[NDArray[Any]] = []
+        similarities: list[NDArray[np.float32]] = []
+        limit = max_neighbors + int(n_opposites.max())
+        while len(asked):
+            words = terms if len(asked) == len(terms) else [terms[i] for i in asked.tolist()]
+            found = neighbors_by(self._source, words, free, max_neighbors=limit)
+            stay = self._may_stay(words, free, found, n_opposites)
+            kept = found.where(stay, max_neighbors=max_neighbors)
+            # Ask on for terms whose list was full, yet holds too few that may stay.
+            lengths, n_kept = np.diff(found.indptr), np.diff(kept.indptr)
+            more = (n_kept < max_neighbors) & (lengths >= limit) & (n_opposites > 0)
+            of = kept.rows()
+            done = ~more[of]
+            rows.append(asked[of[done]])
+            columns.append(positions[kept.indices[done]])
+            similarities.append(kept.similarities[done])
+            asked, n_opposites = asked[more], n_opposites[more]
+            limit *= 2
+        if len(rows) == 1:  # in order already
+            indptr = np.searchsorted(rows[0], np.arange(len(terms) + 1))
+            return Neighbors(indptr.astype(np.int64), columns[0], similarities[0])
+        return Neighbors.from_pairs(
+            np.concatenate(rows),
+            np.concatenate(columns),
+            np.concatenate(similarities),
+            n_terms=len(terms),
+            among=among,
+            max_neighbors=max_neighbors,
+        )
+
+    def _may_stay(
+        self,
+        terms: Sequence[str],
+        among: Sequence[str],
+        found: Neighbors,
+        n_opposites: NDArray[np.int64],
+    ) -> NDArray[np.bool_]:
+        """Which pairs are not to be kept apart, shape (n_pairs,)."""
+        stay = np.ones(len(found.indices), np.bool_)
+        rows = found.rows()
+        doubtful = np.flatnonzero(n_opposites[rows])
+        left = [terms[i] for i in rows[doubtful].tolist()]
+        right = [among[j] for j in found.indices[doubtful].tolist()]
+        stay[doubtful] = ~self._opposed(left, right)
+        return stay
+
+    def _n_opposites(self, term: str) -> int:
+        """How many strings a term is kept apart from, about."""
+        of_pieces = _MORE_ASKED if self._separate_pieces and pair_in_run(term) else 0
+        return len(self.antonyms.of(term)) + of_pieces
+
+    def _opposed(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether the strings of each pair are antonyms, or pieces that share a character."""
+        opposed = self.antonyms.opposed(left, right)
+        if self._separate_pieces:
+            for i, (a, b) in enumerate(zip(left, right, strict=True)):
+                if a != b and not set(pair_in_run(a)).isdisjoint(pair_in_run(b)):
+                    opposed[i] = True
+        return opposed
+
+    def _alone(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether each term is similar to itself only."""
+        alone = _have_digits(terms) if self._isolate_digits else np.zeros(len(terms), np.bool_)
+        if self._separate_pieces:
+            alone |= np.fromiter(map(_means_nothing, terms), np.bool_, len(terms))
+        return alone
+
+    def _not_alone(self, among: Sequence[str]) -> tuple[Sequence[str], NDArray[np.int32]]:
+        """Strings of `among` that may be neighbours, and their positions."""
+        positions = np.flatnonzero(~self._alone(among)).astype(np.int32)
+        if len(positions) == len(among):
+            return among, positions
+        return tuple(among[i] for i in positions.tolist()), positions
+
+    def state(self) -> SourceState:
+        """Everything that is needed to build an equal source, the antonyms included."""
+        pairs = sorted(self.antonyms.pairs)
+        blob, offsets = pack_strings([word for pair in pairs for word in pair])
+        settings: dict[str, Any] = {"isolate_digits": self._isolate_digits}
+        if self._separate_pieces:
+            settings["separate_pieces"] = True
+        arrays: dict[str, NDArray[Any]] = {"antonyms": blob, "antonym_offsets": offsets}
+        return SourceState("guarded", settings, arrays, (state_of(self._source),))
+
+    @classmethod
+    def from_state(cls, state: SourceState) -> Guarded:
+        """Source that `state` was taken from."""
+        words = PackedStrings(state.arrays["antonyms"], state.arrays["antonym_offsets"])
+        if len(words) % 2:
+            raise InvalidInputError(f"{len(words)} words were saved as pairs of antonyms.")
+        made = cls(source_from_state(state.parts[0]), antonyms=None, **state.settings)
+        made._antonyms = words
+        return made
+
+
+def _means_nothing(term: str) -> bool:
+    """Whether a term is a pair of characters out of text without spaces, and not of ideographs."""
+    pair = pair_in_run(term)
+    return bool(pair) and not _IDEOGRAPHS.fullmatch(pair)
+
+
+@lru_cache(maxsize=4)  # each commit of an index stores the same ones, and opens them again
+def _of_stored(words: tuple[str, ...]) -> Antonyms:
+    """Return the antonyms whose pairs stand one after the other."""
+    return Antonyms(zip(words[::2], words[1::2], strict=True))
+
+
+def _have_digits(terms: Sequence[str]) -> NDArray[np.bool_]:
+    """Whether each term holds a digit."""
+    return np.fromiter((bool(_DIGIT.search(term)) for term in terms), np.bool_, len(terms))

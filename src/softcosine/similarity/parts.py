@@ -1,0 +1,289 @@
+"""What all sources made of other sources share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.similarity.checked_answers import known_by, neighbors_by, similarities_by
+from softcosine.similarity.in_terms import (
+    PersonsList,
+    TermKeys,
+    are_pinned,
+    have_pins,
+    in_terms,
+    known_as_written,
+    lists_in,
+)
+from softcosine.similarity.neighbors import Neighbors, StringOrder
+from softcosine.similarity.source import (
+    TermSimilaritySource,
+    check_limit,
+    check_pairs,
+    equal_strings,
+    usual_neighbors,
+)
+
+__all__ = ["MappedSource", "SourceOfOne", "SourceOfSources", "check_source", "mapped_neighbors"]
+
+
+class SourceOfSources:
+    """Base of the sources that join others; knows what any part knows.
+
+    Parameters
+    ----------
+    sources : sequence of TermSimilaritySource
+        One or more.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is none, or something else is among them.
+    """
+
+    __slots__ = ("_sources",)
+
+    def __init__(self, sources: Sequence[TermSimilaritySource]) -> None:
+        self._sources = tuple(sources)
+        for source in self._sources:
+            check_source(source)
+        if not self._sources:
+            raise InvalidInputError("there are no sources; give one or more.")
+
+    @property
+    def sources(self) -> tuple[TermSimilaritySource, ...]:
+        """The parts."""
+        return self._sources
+
+    def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether any part knows each term, shape (n_terms,)."""
+        known = np.zeros(len(terms), np.bool_)
+        for source in self._sources:
+            known |= known_by(source, terms)
+        return known
+
+    def _of(self, sources: Sequence[TermSimilaritySource]) -> Self:
+        """Return the same join of other parts."""
+        return type(self)(sources)
+
+    def in_terms(self, keys: TermKeys) -> TermSimilaritySource:
+        """Return the join with the parts' lists in terms; see `softcosine.similarity.in_terms`."""
+        parts = [in_terms(source, keys) for source in self._sources]
+        same = all(part is own for part, own in zip(parts, self._sources, strict=True))
+        made: Any = self if same else self._of(parts)
+        joined: TermSimilaritySource = made
+        return joined
+
+    def known_as_written(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether any part knows each word in just this form."""
+        return _any(known_as_written(source, terms) for source in self._sources)
+
+    def have_pins(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether balancing leaves some pair of each word as it is."""
+        return _any(have_pins(source, terms) for source in self._sources)
+
+    def are_pinned(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether balancing leaves the pairs as they are joined: a part's list has them."""
+        return _any(are_pinned(source, left, right) for source in self._sources)
+
+    def lists(self) -> Iterator[PersonsList]:
+        """Give the parts' lists."""
+        return chain.from_iterable(map(lists_in, self._sources))
+
+
+class SourceOfOne:
+    """Base of the sources that change what another says; knows what that one knows.
+
+    Parameters
+    ----------
+    source : TermSimilaritySource
+
+    Raises
+    ------
+    InvalidInputError
+        If it is something else.
+    """
+
+    __slots__ = ("_source",)
+
+    def __init__(self, source: TermSimilaritySource) -> None:
+        check_source(source)
+        self._source = source
+
+    @property
+    def usual_neighbors(self) -> int:
+        """What the source advises; see `softcosine.similarity.source.usual_neighbors`."""
+        return usual_neighbors(self._source)
+
+    def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether the source knows each term, shape (n_terms,)."""
+        return known_by(self._source, terms)
+
+    def _over(self, source: TermSimilaritySource) -> Self:
+        """Return the same change of what another source says."""
+        raise NotImplementedError
+
+    def in_terms(self, keys: TermKeys) -> TermSimilaritySource:
+        """Return it above the source with its lists in terms."""
+        source = in_terms(self._source, keys)
+        made: Any = self if source is self._source else self._over(source)
+        changed: TermSimilaritySource = made
+        return changed
+
+    def known_as_written(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether the source knows each word in just this form."""
+        return known_as_written(self._source, terms)
+
+    def have_pins(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether balancing leaves some pair of each word as it is."""
+        return have_pins(self._source, terms)
+
+    def are_pinned(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether balancing leaves the pairs as they are: the source's list has them."""
+        return are_pinned(self._source, left, right)
+
+    def lists(self) -> Iterator[PersonsList]:
+        """Give the source's lists."""
+        return lists_in(self._source)
+
+
+class MappedSource(SourceOfOne):
+    """Base of the sources that map what another says by an increasing function.
+
+    Parameters
+    ----------
+    source : TermSimilaritySource
+    """
+
+    __slots__ = ("_order",)
+
+    def __init__(self, source: TermSimilaritySource) -> None:
+        super().__init__(source)
+        self._order = StringOrder()
+
+    def _mapped(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Map similarities; see `mapped_neighbors` for what is asked of the map."""
+        raise NotImplementedError
+
+    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
+        """Similarity of the pairs ``(left[i], right[i])``, mapped; 1 for equal strings."""
+        check_pairs(left, right)
+        answer = self._mapped(similarities_by(self._source, left, right))
+        answer[equal_strings(left, right)] = 1.0
+        return answer
+
+    def neighbors(
+        self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
+    ) -> Neighbors:
+        """Return the most similar strings of `among` of every term."""
+        check_limit(max_neighbors)
+        return mapped_neighbors(
+            self._source,
+            self._mapped,
+            terms,
+            among,
+            max_neighbors=max_neighbors,
+            order=self._order,
+        )
+
+
+def _any(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    answer: NDArray[np.bool_] = np.logical_or.reduce(list(masks))
+    return answer
+
+
+def check_source(source: object) -> None:
+    """Raise InvalidInputError if something is no term similarity source."""
+    if isinstance(source, type) or not isinstance(source, TermSimilaritySource):
+        raise InvalidInputError(
+            f"{source!r} is not a term similarity source; needed are the methods knows, "
+            "neighbors and similarities."
+        )
+
+
+def mapped_neighbors(
+    source: TermSimilaritySource,
+    apply: Callable[[NDArray[np.float32]], NDArray[np.float32]],
+    terms: Sequence[str],
+    among: Sequence[str],
+    *,
+    max_neighbors: int,
+    order: StringOrder,
+) -> Neighbors:
+    """Return the neighbours under an increasing map of a source's similarities.
+
+    The map keeps the order but for different similarities that rounding to float32 makes equal:
+    then strings decide, and what stands after the last place may come before it. So one more
+    neighbour is asked for than needed, and further ones where it ties with the last place.
+
+    Parameters
+    ----------
+    source : TermSimilaritySource
+    apply : callable
+        Increasing but for rounding, with values in [0, 1], 0 for 0; element by element.
+    terms, among, max_neighbors
+        As for the source.
+    order : StringOrder
+        Remembers the order of the strings of `among`.
+    """
+    asked = np.arange(len(terms))
+    limit = max_neighbors + 1
+    rows: list[NDArray[Any]] = []
+    columns: list[NDArray[Any]] = []
+    mapped: list[NDArray[np.float32]] = []
+    while True:
+        words = terms if len(asked) == len(terms) else [terms[i] for i in asked.tolist()]
+        found = neighbors_by(source, words, among, max_neighbors=limit)
+        values = apply(found.similarities)
+        again = _cut_within_a_tie(found, values, max_neighbors, limit)
+        if limit >= len(among):
+            again[:] = False
+        collapsed = (values[1:] == values[:-1]) & (np.diff(found.similarities) != 0.0)
+        if not rows and not again.any() and not collapsed.any():  # in order already
+            whole = Neighbors(found.indptr, found.indices, values)
+            return whole.where(values > 0.0, max_neighbors=max_neighbors)
+        stay = ~again[found.rows()]
+        rows.append(asked[found.rows()[stay]])
+        columns.append(found.indices[stay])
+        mapped.append(values[stay])
+        if not again.any():
+            break
+        asked = asked[again]
+        limit *= 2
+    return Neighbors.from_pairs(
+        np.concatenate(rows),
+        np.concatenate(columns),
+        np.concatenate(mapped),
+        n_terms=len(terms),
+        among=among,
+        max_neighbors=max_neighbors,
+        order=order,
+    )
+
+
+def _cut_within_a_tie(
+    found: Neighbors, values: NDArray[np.float32], max_neighbors: int, limit: int
+) -> NDArray[np.bool_]:
+    """Which rows may go on with similarities that the map makes equal to that of the last place.
+
+    Not those whose ties were equal before the map: their strings stand in order, and so do those
+    that follow, but for a similarity lower by less than a rounding.
+    """
+    again = np.zeros(len(found), np.bool_)
+    full = np.flatnonzero(np.diff(found.indptr) == limit)
+    if len(full) == 0 or max_neighbors == 0:
+        return again
+    begins = np.zeros(len(values), np.bool_)  # a run of equal values
+    begins[1:] = values[1:] != values[:-1]
+    begins[found.indptr[:-1][np.diff(found.indptr) > 0]] = True
+    run = np.cumsum(begins) - 1
+    last, place = found.indptr[full + 1] - 1, found.indptr[full] + max_neighbors - 1
+    first = np.flatnonzero(begins)[run[place]]
+    before = found.similarities
+    again[full] = (run[last] == run[place]) & (before[first] != before[last])
+    return again

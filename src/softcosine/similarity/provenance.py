@@ -1,0 +1,272 @@
+"""Where a similarity comes from: what each part of a source says, and which of it counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.similarity.combine.calibration import CalibratedSimilarity
+from softcosine.similarity.combine.combined import (
+    FirstSimilarity,
+    MeanSimilarity,
+    ScaledSimilarity,
+    StrongestSimilarity,
+)
+from softcosine.similarity.combine.noisy_or import NoisyOrSimilarity
+from softcosine.similarity.naming import name_of
+from softcosine.similarity.overrides.decisions import DecidedSimilarity
+from softcosine.similarity.overrides.guard import Guarded
+from softcosine.similarity.source import TermSimilaritySource, check_pairs, equal_strings
+
+__all__ = ["Origin", "origins", "overruled"]
+
+Terms = Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a source says of a pair, and what its parts say.
+
+    Attributes
+    ----------
+    name : str
+        Of the source, such as "english", "texts" or "strongest"; or who else decided:
+        "pinned", "forbidden", "isolated", "antonyms", "digits", "same word".
+    similarity : float
+    counts : bool
+        Whether the answer of the whole rests on it.
+    note : str
+        What was done to the similarity of the part below, such as "times 0.5".
+    parts : tuple of Origin
+    """
+
+    name: str
+    similarity: float
+    counts: bool = True
+    note: str = ""
+    parts: tuple[Origin, ...] = ()
+
+    def leaves(self) -> Iterator[Origin]:
+        """Give what has no parts, in order: who said something, rather than who joined it."""
+        if not self.parts:
+            yield self
+        for part in self.parts:
+            yield from part.leaves()
+
+    def notes(self) -> Iterator[str]:
+        """Give what was done on the way to the answer, the last first."""
+        if self.counts and self.note:
+            yield self.note
+        for part in self.parts:
+            yield from part.notes()
+
+    def __str__(self) -> str:
+        """Return one line: who counts, what was done; in brackets who else says something."""
+        said = list(self._voices())
+        shown = [voice for voice, counts in said if counts]
+        others = [voice for voice, counts in said if not counts]
+        line = ", ".join([*shown, *self.notes()]) or "nobody"
+        return f"{line} ({', '.join(others)})" if others else line
+
+    def _voices(self) -> Iterator[tuple[str, bool]]:
+        """Give who says what, calibrated where it was, and whether it counts."""
+        leaves = list(self.leaves())
+        if len(leaves) == 1 and (leaves[0] is self or self.name == "calibrated"):
+            if self.similarity > 0.0:
+                yield f"{leaves[0].name} {self.similarity:.2f}", self.counts
+            elif self.counts:
+                yield leaves[0].name, True
+        else:
+            for part in self.parts:
+                yield from part._voices()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON holds it; empty notes and parts are left out."""
+        record: dict[str, Any] = {
+            "name": self.name,
+            "similarity": self.similarity,
+            "counts": self.counts,
+        }
+        if self.note:
+            record["note"] = self.note
+        if self.parts:
+            record["parts"] = [part.to_dict() for part in self.parts]
+        return record
+
+
+def origins(source: TermSimilaritySource, left: Terms, right: Terms) -> list[Origin]:
+    """Return where the similarity of each pair ``(left[i], right[i])`` comes from.
+
+    Sources that the library does not make of others are not looked into.
+
+    Parameters
+    ----------
+    source : TermSimilaritySource
+    left, right : sequence of str, of one length
+
+    Raises
+    ------
+    InvalidInputError
+        If the two sequences differ in length.
+
+    Examples
+    --------
+    >>> from softcosine.similarity.combine.combined import strongest
+    >>> from softcosine.similarity.overrides.decisions import pinned
+    >>> from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+    >>> vectors = EmbeddingSimilarity(["tyre", "tire", "hoop"], [[3, 4], [4, 3], [4, 3]])
+    >>> source = pinned(strongest(vectors), {("tyre", "tire"): 0.95})
+    >>> for origin in origins(source, ["tyre", "tyre"], ["tire", "hoop"]):
+    ...     print(origin)
+    pinned 0.95 (vectors 0.85)
+    vectors 0.85
+    """
+    n_pairs = check_pairs(left, right)
+    names = _Names(source)
+    counts = np.ones(n_pairs, np.bool_)
+    found = _explain(source, left, right, counts, names)
+    for i in np.flatnonzero(equal_strings(left, right)).tolist():
+        found[i] = Origin("same word", 1.0)
+    return found
+
+
+def overruled(source: TermSimilaritySource, word: str) -> list[str]:
+    """Return the words that a person's decisions forbid beside a word, in order.
+
+    They are looked for in the source and in the sources that it is made of.
+    """
+    found = set()
+    if isinstance(source, DecidedSimilarity):
+        found.update(source.forbidden(word))
+    for part in _parts(source):
+        found.update(overruled(part, word))
+    return sorted(found)
+
+
+class _Names:
+    """Short names of the sources that something is made of; those of one name are numbered."""
+
+    def __init__(self, source: TermSimilaritySource) -> None:
+        leaves: dict[int, str] = {}
+
+        def collect(part: TermSimilaritySource) -> None:
+            parts = _parts(part)
+            for one in parts:
+                collect(one)
+            if not parts and id(part) not in leaves:
+                leaves[id(part)] = name_of(part)
+
+        collect(source)
+        several = Counter(leaves.values())
+        met: Counter[str] = Counter()
+        for key, name in leaves.items():
+            met[name] += 1
+            leaves[key] = f"{name} {met[name]}" if several[name] > 1 else name
+        self._leaves = leaves
+
+    def of(self, source: TermSimilaritySource) -> str:
+        return self._leaves.get(id(source)) or name_of(source)
+
+
+def _parts(source: TermSimilaritySource) -> tuple[TermSimilaritySource, ...]:
+    """Return the sources that a source of the library is made of."""
+    if isinstance(source, tuple(_JOINED)):
+        return tuple(source.sources)  # type: ignore[attr-defined]
+    if isinstance(source, CalibratedSimilarity):
+        return (source.raw,)
+    if isinstance(source, ScaledSimilarity | Guarded | DecidedSimilarity):
+        return (source.source,)
+    return ()
+
+
+def _explain(
+    source: TermSimilaritySource,
+    left: Terms,
+    right: Terms,
+    counts: NDArray[np.bool_],
+    names: _Names,
+) -> list[Origin]:
+    """Explain pairs; `counts` tells for each whether the answer of the whole rests on it."""
+    values = source.similarities(left, right)
+    parts = _parts(source)
+    others: list[list[Origin]] = [[] for _ in left]
+    notes = [""] * len(left)
+    if isinstance(source, tuple(_JOINED)):
+        says = np.array([part.similarities(left, right) for part in parts])
+        resting = _JOINED[type(source)](parts, left, right, says) & counts
+    else:
+        resting = counts[np.newaxis].copy()
+        for i, note, other in _overrulings(source, left, right):
+            notes[i] = note
+            if other is not None:
+                resting[0, i] = False
+                others[i].append(Origin(other, float(values[i]), bool(counts[i])))
+    below = [
+        _explain(part, left, right, rests, names)
+        for part, rests in zip(parts, resting, strict=False)
+    ]
+    name = names.of(source)
+    return [
+        Origin(
+            name,
+            float(values[i]),
+            bool(counts[i]),
+            notes[i],
+            (*others[i], *(origin[i] for origin in below)),
+        )
+        for i in range(len(left))
+    ]
+
+
+def _overrulings(
+    source: TermSimilaritySource, left: Terms, right: Terms
+) -> Iterator[tuple[int, str, str | None]]:
+    """Give pairs whose similarity a source of one part changes: a note, or who decides instead."""
+    if isinstance(source, ScaledSimilarity):
+        yield from ((i, f"times {source.factor:g}", None) for i in range(len(left)))
+    elif isinstance(source, Guarded):
+        opposed = source.antonyms.opposed(left, right)
+        for i in np.flatnonzero(source.apart(left, right)).tolist():
+            yield i, "", "antonyms" if opposed[i] else "digits"
+    elif isinstance(source, DecidedSimilarity):
+        for i, (kind, value) in enumerate(source.verdicts(left, right)):
+            if kind == "weighed":
+                if value != 1.0:
+                    yield i, f"times {value:g}", None
+            else:
+                yield i, "", kind
+
+
+def _greatest(
+    parts: Sequence[TermSimilaritySource], left: Terms, right: Terms, says: NDArray[np.float32]
+) -> NDArray[np.bool_]:
+    answer: NDArray[np.bool_] = (says == says.max(axis=0)) & (says > 0.0)
+    return answer
+
+
+def _all(
+    parts: Sequence[TermSimilaritySource], left: Terms, right: Terms, says: NDArray[np.float32]
+) -> NDArray[np.bool_]:
+    return says > 0.0
+
+
+def _first(
+    parts: Sequence[TermSimilaritySource], left: Terms, right: Terms, says: NDArray[np.float32]
+) -> NDArray[np.bool_]:
+    knowing = np.array([part.knows(left) & part.knows(right) for part in parts])
+    answer: NDArray[np.bool_] = knowing & (np.cumsum(knowing, axis=0) == 1)
+    return answer
+
+
+# Which parts of a joined source its answer rests on.
+_JOINED: dict[type, Callable[..., NDArray[np.bool_]]] = {
+    StrongestSimilarity: _greatest,
+    MeanSimilarity: _all,
+    NoisyOrSimilarity: _all,
+    FirstSimilarity: _first,
+}

@@ -1,0 +1,350 @@
+"""Terms are similar when they share runs of characters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.inputs import is_number, is_whole
+from softcosine.kernels.character_ngrams import find_alike, invert, measure_cosines, write_ngrams
+from softcosine.similarity.identity_cache import LastTuple
+from softcosine.similarity.match_chunks import Found, best_of_chunks
+from softcosine.similarity.neighbors import Neighbors, StringOrder
+from softcosine.similarity.source import SourceState, check_limit, check_pairs, equal_strings
+from softcosine.similarity.spelling.nearby_strings import CodePoints
+from softcosine.similarity.threads import for_each_chunk
+
+__all__ = ["CharacterNgramSimilarity"]
+
+_CHUNK_TERMS = 512
+_ROOM = 1 << 20  # pairs found before they are handed on, besides one for each string
+_WEIGHTS = 1 << 20  # n-grams share a weight with others that agree in so many values of their hash
+_MOST = 255
+
+
+@dataclass(frozen=True, slots=True)
+class _Ngrams:
+    """Distinct n-grams of strings; see `softcosine.kernels.character_ngrams.write_ngrams`."""
+
+    places: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    hashes: NDArray[np.int64]
+    values: NDArray[np.int32]
+    squares: NDArray[np.float64]
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """All of them, in the order in which kernels take them."""
+        return self.places, self.ends, self.hashes, self.values, self.squares
+
+
+@dataclass(frozen=True, slots=True)
+class _Inverted:
+    """A searched sequence: the n-grams of its strings, and the strings of each n-gram."""
+
+    strings: tuple[str, ...]
+    ngrams: _Ngrams
+    bucket_starts: NDArray[np.int64]
+    hashes: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    values: NDArray[np.int32]
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """All of the inverted index, in the order in which kernels take it."""
+        return self.bucket_starts, self.hashes, self.columns, self.values
+
+
+class CharacterNgramSimilarity:
+    r"""Similarity of terms by the cosine of the counts of their character n-grams.
+
+    .. math:: s_{ij} = \cos(g_i, g_j)^e \text{ where } \cos(g_i, g_j) \ge t, \text{ else } 0
+
+    g_i counts every run of `min_n` to `max_n` code points in term i, with a mark at its beginning
+    and at its end, as fastText's subwords are made (Bojanowski et al. 2017). Long words and
+    compounds come together that edit distance keeps apart. Strings are compared as they stand.
+    Made by `fit`, n-grams of many words count less (tf-idf).
+
+    A term is known if it is not empty and has an n-gram: `min_n` - 2 characters or more.
+
+    Parameters
+    ----------
+    min_n, max_n : int, default 3 and 5
+        Lengths of the n-grams, marks included; 1 or more.
+    threshold : float, default 0.4
+        Least cosine that counts, in [0, 1].
+    exponent : float, default 2.0
+        Above 0; the larger, the less near terms count beside equal ones.
+
+    Raises
+    ------
+    InvalidInputError
+        If a setting is out of range.
+
+    Notes
+    -----
+    n-grams are told apart by 62 bits of hash. Neighbours are found through an inverted index and
+    are exact.
+
+    Examples
+    --------
+    >>> source = CharacterNgramSimilarity()
+    >>> source.similarities(["database", "network"], ["databases", "neural"]).round(4).tolist()
+    [0.6428999900817871, 0.0]
+    """
+
+    __slots__ = (
+        "_exponent",
+        "_inverted",
+        "_max_n",
+        "_min_n",
+        "_order",
+        "_threshold",
+        "_weights",
+    )
+
+    def __init__(
+        self,
+        *,
+        min_n: int = 3,
+        max_n: int = 5,
+        threshold: float = 0.4,
+        exponent: float = 2.0,
+    ) -> None:
+        if not (is_whole(min_n) and is_whole(max_n) and 1 <= min_n <= max_n):
+            raise InvalidInputError(
+                f"min_n is {min_n} and max_n {max_n}; needed are whole numbers of 1 or more, and "
+                "max_n not below min_n."
+            )
+        if not (is_number(threshold) and 0.0 <= threshold <= 1.0):
+            raise InvalidInputError(f"threshold is {threshold}; needed is a cosine in [0, 1].")
+        if not (is_number(exponent) and 0.0 < exponent < np.inf):
+            raise InvalidInputError(f"exponent is {exponent}; needed is a number above 0.")
+        self._min_n, self._max_n = int(min_n), int(max_n)
+        self._threshold, self._exponent = float(threshold), float(exponent)
+        self._weights = np.ones(1, np.uint8)
+        self._inverted = LastTuple[_Inverted]()
+        self._order = StringOrder()
+
+    @classmethod
+    def fit(
+        cls,
+        words: Sequence[str],
+        *,
+        min_n: int = 3,
+        max_n: int = 5,
+        threshold: float = 0.4,
+        exponent: float = 2.0,
+    ) -> CharacterNgramSimilarity:
+        r"""Learn from words how much each n-gram counts.
+
+        An n-gram of df among N words weighs :math:`\ln\frac{N+1}{df+1} / \ln(N+1)`, in steps of
+        1/255, at least one of them.
+
+        Parameters
+        ----------
+        words : sequence of str
+            Such as the vocabulary that is to be searched.
+        min_n, max_n, threshold, exponent
+            As for the class.
+        """
+        source = cls(min_n=min_n, max_n=max_n, threshold=threshold, exponent=exponent)
+        ngrams = source._ngrams(words)
+        frequencies = np.zeros(_WEIGHTS, np.int64)
+        for begin, end in zip(ngrams.places[:-1].tolist(), ngrams.ends.tolist(), strict=True):
+            frequencies[ngrams.hashes[begin:end] & (_WEIGHTS - 1)] += 1
+        rarity = np.log((len(words) + 1) / (frequencies + 1)) / np.log(max(len(words), 1) + 1)
+        source._weights = np.clip(np.rint(_MOST * rarity), 1, _MOST).astype(np.uint8)
+        return source
+
+    @property
+    def min_n(self) -> int:
+        """Length of the shortest n-grams."""
+        return self._min_n
+
+    @property
+    def max_n(self) -> int:
+        """Length of the longest n-grams."""
+        return self._max_n
+
+    @property
+    def threshold(self) -> float:
+        """Least cosine that counts."""
+        return self._threshold
+
+    @property
+    def exponent(self) -> float:
+        """Power that cosines are raised to."""
+        return self._exponent
+
+    @property
+    def weighted(self) -> bool:
+        """Whether n-grams of many words count less."""
+        return len(self._weights) > 1
+
+    def __repr__(self) -> str:
+        return (
+            f"CharacterNgramSimilarity({'tf-idf, ' if self.weighted else ''}min_n={self._min_n}, "
+            f"max_n={self._max_n}, threshold={self._threshold:g}, exponent={self._exponent:g})"
+        )
+
+    def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether each term has an n-gram, shape (n_terms,)."""
+        lengths = np.fromiter(map(len, terms), np.int64, len(terms))
+        return lengths >= max(1, self._min_n - 2)
+
+    def _ngrams(self, strings: Sequence[str]) -> _Ngrams:
+        """Distinct n-grams of strings; none of the empty one."""
+        points = CodePoints.of(strings)
+        sizes = np.zeros(len(strings), np.int64)
+        longest = int(points.lengths.max(initial=0)) + 2
+        for n in range(self._min_n, min(self._max_n, longest) + 1):
+            sizes += np.maximum(points.lengths + 2 - n + 1, 0)
+        places = np.zeros(len(strings) + 1, np.int64)
+        np.cumsum(sizes, out=places[1:])
+        ends = np.empty(len(strings), np.int64)
+        hashes, values = np.empty(places[-1], np.int64), np.empty(places[-1], np.int32)
+        squares = np.empty(len(strings), np.float64)
+
+        def work(first: int, last: int) -> None:
+            write_ngrams(
+                points.codes, points.starts, self._min_n, self._max_n, self._weights, first, last,
+                places, hashes, values, ends, squares,
+            )  # fmt: skip
+
+        for_each_chunk(work, len(strings), chunk=4096)
+        empty = points.lengths == 0
+        ends[empty] = places[:-1][empty]
+        return _Ngrams(places, ends, hashes, values, squares)
+
+    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
+        """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,).
+
+        Symmetric to the bit, in [0, 1]; 1 for equal strings, else 0 where one is unknown.
+
+        Raises
+        ------
+        InvalidInputError
+            If the two sequences differ in length.
+        """
+        n_pairs = check_pairs(left, right)
+        numbers: dict[str, int] = {}
+        pairs = np.array([numbers.setdefault(s, len(numbers)) for s in (*left, *right)], np.int64)
+        ngrams = self._ngrams(list(numbers))
+        answer = np.empty(n_pairs, np.float32)
+
+        def work(first: int, last: int) -> None:
+            measure_cosines(
+                *ngrams.arrays, pairs[:n_pairs], pairs[n_pairs:],
+                np.float32(self._threshold), self._exponent, first, last, answer,
+            )  # fmt: skip
+
+        for_each_chunk(work, n_pairs, chunk=65_536)
+        answer[equal_strings(left, right)] = 1.0
+        return answer
+
+    def neighbors(
+        self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
+    ) -> Neighbors:
+        """Return the most similar strings of `among` of every term, exactly.
+
+        Parameters
+        ----------
+        terms : sequence of str
+        among : sequence of str
+            What is searched. The preparation of a tuple is kept for the next call with the same
+            tuple, which makes single terms quick; a list could change unseen, so it is not kept.
+        max_neighbors : int
+            How many a term has at most.
+
+        Raises
+        ------
+        InvalidInputError
+            If `max_neighbors` is negative.
+        """
+        check_limit(max_neighbors)
+        if max_neighbors == 0 or len(terms) == 0 or len(among) == 0:
+            return Neighbors.none(len(terms))
+        inverted = self._inverted.get(among, lambda: self._invert(among))
+        asked = self._ngrams(terms)
+        return best_of_chunks(
+            lambda first, last: self._find(terms, asked, inverted, first, last),
+            n_terms=len(terms),
+            chunk=_CHUNK_TERMS,
+            among=inverted.strings,
+            max_neighbors=max_neighbors,
+            order=self._order,
+        )
+
+    def _find(
+        self, terms: Sequence[str], asked: _Ngrams, inverted: _Inverted, first: int, last: int
+    ) -> Iterator[Found]:
+        """Find what is similar to the terms from `first` to `last`."""
+        n = len(inverted.strings)
+        room = n + (_ROOM if last - first > 1 else 0)
+        columns, similarities = np.empty(room, np.int32), np.empty(room, np.float32)
+        sums, ends = np.zeros(n), np.zeros(last, np.int64)
+        while first < last:
+            stop = find_alike(
+                *asked.arrays, *inverted.ngrams.arrays, *inverted.arrays,
+                np.float32(self._threshold), self._exponent, first, last,
+                sums, columns, similarities, ends,
+            )  # fmt: skip
+            pairs = slice(0, ends[stop - 1])
+            found = Found(
+                first, ends[first:stop].copy(), columns[pairs].copy(), similarities[pairs].copy()
+            )
+            rows = found.rows()
+            for pair in np.flatnonzero(found.similarities == 1.0).tolist():
+                if terms[first + rows[pair]] == inverted.strings[found.columns[pair]]:
+                    found.similarities[pair] = 0.0
+            yield found
+            first = stop
+
+    def _invert(self, among: Sequence[str]) -> _Inverted:
+        """Inverted index of the n-grams of `among`."""
+        strings = tuple(among)
+        ngrams = self._ngrams(strings)
+        n_ngrams = int((ngrams.ends - ngrams.places[:-1]).sum())
+        n_buckets = 1 << min(30, max(4, n_ngrams.bit_length() - 1))
+        inverted = _Inverted(
+            strings,
+            ngrams,
+            np.empty(n_buckets + 1, np.int64),
+            np.empty(n_ngrams, np.int64),
+            np.empty(n_ngrams, np.int32),
+            np.empty(n_ngrams, np.int32),
+        )
+        invert(
+            ngrams.places, ngrams.ends, ngrams.hashes, ngrams.values, n_buckets - 1,
+            *inverted.arrays,
+        )  # fmt: skip
+        return inverted
+
+    def state(self) -> SourceState:
+        """Everything that is needed to build an equal source."""
+        settings: dict[str, Any] = {
+            "min_n": self._min_n,
+            "max_n": self._max_n,
+            "threshold": self._threshold,
+            "exponent": self._exponent,
+        }
+        return SourceState("character_ngrams", settings, {"weights": self._weights})
+
+    @classmethod
+    def from_state(cls, state: SourceState) -> CharacterNgramSimilarity:
+        """Source that `state` was taken from."""
+        source = cls(**state.settings)
+        source._weights = np.array(state.arrays["weights"], np.uint8)
+        # A damaged file must not lead kernels astray.
+        if len(source._weights) not in (1, _WEIGHTS) or source._weights.min() < 1:
+            raise InvalidInputError(
+                f"there are {len(source._weights)} weights of n-grams, the least of them "
+                f"{source._weights.min(initial=_MOST)}; needed are 1 or {_WEIGHTS} of 1 or more."
+            )
+        return source

@@ -1,0 +1,259 @@
+"""Readers of synonym files: Solr's rules, tables and JSON lines with weights, paraphrase lists."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.similarity.text_lines import Cells, comma_cells, tab_cells, text_lines
+from softcosine.storage import checked_path
+
+__all__ = ["FORMATS", "Group", "format_of", "read_groups"]
+
+# Terms that are all similar to one another, and how much.
+Group = tuple[list[str], float]
+Progress = Callable[[int, int], None]
+Lines = Iterable[tuple[int, str]]
+
+_LEFT = ("left", "word1", "term1", "a", "word", "term", "source", "from")
+_RIGHT = ("right", "word2", "term2", "b", "synonym", "similar", "antonym", "target", "to")
+_WEIGHT = ("weight", "similarity", "score")
+
+
+def read_groups(
+    path: str | PathLike[str],
+    *,
+    weight: float,
+    format: str | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Group]:
+    r"""Return the groups of similar terms of a file, one after the other.
+
+    ========== ====================================================================================
+    ``solr``   Solr's and Elasticsearch's rules. ``tyre, tire`` are similar to each other; ``pc,
+               laptop => computer`` makes each on the left similar to each on the right, and says
+               nothing of those of one side. A line that begins with ``#`` is a comment; ``\,``,
+               ``\=>`` and ``\\`` stand for themselves
+    ``csv``    two terms and optionally a weight a line, with or without a header; ``tsv`` the
+    ``tsv``    same with tabs
+    ``jsonl``  a JSON list of two terms and optionally a weight a line, or an object with the
+               fields ``left``, ``right`` (or ``word1``, ``word2``; ``word``, ``synonym``; ...) and
+               optionally ``weight``
+    ``ppdb``   fields separated by ``|||``: a phrase and its paraphrase, or, as in the Paraphrase
+               Database, the category in brackets before them. Of what follows only a number right
+               after the two is taken, as the weight; phrases with categories in them are left out
+    ``lists``  terms separated by white space: the first is similar to each of the others
+    ========== ====================================================================================
+
+    Text is UTF-8, gzipped or not. Blank lines are skipped.
+
+    Parameters
+    ----------
+    path : path
+    weight : float
+        Similarity where the file gives none, in (0, 1].
+    format : str, optional
+        One of the above. By default the name's ending tells ``csv``, ``tsv`` and ``jsonl``; of
+        other files the first line that is no comment decides: ``|||`` means ``ppdb``, a tab
+        ``tsv``, a comma or an arrow ``solr``, anything else ``lists``.
+    progress : callable, optional
+        Called as ``progress(done, total)``, in bytes of the file as it lies on disk.
+
+    Returns
+    -------
+    iterator of (list of str, float)
+        Terms as they are written, and their similarity in [0, 1]. Read as it goes on.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    InvalidInputError
+        If the format is not one of the above, or `weight` is out of range.
+    MalformedFileError
+        If a line breaks the format; names the line.
+    """
+    path = checked_path(path)
+    if not 0.0 < weight <= 1.0:
+        raise InvalidInputError(f"weight is {weight}; needed is a number in (0, 1].")
+    if format is None:
+        format = format_of(path)
+    if format not in FORMATS:
+        raise InvalidInputError(
+            f"there is no synonym format {format!r}; choose one of {', '.join(FORMATS)}."
+        )
+    return FORMATS[format](path, text_lines(path, progress), weight)
+
+
+def format_of(path: str | PathLike[str]) -> str:
+    """Return the format of a file, told from its name's ending or its first line."""
+    path = checked_path(path)
+    name = path.name.lower().removesuffix(".gz")
+    for ending, format in ((".csv", "csv"), (".tsv", "tsv"), (".jsonl", "jsonl")):
+        if name.endswith(ending):
+            return format
+    for _, line in text_lines(path):
+        if line.startswith("#"):
+            continue
+        for sign, format in (("|||", "ppdb"), ("\t", "tsv"), ("=>", "solr"), (",", "solr")):
+            if sign in line:
+                return format
+        return "lists"
+    return "solr"  # nothing but comments
+
+
+def _read_solr(path: Path, lines: Lines, weight: float) -> Iterator[Group]:
+    for number, line in lines:
+        if line.startswith("#"):
+            continue
+        sides = _split(line, "=>")
+        if len(sides) > 2:
+            raise MalformedFileError(
+                path, f"{line!r} has more than one =>; write one mapping a line.", line=number
+            )
+        terms = [[_unescape(term).strip() for term in _split(side, ",")] for side in sides]
+        if not all(term for side in terms for term in side):
+            raise MalformedFileError(
+                path,
+                f"{line!r} has an empty term; separate terms by single commas.",
+                line=number,
+            )
+        if len(terms) == 1:
+            yield terms[0], weight
+        else:
+            for left in terms[0]:
+                for right in terms[1]:
+                    yield [left, right], weight
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """Pieces between separators that no backslash stands before."""
+    pieces, start, place = [], 0, 0
+    while place < len(text):
+        if text[place] == "\\":
+            place += 2
+        elif text.startswith(separator, place):
+            pieces.append(text[start:place])
+            place = start = place + len(separator)
+        else:
+            place += 1
+    return [*pieces, text[start:]]
+
+
+def _unescape(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text)
+
+
+def _read_table(path: Path, lines: Lines, weight: float, *, cut: Cells) -> Iterator[Group]:
+    first = True
+    for number, line in lines:
+        if line.startswith("#"):
+            continue
+        cells = cut(path, number, line)
+        header = first and _is_header(cells)
+        first = False
+        if not header:
+            yield _pair(path, number, cells, weight)
+
+
+def _is_header(cells: list[str]) -> bool:
+    """Whether the first line names the columns."""
+    names = [cell.casefold() for cell in cells]
+    if len(names) == 3 and names[2] in _WEIGHT:
+        return True
+    return len(names) == 2 and names[0] in _LEFT and names[1] in _RIGHT
+
+
+def _pair(path: Path, number: int, cells: list[Any], weight: float) -> Group:
+    """Two terms and their weight, checked."""
+    if len(cells) not in (2, 3) or not all(isinstance(c, str) and c.strip() for c in cells[:2]):
+        raise MalformedFileError(
+            path,
+            f"{cells!r} is not two terms and optionally a weight; needed is one pair a line "
+            "(for lists of equivalent terms pass format='solr').",
+            line=number,
+        )
+    if len(cells) == 3:
+        weight = _weight(path, number, cells[2])
+    return [cells[0].strip(), cells[1].strip()], weight
+
+
+def _weight(path: Path, number: int, value: Any) -> float:
+    try:
+        found = float(value)
+    except (TypeError, ValueError, OverflowError):
+        found = float("nan")
+    if isinstance(value, bool) or not 0.0 <= found <= 1.0:
+        raise MalformedFileError(
+            path, f"the weight is {value!r}; needed is a number in [0, 1].", line=number
+        )
+    return found
+
+
+def _read_jsonl(path: Path, lines: Lines, weight: float) -> Iterator[Group]:
+    for number, line in lines:
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise MalformedFileError(path, f"not JSON: {error}", line=number) from None
+        if isinstance(record, dict):
+            names = [
+                next((name for name in choice if name in record), None)
+                for choice in (_LEFT, _RIGHT, _WEIGHT)
+            ]
+            record = [record[name] for name in names if name is not None]
+            if names[0] is None or names[1] is None:
+                raise MalformedFileError(
+                    path,
+                    f"{line!r} does not name two terms; needed are the fields left and right, and "
+                    "optionally weight.",
+                    line=number,
+                )
+        if not isinstance(record, list):
+            raise MalformedFileError(
+                path,
+                f"{line!r} is neither a list nor an object; needed are two terms and optionally a "
+                "weight.",
+                line=number,
+            )
+        yield _pair(path, number, record, weight)
+
+
+def _read_ppdb(path: Path, lines: Lines, weight: float) -> Iterator[Group]:
+    for number, line in lines:
+        if line.startswith("#"):
+            continue
+        cells = [cell.strip() for cell in line.split("|||")]
+        if len(cells) > 2 and cells[0].startswith("[") and cells[0].endswith("]"):
+            cells = cells[1:3]  # the Paraphrase Database: its scores are no similarities
+            if any("[" in cell for cell in cells):
+                continue  # a rule of grammar, with places to be filled
+        elif len(cells) > 3:
+            cells = cells[:2]
+        yield _pair(path, number, cells, weight)
+
+
+def _read_lists(path: Path, lines: Lines, weight: float) -> Iterator[Group]:
+    for _, line in lines:
+        if line.startswith("#"):
+            continue
+        head, *others = line.split()
+        yield [head], weight  # known, even if it is alone
+        for other in others:
+            yield [head, other], weight
+
+
+FORMATS: dict[str, Callable[[Path, Lines, float], Iterator[Group]]] = {
+    "solr": _read_solr,
+    "csv": partial(_read_table, cut=comma_cells),
+    "tsv": partial(_read_table, cut=tab_cells),
+    "jsonl": _read_jsonl,
+    "ppdb": _read_ppdb,
+    "lists": _read_lists,
+}

@@ -1,0 +1,522 @@
+"""Terms are similar when a thesaurus says so: synonym lists, and WordNet."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError, SoftCosineWarning
+from softcosine.inputs import is_number, is_whole
+from softcosine.kernels.thesaurus import members_by_concepts, similarities_by_concepts
+from softcosine.similarity.deferred import Deferred
+from softcosine.similarity.identity_cache import LastTuple
+from softcosine.similarity.in_terms import PersonsList
+from softcosine.similarity.neighbors import Neighbors, StringOrder
+from softcosine.similarity.ragged import slices
+from softcosine.similarity.source import (
+    SourceState,
+    check_limit,
+    check_pairs,
+    equal_strings,
+    rows_of,
+)
+from softcosine.similarity.thesaurus.concepts import Concepts
+from softcosine.similarity.thesaurus.members import Asked, Searched
+from softcosine.similarity.threads import for_each_chunk
+
+if TYPE_CHECKING:
+    from softcosine.similarity.thesaurus.synonym_files import Group
+    from softcosine.similarity.thesaurus.wordnet_measures import Counts, Measure
+
+__all__ = ["ThesaurusSimilarity"]
+
+_CHUNK_TERMS = 256
+_MOST_OWN = 1000  # entries of a file that is taken for a person's own; see decision 40
+
+
+class ThesaurusSimilarity(PersonsList):
+    r"""Similarity of terms by a thesaurus that people wrote.
+
+    Build it by `load`, from a file of synonyms, or by `from_wordnet`. Both come down to concepts
+    that terms stand under: s_ij is the greatest over the common concepts, where it reaches the
+    threshold, raised to the exponent (see `softcosine.similarity.thesaurus.concepts.Concepts`).
+
+    A term is looked up as it stands, then casefolded; a term of several words is written with
+    single spaces between them, as the analyzer writes n-grams.
+
+    Parameters
+    ----------
+    concepts : Concepts
+    name : str
+        What the source is called where a similarity is explained.
+    threshold : float, default 0.0
+        Least similarity that counts, before the exponent, in [0, 1].
+    exponent : float, default 1.0
+        Above 0; the larger, the less near terms count beside equal ones.
+    listed : bool, default False
+        Whether it is a list of synonyms, which an index asks about the terms of its words; see
+        `softcosine.similarity.in_terms`. Else it is asked about one form of a stem, as it stands.
+    pinned : bool, default False
+        Whether a balanced S has the similarities of a list as they are.
+
+    Raises
+    ------
+    InvalidInputError
+        If a setting is out of range.
+    """
+
+    __slots__ = (
+        "_exponent",
+        "_kept",
+        "_listed",
+        "_name",
+        "_numbers",
+        "_order",
+        "_pinned",
+        "_searched",
+        "_threshold",
+    )
+
+    def __init__(
+        self,
+        concepts: Concepts | Deferred[Concepts],
+        *,
+        name: str,
+        threshold: float = 0.0,
+        exponent: float = 1.0,
+        listed: bool = False,
+        pinned: bool = False,
+    ) -> None:
+        _check_settings(threshold, exponent)
+        self._kept: Concepts | Deferred[Concepts] = concepts
+        self._name = name
+        self._threshold = float(threshold)
+        self._exponent = float(exponent)
+        self._listed = bool(listed)
+        self._pinned = bool(pinned)
+        self._numbers: dict[str, int] | None = None
+        self._order = StringOrder()
+        self._searched = LastTuple[Searched]()
+
+    @property
+    def _concepts(self) -> Concepts:
+        return self._kept.get() if isinstance(self._kept, Deferred) else self._kept
+
+    @property
+    def _found(self) -> dict[str, int]:
+        if self._numbers is None:
+            self._numbers = {word: row for row, word in enumerate(self._concepts.words)}
+        return self._numbers
+
+    @classmethod
+    def load(
+        cls,
+        path: str | PathLike[str],
+        *,
+        weight: float = 0.8,
+        format: str | None = None,
+        pinned: bool | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> ThesaurusSimilarity:
+        r"""Read a file of synonyms.
+
+        Terms are normalised as the analyzer normalises texts.
+
+        Parameters
+        ----------
+        path : path
+            Solr's and Elasticsearch's rules, tables (CSV, TSV, JSON lines) with or without
+            weights, PPDB, or lists of paraphrases; each also gzipped.
+        weight : float, default 0.8
+            Similarity of the pairs that the file gives no weight, in (0, 1].
+        format : str, optional
+            ``"solr"``, ``"csv"``, ``"tsv"``, ``"jsonl"``, ``"ppdb"`` or ``"lists"``. By default
+            told from the name's ending and the first line.
+        pinned : bool, optional
+            Whether a balanced S has the similarities as the file says them. By default only for
+            files of at most 1,000 entries, which a person writes for their texts. Larger ones,
+            ``"ppdb"`` and ``"lists"`` are thesauri: what they say holds in some texts only.
+        progress : callable, optional
+            Called as ``progress(done, total)``, in bytes of the file.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        MalformedFileError
+            If a line breaks the format; names the line.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "synonyms.txt")
+        >>> _ = path.write_text("# wheels\ntyre, tire\ncar => motor vehicle\n")
+        >>> source = ThesaurusSimilarity.load(path, weight=0.75)
+        >>> source.similarities(["tyre", "car"], ["Tire", "motor vehicle"]).tolist()
+        [0.75, 0.75]
+        """
+        from softcosine.similarity.thesaurus.synonym_files import format_of, read_groups
+        from softcosine.similarity.thesaurus.synonyms import concepts_of_groups
+
+        format = format_of(path) if format is None else format
+        groups, n_entries = read_groups(path, weight=weight, format=format, progress=progress), 0
+
+        def counted() -> Iterator[Group]:
+            nonlocal n_entries
+            for group in groups:
+                n_entries += 1
+                yield group
+
+        concepts, name = concepts_of_groups(counted()), Path(path).name
+        if pinned is None:
+            pinned = format not in ("ppdb", "lists") and n_entries <= _MOST_OWN
+            if not pinned and format not in ("ppdb", "lists"):
+                warnings.warn(
+                    f"{name} has {n_entries:,} entries, so it is taken for a thesaurus: its "
+                    "similarities are balanced, and it brings no phrases. If you wrote it for "
+                    f"these texts, pass pinned=True, or --source list:{name}.",
+                    SoftCosineWarning,
+                    stacklevel=2,
+                )
+        return cls(concepts, name=name, listed=True, pinned=pinned)
+
+    @classmethod
+    def from_wordnet(
+        cls,
+        path: str | PathLike[str] | None = None,
+        *,
+        measure: Measure = "path",
+        relations: Sequence[str] | None = None,
+        threshold: float | None = None,
+        exponent: float = 1.0,
+        max_senses: int | None = None,
+        counts: Counts | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> ThesaurusSimilarity:
+        r"""Similarity by WordNet: of two words, that of their most similar synsets.
+
+        Two synsets are compared by a common ancestor c, themselves included, the one that makes
+        them most similar; the ways up to it are d and d' steps long:
+
+        ``"path"``
+            1 / (1 + d + d'), Rada et al. (1989); its logarithm is Leacock & Chodorow's (1998).
+        ``"wu_palmer"``
+            2 n / (d + d' + 2 n), Wu & Palmer (1994), with n the number of synsets from the root
+            down to c, on the longest way.
+        ``"lin"``
+            2 I(c) / (I(a) + I(b)), Lin (1998). I(c) is minus the logarithm of the share of c in
+            the occurrences of its part of speech (Resnik 1995): every synset occurs once, and for
+            its share of the `counts` of each of its words, and wherever something below it does.
+            Without counts it is the intrinsic information of Seco et al. (2004).
+
+        Words of one synset have similarity 1. Ancestors are found along hypernyms and instance
+        hypernyms, within a part of speech; verbs, which have many roots, get one above them all.
+
+        Parameters
+        ----------
+        path : path, optional
+            Folder, or zip file, of Princeton's files ``data.noun``, ..., as Debian's package
+            ``wordnet-base`` and nltk have them, a file in XML (WN-LMF), such as the Open English
+            WordNet, or a folder of two tables; see
+            `softcosine.similarity.thesaurus.wordnet_files.read_wordnet`. By default the usual
+            places.
+        measure : "path", "wu_palmer" or "lin", default "path"
+        relations : sequence of str, optional
+            What counts as a step. By default ``"hypernym"`` and ``"instance_hypernym"``, and for
+            paths ``"similar"`` (adjectives) too. A path may begin and end with one step along a
+            further relation, in either direction, into another part of speech as well: also_see,
+            attribute, cause, derivation, domain, entailment, holonym, participle, pertainym,
+            verb_group.
+        threshold : float, optional
+            Least similarity that counts, before the exponent. The lower, the longer the walks. By
+            default 0.25 for paths, 0.8 for Wu & Palmer, 0.5 for Lin.
+        exponent : float, default 1.0
+            Power that similarities are raised to.
+        max_senses : int, optional
+            How many of a word's synsets count for each part of speech, the most frequent first;
+            of Princeton's files this needs ``index.noun``, ..., too. By default all.
+        counts : Vocabulary or mapping of str to float, optional
+            How often words occur, for Lin's measure; of a vocabulary, in how many documents.
+        progress : callable, optional
+            Called as ``progress(done, total)`` while the files are read, in synsets.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no WordNet; says where it looked.
+        MalformedFileError
+            If a file breaks its format, points to a synset that is not there, or its hypernyms go
+            round in a circle; names the place.
+        InvalidInputError
+            If a setting is not one of the above.
+
+        Notes
+        -----
+        WordNet 3.0 takes some 4 seconds to read. Words are looked up as they are written, so
+        inflected ones are not found; a vocabulary of stems is asked by the forms that are.
+
+        Examples
+        --------
+        >>> source = ThesaurusSimilarity.from_wordnet()  # doctest: +SKIP
+        >>> source.similarities(["car", "car"], ["automobile", "ambulance"])  # doctest: +SKIP
+        array([1. , 0.5], dtype=float32)
+        """
+        from softcosine.similarity.thesaurus.wordnet_files import read_wordnet
+        from softcosine.similarity.thesaurus.wordnet_measures import (
+            checked_settings,
+            concepts_of_wordnet,
+        )
+
+        steps, least = checked_settings(measure, relations, threshold, counts)
+        _check_settings(least, exponent)
+        if max_senses is not None and not (is_whole(max_senses) and max_senses >= 1):
+            raise InvalidInputError(
+                f"max_senses is {max_senses!r}; needed is a whole number of 1 or more."
+            )
+        wordnet = read_wordnet(path, max_senses=max_senses, progress=progress)
+        concepts = concepts_of_wordnet(
+            wordnet, measure=measure, relations=steps, threshold=least, counts=counts
+        )
+        return cls(concepts, name=f"wordnet by {measure}", threshold=least, exponent=exponent)
+
+    @property
+    def name(self) -> str:
+        """Name of the file, or what WordNet is measured by, such as "wordnet by path"."""
+        return self._name
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The terms that are known."""
+        return self._concepts.words
+
+    @property
+    def listed(self) -> bool:
+        """Whether it is a list of synonyms."""
+        return self._listed
+
+    @property
+    def pinned(self) -> bool:
+        """Whether balancing leaves the list's similarities as they are."""
+        return self._pinned
+
+    @property
+    def threshold(self) -> float:
+        """Least similarity that counts."""
+        return self._threshold
+
+    @property
+    def exponent(self) -> float:
+        """Power that similarities are raised to."""
+        return self._exponent
+
+    def __len__(self) -> int:
+        """Return the number of words."""
+        return len(self._concepts.words)
+
+    def __repr__(self) -> str:
+        return (
+            f"ThesaurusSimilarity({self._name!r}, {len(self)} words, "
+            f"threshold={self._threshold:g}, exponent={self._exponent:g})"
+        )
+
+    def renamed(self, names: Callable[[str], Sequence[str]]) -> ThesaurusSimilarity:
+        """Return the same concepts above other names of the words, several for a word if need be.
+
+        A name stands under a concept as near as the nearest of its words.
+        """
+        table = self._concepts
+        numbers: dict[str, int] = {}
+        of_word = [
+            [numbers.setdefault(name, len(numbers)) for name in names(word)] for word in table.words
+        ]
+        lengths = np.fromiter(map(len, of_word), np.int64, len(of_word))
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        own = np.array([number for row in of_word for number in row], np.int64)
+        words = np.repeat(np.arange(len(of_word)), np.diff(table.starts))
+        entry, places = slices(starts, words)
+        concepts = Concepts.of_entries(
+            tuple(numbers),
+            own[places],
+            table.concepts[entry],
+            table.costs[entry],
+            table.weights,
+            threshold=self._threshold,
+        )
+        return ThesaurusSimilarity(
+            concepts,
+            name=self._name,
+            threshold=self._threshold,
+            exponent=self._exponent,
+            listed=self._listed,
+            pinned=self._pinned,
+        )
+
+    def written_pairs(self, limit: int) -> Iterator[tuple[str, str]] | None:
+        """Give the pairs of words of each group; None if there are more than `limit`."""
+        table = self._concepts
+        sizes = np.bincount(table.concepts, minlength=len(table.weights)).astype(np.int64)
+        if int((sizes * (sizes - 1) // 2).sum()) > limit:
+            return None
+        words = np.repeat(np.arange(len(table.words)), np.diff(table.starts))
+        order = np.argsort(table.concepts, kind="stable")
+        groups = np.split(words[order], np.cumsum(sizes)[:-1])
+        return (
+            (table.words[i], table.words[j])
+            for group in groups
+            for i, j in combinations(group.tolist(), 2)
+        )
+
+    def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether each term is in the thesaurus, shape (n_terms,)."""
+        return rows_of(self._found, terms) >= 0
+
+    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
+        """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,).
+
+        Raises
+        ------
+        InvalidInputError
+            If the two sequences differ in length.
+        """
+        n_pairs = check_pairs(left, right)
+        i, j = rows_of(self._found, left), rows_of(self._found, right)
+        both = np.flatnonzero((i >= 0) & (j >= 0))
+        i, j = i[both], j[both]
+        known = np.zeros(len(both), np.float32)
+        table = self._concepts
+
+        def work(start: int, stop: int) -> None:
+            similarities_by_concepts(
+                table.starts,
+                table.concepts,
+                table.costs,
+                table.weights,
+                i[start:stop],
+                j[start:stop],
+                np.float32(self._threshold),
+                self._exponent,
+                known[start:stop],
+            )
+
+        for_each_chunk(work, len(both), chunk=65_536)
+        known[i == j] = 1.0
+        answer = np.zeros(n_pairs, np.float32)
+        answer[both] = known
+        answer[equal_strings(left, right)] = 1.0
+        return answer
+
+    def neighbors(
+        self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
+    ) -> Neighbors:
+        """Return the most similar strings of `among` of every term, exactly.
+
+        Each concept above a term is asked for its members, the nearest first, as far as the
+        threshold allows. What is prepared for a tuple is kept for the next call with it.
+
+        Raises
+        ------
+        InvalidInputError
+            If `max_neighbors` is negative.
+        """
+        check_limit(max_neighbors)
+        rows = rows_of(self._found, terms)
+        known = np.flatnonzero(rows >= 0)
+        if len(known) == 0 or len(among) == 0 or max_neighbors == 0:
+            return Neighbors.none(len(terms))
+        searched = self._searched.get(
+            among, lambda: Searched.of(self._concepts, among, rows_of(self._found, among))
+        )
+        asked = Asked.of(self._concepts, rows[known], searched, self._threshold)
+        found = [
+            self._of_block([terms[i] for i in known[block].tolist()], asked, block, max_neighbors)
+            for block in asked.blocks()
+        ]
+        counts = np.zeros(len(terms), np.int64)
+        counts[known] = np.concatenate([np.diff(part.indptr) for part in found])
+        indptr = np.zeros(len(terms) + 1, np.int64)
+        np.cumsum(counts, out=indptr[1:])
+        return Neighbors(
+            indptr,
+            np.concatenate([part.indices for part in found]),
+            np.concatenate([part.similarities for part in found]),
+        )
+
+    def _of_block(
+        self, terms: Sequence[str], asked: Asked, block: slice, max_neighbors: int
+    ) -> Neighbors:
+        """Neighbours of some of the known terms."""
+        searched = asked.searched
+        room = asked.room[block]
+        places = np.zeros(len(room) + 1, np.int64)
+        np.cumsum(room, out=places[1:])
+        columns = np.empty(places[-1], np.int32)
+        similarities = np.empty(places[-1], np.float32)
+        counts = np.zeros(len(room), np.int64)
+        rows = np.ascontiguousarray(asked.rows[block])
+        starts = asked.starts[block.start : block.stop + 1]
+
+        def work(first: int, last: int) -> None:
+            members_by_concepts(
+                starts,
+                asked.firsts,
+                asked.lasts,
+                asked.costs,
+                asked.weights,
+                searched.members,
+                searched.costs,
+                rows,
+                searched.rows,
+                places,
+                np.float32(self._threshold),
+                self._exponent,
+                first,
+                last,
+                columns,
+                similarities,
+                counts,
+            )
+
+        for_each_chunk(work, len(rows), chunk=_CHUNK_TERMS)
+        filled = np.arange(places[-1]) - np.repeat(places[:-1], room) < np.repeat(counts, room)
+        also_of, also = searched.other_names(terms, rows)
+        return Neighbors.from_pairs(
+            np.concatenate((np.repeat(np.arange(len(rows)), counts), also_of)),
+            np.concatenate((columns[filled], also)),
+            np.concatenate((similarities[filled], np.ones(len(also), np.float32))),
+            n_terms=len(terms),
+            among=searched.strings,
+            max_neighbors=max_neighbors,
+            order=self._order,
+        )
+
+    def state(self) -> SourceState:
+        """Everything that is needed to build an equal source."""
+        settings: dict[str, Any] = {
+            "name": self._name,
+            "threshold": self._threshold,
+            "exponent": self._exponent,
+        }
+        if self._listed:
+            settings |= {"listed": True, "pinned": self._pinned}
+        kept = self._kept
+        arrays = kept.arrays if isinstance(kept, Deferred) else kept.arrays()
+        return SourceState("thesaurus", settings, arrays)
+
+    @classmethod
+    def from_state(cls, state: SourceState) -> ThesaurusSimilarity:
+        """Source that `state` was taken from; the table is built when it is first asked."""
+        return cls(Deferred(state.arrays, Concepts.from_arrays), **state.settings)
+
+
+def _check_settings(threshold: float, exponent: float) -> None:
+    if not (is_number(threshold) and 0.0 <= threshold <= 1.0):
+        raise InvalidInputError(f"threshold is {threshold}; needed is a number in [0, 1].")
+    if not (is_number(exponent) and 0.0 < exponent < np.inf):
+        raise InvalidInputError(f"exponent is {exponent}; needed is a number above 0.")

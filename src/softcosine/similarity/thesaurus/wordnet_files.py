@@ -1,0 +1,375 @@
+"""Readers of WordNet: Princeton's files, as Debian and nltk have them, and two tables."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import io
+import os
+import re
+import sys
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import IO, cast
+
+import numpy as np
+
+from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.similarity.thesaurus.wordnet import WordNet
+from softcosine.similarity.thesaurus.wordnet_lmf import read_lmf, read_wn_package, wn_database
+from softcosine.storage import checked_path
+
+__all__ = ["find_wordnet", "read_wordnet"]
+
+_FILES = {"data.noun": "n", "data.verb": "v", "data.adj": "a", "data.adv": "r"}
+_TABLES = ("synsets.tsv", "relations.tsv")
+_POINTERS = {
+    "@": "hypernym",
+    "@i": "instance_hypernym",
+    "#m": "holonym",
+    "#p": "holonym",
+    "#s": "holonym",
+    "&": "similar",
+    "^": "also_see",
+    "=": "attribute",
+    "+": "derivation",
+    "\\": "pertainym",
+    "<": "participle",
+    "*": "entailment",
+    ">": "cause",
+    "$": "verb_group",
+    ";c": "domain",
+    ";r": "domain",
+    ";u": "domain",
+    "!": "antonym",
+}
+# Each of these says the same as one above, the other way round.
+_INVERSE = frozenset(["~", "~i", "%m", "%p", "%s", "-c", "-r", "-u"])
+_MARKER = re.compile(r"\((?:a|p|ip)\)$")  # where an adjective may stand
+_NLTK_NAMES = ("wordnet", "wordnet.zip", "wordnet31", "wordnet31.zip")
+_REPORTED = 10_000
+
+
+def find_wordnet() -> Path:
+    """Return the first of the usual places that has a WordNet.
+
+    These are ``$WNSEARCHDIR``, ``$WNHOME/dict``, the folders of the packages of Debian and others,
+    nltk's data (``$NLTK_DATA``, ``~/nltk_data``, ...), and the wn package's database.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is none; says where it looked and how to get one.
+    """
+    folders = _folders()
+    nltk = _nltk_folders()
+    inside = [folder / "corpora" / name for folder in nltk for name in _NLTK_NAMES]
+    database = wn_database()
+    for place in (*folders, *inside):
+        if _is_wordnet(place):
+            return place
+    if database.is_file() and importlib.util.find_spec("wn") is not None:
+        return database
+    raise FileNotFoundError(
+        f"no WordNet was found; looked in {', '.join(map(str, folders))}, for nltk's "
+        f"corpora/wordnet in {', '.join(map(str, nltk))}, and for wn's {database}. Install one "
+        "(apt-get install wordnet-base, or nltk.download('wordnet')), or pass the path of a folder "
+        "with data.noun, data.verb, data.adj and data.adv."
+    )
+
+
+def _folders() -> list[Path]:
+    """Return where WordNet's own packages put it."""
+    variables = os.environ.get("WNSEARCHDIR"), os.environ.get("WNHOME")
+    folders = [Path(variables[0])] if variables[0] else []
+    homes = [variables[1]] if variables[1] else []
+    homes += ["/usr/local/WordNet-3.1", "/usr/local/WordNet-3.0", "/opt/homebrew/opt/wordnet"]
+    return [*folders, Path("/usr/share/wordnet"), *(Path(home, "dict") for home in homes)]
+
+
+def _nltk_folders() -> list[Path]:
+    """Return where nltk keeps its data."""
+    given = [Path(p) for p in os.environ.get("NLTK_DATA", "").split(os.pathsep) if p]
+    places = [Path(root, inner) for root in (sys.prefix, "/usr") for inner in ("share", "lib")]
+    places += [Path(sys.prefix), Path("/usr/local/share"), Path("/usr/local/lib"), Path.home()]
+    return list(dict.fromkeys([*given, *(place / "nltk_data" for place in places)]))
+
+
+def _is_wordnet(place: Path) -> bool:
+    if place.is_dir():
+        return (place / "data.noun").is_file()
+    return place.is_file() and zipfile.is_zipfile(place)
+
+
+def read_wordnet(
+    path: str | PathLike[str] | None = None,
+    *,
+    max_senses: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> WordNet:
+    """Read a WordNet.
+
+    Parameters
+    ----------
+    path : path, optional
+        A folder, or a zip file, with Princeton's files ``data.noun``, ``data.verb``, ``data.adj``
+        and ``data.adv`` (one or more of them), or a folder with
+        the tables ``synsets.tsv`` (synset, words with ``|`` between them) and ``relations.tsv``
+        (synset, pointer, synset, word numbers), gzipped or not, or a file in XML (WN-LMF, such as
+        the Open English WordNet), or the wn package's database. By default the first of the usual
+        places (`find_wordnet`).
+    max_senses : int, optional
+        Leave words out of all their synsets but so many for each part of speech, the most
+        frequent first. The files ``index.noun``, ..., are needed for this only.
+    progress : callable, optional
+        Called as ``progress(done, total)``, in synsets; the total is a guess.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no WordNet.
+    MalformedFileError
+        If a line breaks the format, or points to a synset that is not there; names the line.
+    """
+    place = find_wordnet() if path is None else checked_path(path)
+    if not place.exists():
+        raise FileNotFoundError(f"there is no WordNet at {place}.")
+    if place == wn_database():
+        return read_wn_package(max_senses=max_senses, progress=progress)
+    if place.is_file() and not zipfile.is_zipfile(place):
+        return read_lmf(place, max_senses=max_senses, progress=progress)
+    reading = _Reading(place, progress)
+    with ExitStack() as stack:
+        files = _open_all(place, stack)
+        if any(name in _FILES for name in files):
+            for name, letter in _FILES.items():
+                if name in files:
+                    reading.read_data(place / name, letter, files[name])
+            if max_senses is not None:
+                for name, letter in _FILES.items():
+                    index = name.replace("data", "index")
+                    if name in files and index in files:
+                        reading.read_index(place / index, letter, files[index], max_senses)
+                    elif name in files:
+                        raise FileNotFoundError(
+                            f"there is no {index} in {place}, which says what senses are frequent; "
+                            "max_senses needs it."
+                        )
+        elif all(name in files for name in _TABLES):
+            if max_senses is not None:
+                raise InvalidInputError(
+                    f"max_senses is {max_senses}, but the tables in {place} do not say what senses "
+                    "are frequent; take Princeton's files."
+                )
+            reading.read_synsets(place / _TABLES[0], files[_TABLES[0]])
+            reading.read_relations(place / _TABLES[1], files[_TABLES[1]])
+        else:
+            raise FileNotFoundError(
+                f"there is no WordNet in {place}; needed are {', '.join(_FILES)}, or "
+                f"{' and '.join(_TABLES)}."
+            )
+    if not reading.words:
+        raise MalformedFileError(place, "the files hold no synsets; needed is a WordNet.")
+    return reading.wordnet()
+
+
+def _open_all(place: Path, stack: ExitStack) -> dict[str, IO[str]]:
+    """Open the files that may be needed, by name, as text."""
+    files: dict[str, IO[str]] = {}
+    wanted = (*_FILES, *(name.replace("data", "index") for name in _FILES), *_TABLES)
+    if place.is_dir():
+        for name in wanted:
+            plain, packed = place / name, place / f"{name}.gz"
+            if plain.is_file():
+                files[name] = stack.enter_context(plain.open(encoding="utf-8"))
+            elif packed.is_file():
+                raw = cast(IO[bytes], stack.enter_context(gzip.GzipFile(packed)))
+                files[name] = stack.enter_context(io.TextIOWrapper(raw, encoding="utf-8"))
+        return files
+    try:
+        archive = stack.enter_context(zipfile.ZipFile(place))
+        for inner in archive.namelist():
+            name = inner.rpartition("/")[2]
+            if name in wanted:
+                raw = stack.enter_context(archive.open(inner))
+                files[name] = stack.enter_context(io.TextIOWrapper(raw, encoding="utf-8"))
+    # A password is a RuntimeError, what zipfile does not support a NotImplementedError of these.
+    except (zipfile.BadZipFile, RuntimeError, OSError, ValueError, zlib.error) as error:
+        raise MalformedFileError(place, f"the archive cannot be read: {error}") from None
+    return files
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What has been read of a WordNet."""
+
+    place: Path
+    progress: Callable[[int, int], None] | None
+    numbers: dict[str, int] = field(default_factory=dict)
+    words: list[tuple[str, ...]] = field(default_factory=list)
+    # Relation, source, target by name, numbers of the words, file and line.
+    pointers: list[tuple[str, int, str, str, Path, int]] = field(default_factory=list)
+
+    def add_synset(self, synset: str, words: Iterable[str], file: Path, line: int) -> int:
+        number = len(self.numbers)
+        if self.numbers.setdefault(synset, number) != number:
+            raise MalformedFileError(file, f"the synset {synset} is there twice.", line=line)
+        self.words.append(tuple(words))
+        if self.progress is not None and number % _REPORTED == 0:
+            self.progress(number, max(number, 117_659))
+        return number
+
+    def read_data(self, file: Path, letter: str, lines: IO[str]) -> None:
+        """Read one of Princeton's data files (described in the manual page wndb.5WN)."""
+        for line, text in _numbered(file, lines):
+            if text.startswith("  "):
+                continue  # the licence
+            fields = text.partition("|")[0].split()
+            try:
+                n_words = int(fields[3], 16)
+                words = fields[4 : 4 + 2 * n_words : 2]
+                rest = fields[4 + 2 * n_words :]
+                n_pointers = int(rest[0])
+                pointers = rest[1 : 1 + 4 * n_pointers]
+                if not (fields[0].isdecimal() and len(words) == n_words > 0):
+                    raise ValueError
+                if len(pointers) != 4 * n_pointers:
+                    raise ValueError
+            except (IndexError, ValueError):
+                raise MalformedFileError(
+                    file,
+                    f"{text[:60]!r}... is no synset; needed are its offset, file number, type, "
+                    "words and pointers, each with their count before them.",
+                    line=line,
+                ) from None
+            if letter == "a":
+                words = [_MARKER.sub("", word) for word in words]
+            number = self.add_synset(f"{fields[0]}-{letter}", words, file, line)
+            for i in range(0, len(pointers), 4):
+                sign, offset, kind, of_words = pointers[i : i + 4]
+                kind = "a" if kind == "s" else kind
+                self.add_pointer(sign, number, f"{offset}-{kind}", of_words, file, line)
+
+    def read_index(self, file: Path, letter: str, lines: IO[str], max_senses: int) -> None:
+        """Take words out of all but their first synsets, which an index file names in order."""
+        first: set[tuple[str, int]] = set()
+        for line, text in _numbered(file, lines):
+            if text.startswith("  "):
+                continue
+            fields = text.split()
+            try:
+                n_synsets = int(fields[2])
+                synsets = [f"{offset}-{letter}" for offset in fields[-n_synsets:]]
+            except (IndexError, ValueError):
+                raise MalformedFileError(
+                    file,
+                    f"{text[:60]!r}... is no word; needed are the word, its part of speech, the "
+                    "number of its synsets, and, at the end, their offsets.",
+                    line=line,
+                ) from None
+            for synset in synsets[:max_senses]:
+                number = self.numbers.get(synset)
+                if number is None:
+                    raise MalformedFileError(
+                        file, f"it names the synset {synset}, which is not there.", line=line
+                    )
+                first.add((fields[0], number))
+        for synset, number in self.numbers.items():
+            if synset.endswith(letter):
+                # Places stay, since pointers name words by them.
+                self.words[number] = tuple(
+                    word if (word.lower(), number) in first else "" for word in self.words[number]
+                )
+
+    def read_synsets(self, file: Path, lines: IO[str]) -> None:
+        """Read the table of synsets."""
+        for line, text in _numbered(file, lines):
+            fields = text.split("\t")
+            if len(fields) < 2 or fields[0][-2:] not in ("-n", "-v", "-a", "-r", "-s"):
+                raise MalformedFileError(
+                    file,
+                    f"{text[:60]!r} is no synset; needed are its name (such as 02084071-n) and its "
+                    "words with | between them, separated by a tab.",
+                    line=line,
+                )
+            words = [_MARKER.sub("", word) for word in fields[1].split("|")]
+            self.add_synset(_satellite(fields[0]), words, file, line)
+
+    def read_relations(self, file: Path, lines: IO[str]) -> None:
+        """Read the table of relations."""
+        for line, text in _numbered(file, lines):
+            fields = text.split("\t")
+            if len(fields) not in (3, 4):
+                raise MalformedFileError(
+                    file,
+                    f"{text[:60]!r} is no relation; needed are a synset, a pointer sign, a synset "
+                    "and optionally their word numbers, separated by tabs.",
+                    line=line,
+                )
+            source = self.numbers.get(_satellite(fields[0]))
+            if source is None:
+                raise MalformedFileError(
+                    file, f"the synset {fields[0]} is not in {_TABLES[0]}.", line=line
+                )
+            of_words = fields[3] if len(fields) == 4 else "0000"
+            self.add_pointer(fields[1], source, _satellite(fields[2]), of_words, file, line)
+
+    def add_pointer(
+        self, sign: str, source: int, target: str, of_words: str, file: Path, line: int
+    ) -> None:
+        name = _POINTERS.get(sign, "" if sign in _INVERSE else None)
+        if name is None:
+            raise MalformedFileError(file, f"there is no pointer sign {sign!r}.", line=line)
+        self.pointers.append((name, source, target, of_words, file, line))
+
+    def wordnet(self) -> WordNet:
+        """Return what was read, its pointers followed."""
+        found: dict[str, list[tuple[int, int, int, int]]] = {}
+        for name, source, target, of_words, file, line in self.pointers:
+            number = self.numbers.get(target)
+            if number is None:
+                raise MalformedFileError(
+                    file,
+                    f"it points to the synset {target}, which is not there; the files are of "
+                    "different versions, or one is missing.",
+                    line=line,
+                )
+            if not name:
+                continue
+            try:
+                words = int(of_words[:2], 16), int(of_words[2:], 16)
+            except ValueError:
+                words = -1, -1
+            if not (
+                0 <= words[0] <= len(self.words[source])
+                and 0 <= words[1] <= len(self.words[number])
+            ):
+                raise MalformedFileError(
+                    file, f"the word numbers {of_words!r} do not fit the synsets.", line=line
+                )
+            found.setdefault(name, []).append((source, words[0], number, words[1]))
+        relations = {name: np.array(rows, np.int32) for name, rows in found.items()}
+        if self.progress is not None:
+            self.progress(len(self.words), len(self.words))
+        return WordNet(self.place, tuple(self.numbers), tuple(self.words), relations)
+
+
+def _satellite(synset: str) -> str:
+    """Name of a synset with the satellites of adjectives as adjectives."""
+    return f"{synset[:-1]}a" if synset.endswith("-s") else synset
+
+
+def _numbered(file: Path, lines: IO[str]) -> Iterator[tuple[int, str]]:
+    """Give the number and text of every line that is not blank."""
+    number = 0
+    try:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield number, line.rstrip("\r\n")
+    except (UnicodeDecodeError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
+        raise MalformedFileError(file, f"cannot be read: {error}", line=number + 1) from None
