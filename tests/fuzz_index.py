@@ -47,8 +47,8 @@ from softcosine.index.directory.backup import back_up
 from softcosine.index.directory.check import verify_index
 from softcosine.index.directory.store import Store
 from softcosine.index.quality import one_word_quality
-from softcosine.index.segment.segment import segment
-from softcosine.index.segment.segment import stored_fields as stored_documents
+from softcosine.index.segment import segment
+from softcosine.index.segment import stored_fields as stored_documents
 from softcosine.matrix import stored, term_similarity_matrix
 from softcosine.similarity.combine.combined import mean
 from softcosine.similarity.cooccurrence.association import AssociationSimilarity

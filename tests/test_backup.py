@@ -22,8 +22,8 @@ from softcosine.errors import (
     IndexLockedError,
     InvalidInputError,
 )
+from softcosine.index.directory import backup as backups
 from softcosine.index.directory.check import verify_index
-from softcosine.index.directory.directory import backup as backups
 from softcosine.index.directory.store import Store
 from softcosine.similarity.pairs import PairSimilarity
 from toy_engine import ENTRY

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import IndexLockedError, InvalidInputError
-from softcosine.index.segment.segment import segment as segments
+from softcosine.index.segment import segment as segments
 from softcosine.index.soft_index import SoftIndex
-from softcosine.index.writer.index_writer import writer as writers
+from softcosine.index.writer import index_writer as writers
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.pairs import PairSimilarity
 from softcosine.text.analyzer import Analyzer

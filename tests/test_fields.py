@@ -18,7 +18,7 @@ from expected import RANKINGS, assert_ranked, scores
 from softcosine.errors import IndefiniteMatrixError, InvalidInputError
 from softcosine.index.search.fields import Field, FieldsSearcher, checked_fields
 from softcosine.index.search.top_docs import QueryVector
-from softcosine.index.segment.segment import segment as segments_of
+from softcosine.index.segment import segment as segments_of
 from softcosine.index.soft_index import SoftIndex
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary

@@ -18,7 +18,7 @@ from killing import run_script
 from softcosine.errors import SoftCosineWarning
 from softcosine.index.directory.check import verify_index
 from softcosine.index.directory.store_writer import StoreWriter
-from softcosine.index.segment.segment import stored_fields as stored_documents
+from softcosine.index.segment import stored_fields as stored_documents
 from softcosine.index.writer.merging import MergePolicy
 from softcosine.similarity.pairs import PairSimilarity
 from softcosine.storage import folder

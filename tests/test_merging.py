@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.segment.segment import MAX_DOCS, Segment
-from softcosine.index.writer.index_writer import merging
+from softcosine.index.writer import merging
 from softcosine.index.writer.merging import MergePolicy, full_groups, merge_fields
 from strategies import counts
 

@@ -17,7 +17,7 @@ from softcosine.index.directory.store import Store
 from softcosine.index.segment.documents import Document
 from softcosine.index.segment.metadata_updates import MetadataUpdates
 from softcosine.index.soft_index import SoftIndex
-from softcosine.index.writer.index_writer import draft as drafts
+from softcosine.index.writer import pending_commit as drafts
 from softcosine.index.writer.merging import MergePolicy
 
 TEXTS = ["a flat tyre", "tea and tea", "green tea", "a tyre of a bike", "coffee"]

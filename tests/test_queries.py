@@ -19,9 +19,9 @@ from softcosine.errors import InvalidInputError, UnknownDocumentError
 from softcosine.index.query.filters import Where
 from softcosine.index.query.parser import Clause
 from softcosine.index.query.phrases import holds_phrase, phrase_words, running_words
+from softcosine.index.segment import segment as segments_of
 from softcosine.index.segment.documents import MemoryDocuments
 from softcosine.index.segment.inverting import positions_of
-from softcosine.index.segment.segment import segment as segments_of
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.index.soft_index import SoftIndex
 from softcosine.text.analyzer import Analyzer

@@ -11,8 +11,8 @@ from scipy.sparse import csr_array
 from conftest import JIT
 from softcosine.index.search import panel, plan
 from softcosine.index.search.top_docs import QueryVector
+from softcosine.index.segment import dense_columns as columns
 from softcosine.index.segment.dense_columns import frequent_columns, halves
-from softcosine.index.segment.segment import dense_columns as columns
 from softcosine.kernels.panel import PANEL
 from softcosine.text.weighting import Weighting
 from toys import searcher_of, similarity_matrix, slowly

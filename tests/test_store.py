@@ -25,9 +25,9 @@ from softcosine.errors import (
     IndexLockedError,
     InvalidInputError,
 )
-from softcosine.index.directory.directory import store_writer
+from softcosine.index.directory import store_writer
 from softcosine.index.directory.store import Committed, Store
-from softcosine.index.writer.index_writer import lock as locks
+from softcosine.index.writer import lock as locks
 from softcosine.index.writer.lock import WriteLock
 from softcosine.storage import folder as folders
 from softcosine.storage import replacement, write_folder

@@ -23,8 +23,8 @@ from softcosine.index.directory.check import verify_index
 from softcosine.index.directory.store import Store
 from softcosine.index.query.phrases import LEFT_OUT, running_words
 from softcosine.index.soft_index import SoftIndex
-from softcosine.index.writer.index_writer import draft as drafts
-from softcosine.index.writer.index_writer import writer as writers
+from softcosine.index.writer import index_writer as writers
+from softcosine.index.writer import pending_commit as drafts
 from softcosine.index.writer.merging import MergePolicy
 from softcosine.index.writer.training_spool import TrainingSpool
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix

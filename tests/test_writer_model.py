@@ -18,8 +18,8 @@ from softcosine.errors import UnknownDocumentError
 from softcosine.index.directory.check import verify_index
 from softcosine.index.query.filters import Where
 from softcosine.index.soft_index import SoftIndex
-from softcosine.index.writer.index_writer import merging
-from softcosine.index.writer.index_writer import writer as writers
+from softcosine.index.writer import index_writer as writers
+from softcosine.index.writer import merging
 from softcosine.index.writer.merging import MergePolicy
 from softcosine.index.writer.pending_commit import Draft
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix

@@ -169,9 +169,11 @@ class Snapshot:
         scores_checksum: str = "",
     ) -> Self:
         """Return a commit; without segments it has one of no documents."""
-        empty = (Segment.empty(len(S)),) * len(settings.fields)
+        if not segments:
+            empty = (Segment.empty(len(S)),) * len(settings.fields)
+            segments = (IndexedSegment(empty, MemoryDocuments([])),)
         return cls(
-            segments=tuple(segments) or (IndexedSegment(empty, MemoryDocuments([])),),
+            segments=tuple(segments),
             S=S,
             source=source,
             analyzer=settings.analyzer or Analyzer(),

@@ -36,7 +36,7 @@ def has_word_pieces(tokens: Sequence[str]) -> bool:
 
     Lists of whole words hold a few that look like one, such as ``###``.
     """
-    n_pieces = sum(token.startswith("##") and token[2:].isalnum() for token in tokens)
+    n_pieces = len([token for token in tokens if token[:2] == "##" and token[2:].isalnum()])
     return 0 < n_pieces >= len(tokens) / 100
 
 
