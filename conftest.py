@@ -52,8 +52,8 @@ os.environ["NUMBA_CACHE_DIR"] = str(_cache())
 # A run holds many objects for long; to look through them for garbage as often as Python usually
 # does takes a tenth of the time. The command line does the same.
 gc.set_threshold(100_000, 50, 100)
-# Its examples run gensim.
-collect_ignore = [] if find_spec("gensim") else ["docs/gensim.md"]
+# The tutorial is followed by a test of its own; the examples of gensim.md run gensim.
+collect_ignore = ["docs/tutorial.md", *([] if find_spec("gensim") else ["docs/gensim.md"])]
 
 
 @pytest.fixture(scope="session", autouse=True)
