@@ -547,9 +547,10 @@ def test_in_one_piece_nothing_is_kept(run, folder, breaking):
 def test_a_build_that_is_stopped_from_outside_goes_on(folder):
     # Slow enough to be met in the middle: every question waits.
     code = (
-        "import time\nfrom softcosine.cli.app import main\nfrom softcosine.matrix import answers\n"
+        "import time\nfrom softcosine.cli.app import main\n"
+        "from softcosine.matrix import neighbor_chunks\n"
         "from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity as T\n"
-        "answers.CHUNK_TERMS = 2\nask = T.neighbors\n"
+        "neighbor_chunks.CHUNK_TERMS = 2\nask = T.neighbors\n"
         "def slow(*a, **k):\n    time.sleep(0.2)\n    return ask(*a, **k)\n"
         "T.neighbors = slow\n"
         "main('similarity build synonyms.txt --vocabulary docs.jsonl -o s.matrix'.split())"
