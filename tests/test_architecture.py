@@ -1,0 +1,34 @@
+"""ARCHITECTURE.md against the folders: what it names exists, and no folder is missing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "softcosine"
+PAGE = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+NAMES = set(re.findall(r"`((?:\w+/)*(?:\w+/|\w+\.py))`", PAGE))
+
+
+def test_every_path_exists():
+    folders = [SOURCE, *(path for path in SOURCE.rglob("*") if path.is_dir())]
+    for name in sorted(NAMES):
+        # A file without a folder belongs to the folder of its row or sentence.
+        places = [SOURCE, ROOT] if "/" in name else folders
+        assert any((place / name).exists() for place in places), name
+
+
+def test_every_folder_is_on_the_map():
+    rows = re.findall(r"^\| `([\w/]+/)` \|", PAGE, re.MULTILINE)
+    folders = {
+        f"{path.relative_to(SOURCE)}/"
+        for pattern in ("*/__init__.py", "index/*/__init__.py", "similarity/*/__init__.py")
+        for path in (file.parent for file in SOURCE.glob(pattern))
+    }
+    assert folders - set(rows) == set()
+
+
+def test_every_path_on_the_map_is_a_folder():
+    for row in re.findall(r"^\| `([\w/]+/)` \|", PAGE, re.MULTILINE):
+        assert (SOURCE / row).is_dir(), row
