@@ -1,4 +1,4 @@
-# make demo | test | check | lock | clean. Nothing but make, Python 3.11 or later and a package
+# make demo | test | check | docs | lock | clean. Nothing but make, Python 3.11 or later and a package
 # index is needed: everything goes into .venv and is installed again only when pyproject.toml or
 # requirements/dev.txt change.
 #
@@ -22,12 +22,13 @@ INTERPRETED_TESTS := $(patsubst %,tests/test_%.py,oracle kernels corpus assembly
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check lock clean
+.PHONY: help demo test check docs lock clean
 
 help:
 	@echo "make demo    ask the names of Unicode characters for meanings (no download but Python packages)"
 	@echo "make test    run the tests and the examples in the documentation"
 	@echo "make check   style, types, imports, and the kernels' tests with the compiler off"
+	@echo "make docs    the documentation as HTML, with a reference made of docstrings: docs/_build"
 	@echo "make lock    refresh requirements/dev.txt, the versions that development runs with"
 	@echo "make clean   remove .venv, caches and build results"
 
@@ -44,6 +45,9 @@ check: $(VENV)/.tools
 	$(BIN)/lint-imports
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q $(INTERPRETED_TESTS)
 
+docs: $(VENV)/.tools
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build
+
 # The comment at the top of the lock stands here, so that it is written anew each time.
 lock: $(VENV)/.tools
 	@$(PIP) install uv
@@ -51,12 +55,12 @@ lock: $(VENV)/.tools
 	   echo "# Made by \`make lock\` from pyproject.toml; do not edit."; \
 	   $(BIN)/python -m uv --quiet pip compile --universal --python-version 3.11 --upgrade \
 	     --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
-	     --group test --group check pyproject.toml; } > $(VENV)/lock.txt
+	     --group test --group check --group docs pyproject.toml; } > $(VENV)/lock.txt
 	@cp $(VENV)/lock.txt requirements/dev.txt
 	@git --no-pager diff --stat -- requirements/dev.txt
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist docs/_build docs/reference .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The package and what it needs to run.

@@ -249,7 +249,7 @@ class SoftNeighbors:
 
         Returns
         -------
-        csr_array of shape (n_queries, n_samples_fit_), float64
+        csr_array of shape (n_queries, n_fitted), float64
             In each row by distance, as estimators with ``metric="precomputed"`` want it; distances
             of 0 are stored.
 

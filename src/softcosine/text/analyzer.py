@@ -204,7 +204,7 @@ class Analyzer:
     def terms(self, document: str | Sequence[str]) -> list[str]:
         """Return the terms of one document or query, in running order.
 
-        The plain statement of the rules, and quick enough for queries; `softcosine.text.analyze`
+        The plain statement of the rules, and quick enough for queries; `softcosine.analyze`
         gives the same for whole corpora, faster.
 
         Parameters
