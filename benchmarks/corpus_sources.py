@@ -16,7 +16,7 @@ from measure import interleave, peak_memory, write_report
 from newsgroups import newsgroups
 from softcosine.similarity.cooccurrence.association import AssociationSimilarity
 from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
-from softcosine.similarity.cooccurrence.regression import RegressionSimilarity
+from softcosine.lab.regression.source import RegressionSimilarity
 from softcosine.similarity.cooccurrence.second_order import SecondOrderSimilarity
 from softcosine.similarity.source import TermSimilaritySource, state_of
 from softcosine.text.corpus import AnalyzedTexts, analyze

@@ -21,7 +21,7 @@ import numpy as np
 from softcosine.similarity.combine.calibration import Calibration
 from softcosine.similarity.cooccurrence.association import AssociationSimilarity
 from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
-from softcosine.similarity.cooccurrence.regression import RegressionSimilarity
+from softcosine.lab.regression.source import RegressionSimilarity
 from softcosine.similarity.cooccurrence.second_order import SecondOrderSimilarity
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.naming import name_of

@@ -19,7 +19,7 @@ from softcosine.index.soft_neighbors import SoftNeighbors
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.cooccurrence.association import AssociationSimilarity
 from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
-from softcosine.similarity.cooccurrence.regression import RegressionSimilarity
+from softcosine.lab.regression.source import RegressionSimilarity
 from softcosine.similarity.cooccurrence.second_order import SecondOrderSimilarity
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.overrides.antonyms import Antonyms

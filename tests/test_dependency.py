@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
-from softcosine.text.dependency import (
+from softcosine.lab.syntactic.dependency import (
     DependencyTree,
     SyntacticNgrams,
     join_path,

@@ -20,8 +20,8 @@ from softcosine.errors import (
     InvalidInputError,
     VocabularyMismatchError,
 )
-from softcosine.learn.distilled_index import DistilledIndex
-from softcosine.learn.distilled_space import DistilledSpace
+from softcosine.index.distilled.distilled_index import DistilledIndex
+from softcosine.space.distilled_space import DistilledSpace
 from softcosine.similarity.cooccurrence.distilled import DistilledSimilarity
 from softcosine.similarity.cooccurrence.distilled_vectors import distilled_vectors, encoded
 from softcosine.similarity.cooccurrence.ridge import ridge_regression

@@ -38,12 +38,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from softcosine.learn.approximation_error import _correlation
-from softcosine.learn.coordinates import SoftCosineTransformer
-from softcosine.learn.lsa import SoftLSA
-from softcosine.learn.neighbor_graph import SoftNeighborsTransformer
-from softcosine.learn.random_projection import SoftRandomProjection
-from softcosine.learn.spectral import SoftSpectralTransformer
+from softcosine.sklearn.approximation_error import _correlation
+from softcosine.sklearn.coordinates import SoftCosineTransformer
+from softcosine.sklearn.lsa import SoftLSA
+from softcosine.sklearn.neighbor_graph import SoftNeighborsTransformer
+from softcosine.sklearn.random_projection import SoftRandomProjection
+from softcosine.sklearn.spectral import SoftSpectralTransformer
 
 BLOCKWISE = (SoftCosineTransformer, SoftLSA, SoftSpectralTransformer, SoftRandomProjection)
 ALL = (*BLOCKWISE, SoftNeighborsTransformer)
@@ -223,8 +223,8 @@ def test_more_documents_than_are_multiplied_at_once_give_the_same(monkeypatch):
     X = documents()
     whole = [kind(n_components=3).fit(X) for kind in BLOCKWISE]
     right = [(dense(t.transform(X)), t.kept_similarity(X)) for t in whole]
-    monkeypatch.setattr("softcosine.learn.estimator._ROWS", 7)
-    monkeypatch.setattr("softcosine.learn.approximation_error._ROWS", 7)
+    monkeypatch.setattr("softcosine.sklearn.estimator._ROWS", 7)
+    monkeypatch.setattr("softcosine.sklearn.approximation_error._ROWS", 7)
     for transformer, (coordinates, kept) in zip(whole, right, strict=True):
         np.testing.assert_allclose(dense(transformer.fit(X).transform(X)), coordinates, atol=1e-6)
         again = transformer.kept_similarity(X)
@@ -558,7 +558,7 @@ def test_without_scikit_learn_the_message_is_the_command():
     code = (
         "import sys; sys.modules['sklearn'] = None\n"
         "from softcosine.errors import MissingDependencyError\n"
-        "try:\n    import softcosine.learn.coordinates\n"
+        "try:\n    import softcosine.sklearn.coordinates\n"
         "except MissingDependencyError as error:\n    print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

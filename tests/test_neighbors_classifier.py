@@ -15,8 +15,8 @@ pytest.importorskip("sklearn")
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from softcosine.learn.neighbors_classifier import SoftNeighborsClassifier
-from softcosine.learn.votes import (
+from softcosine.sklearn.neighbors_classifier import SoftNeighborsClassifier
+from softcosine.sklearn.votes import (
     AROUND,
     Neighborhood,
     Voting,

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.similarity.cooccurrence import inverse, regression
-from softcosine.similarity.cooccurrence.inverse import invert_in_place
-from softcosine.similarity.cooccurrence.regression import RegressionSimilarity
+from softcosine.lab.regression import inverse
+from softcosine.lab.regression import source as regression
+from softcosine.lab.regression.inverse import invert_in_place
+from softcosine.lab.regression.source import RegressionSimilarity
 from softcosine.text.corpus import analyze
 from test_association import corpus
 
@@ -101,7 +102,7 @@ def test_an_indefinite_matrix_is_refused() -> None:
 _SCRIPT = """
 import hashlib
 import numpy as np
-from softcosine.similarity.cooccurrence.inverse import BLOCK, invert_in_place
+from softcosine.lab.regression.inverse import BLOCK, invert_in_place
 for dtype in (np.float32, np.float64):
     X = np.random.default_rng(0).random((3 * BLOCK, 3 * BLOCK)) < 0.05
     A = X.T.astype(np.int64) @ X

@@ -18,7 +18,7 @@ from softcosine.similarity.combine.noisy_or import noisy_or
 from softcosine.similarity.cooccurrence.association import AssociationSimilarity
 from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
 from softcosine.similarity.cooccurrence.distilled import DistilledSimilarity
-from softcosine.similarity.cooccurrence.regression import RegressionSimilarity
+from softcosine.lab.regression.source import RegressionSimilarity
 from softcosine.similarity.cooccurrence.second_order import SecondOrderSimilarity
 from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
@@ -29,7 +29,7 @@ from softcosine.similarity.overrides.antonyms import Antonyms
 from softcosine.similarity.overrides.decisions import Decisions, decided
 from softcosine.similarity.overrides.guard import Guarded, guarded
 from softcosine.similarity.pairs import PairSimilarity
-from softcosine.similarity.snos.source import SnosSimilarity
+from softcosine.lab.snos.source import SnosSimilarity
 from softcosine.similarity.source import (
     Neighbors,
     SourceState,
@@ -41,8 +41,8 @@ from softcosine.similarity.source import (
 )
 from softcosine.similarity.spelling.character_ngrams import CharacterNgramSimilarity
 from softcosine.similarity.spelling.edit_distance import EditDistanceSimilarity
-from softcosine.similarity.spelling.phonetic import PhoneticSimilarity
-from softcosine.similarity.syntax.syntactic import SyntacticSimilarity
+from softcosine.lab.phonetic import PhoneticSimilarity
+from softcosine.lab.syntactic.source import SyntacticSimilarity
 from softcosine.similarity.thesaurus.synonyms import concepts_of_groups
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 from softcosine.text.analyzer import Analyzer

@@ -21,7 +21,7 @@ from softcosine.similarity.cooccurrence import pair_counts
 from softcosine.similarity.cooccurrence.association import AssociationSimilarity
 from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
 from softcosine.similarity.cooccurrence.counts import Nearness, company
-from softcosine.similarity.cooccurrence.regression import RegressionSimilarity
+from softcosine.lab.regression.source import RegressionSimilarity
 from softcosine.similarity.cooccurrence.second_order import SecondOrderSimilarity
 from softcosine.similarity.source import TermSimilaritySource, state_of
 from softcosine.text import stream as stream_module

@@ -22,9 +22,9 @@ _HOMES = {
     "CharacterNgramSimilarity": "softcosine.similarity.spelling.character_ngrams",
     "CooccurrenceSimilarity": "softcosine.similarity.cooccurrence.cooccurrence",
     "Decisions": "softcosine.similarity.overrides.decisions",
-    "DistilledIndex": "softcosine.learn.distilled_index",
+    "DistilledIndex": "softcosine.index.distilled.distilled_index",
     "DistilledSimilarity": "softcosine.similarity.cooccurrence.distilled",
-    "DistilledSpace": "softcosine.learn.distilled_space",
+    "DistilledSpace": "softcosine.space.distilled_space",
     "EditDistanceSimilarity": "softcosine.similarity.spelling.edit_distance",
     "EmbeddingSimilarity": "softcosine.similarity.embeddings.embedding",
     "EngineIndex": "softcosine.engines.engine_index",
@@ -32,30 +32,30 @@ _HOMES = {
     "Guarded": "softcosine.similarity.overrides.guard",
     "IndexWriter": "softcosine.index.writer.index_writer",
     "Matches": "softcosine.index.soft_neighbors",
-    "LearnedPairWeights": "softcosine.learn.pair_weights",
+    "LearnedPairWeights": "softcosine.lab.term_pairs.pair_weights",
     "MergePolicy": "softcosine.index.writer.merging",
     "Neighbors": "softcosine.similarity.source",
     "OrthonormalBasis": "softcosine.space.basis",
-    "PairMeasure": "softcosine.learn.pair_measures",
+    "PairMeasure": "softcosine.lab.text_pairs.pair_measures",
     "PairSimilarity": "softcosine.similarity.pairs",
-    "PhoneticSimilarity": "softcosine.similarity.spelling.phonetic",
-    "Preferences": "softcosine.learn.preferences",
-    "RegressionSimilarity": "softcosine.similarity.cooccurrence.regression",
+    "PhoneticSimilarity": "softcosine.lab.phonetic",
+    "Preferences": "softcosine.lab.term_pairs.preferences",
+    "RegressionSimilarity": "softcosine.lab.regression.source",
     "SecondOrderSimilarity": "softcosine.similarity.cooccurrence.second_order",
-    "SnosSimilarity": "softcosine.similarity.snos.source",
+    "SnosSimilarity": "softcosine.lab.snos.source",
     "SoftIndex": "softcosine.index.soft_index",
     "SoftNeighbors": "softcosine.index.soft_neighbors",
-    "SyntacticSimilarity": "softcosine.similarity.syntax.syntactic",
+    "SyntacticSimilarity": "softcosine.lab.syntactic.source",
     "SimilarityRecipe": "softcosine.matrix.recipe",
     "TermSimilarityMatrix": "softcosine.matrix.term_similarity_matrix",
     "TermSimilaritySource": "softcosine.similarity.source",
     "TextStream": "softcosine.text.stream",
     "ThesaurusSimilarity": "softcosine.similarity.thesaurus.thesaurus",
-    "TaughtVectors": "softcosine.learn.taught_vectors",
+    "TaughtVectors": "softcosine.space.taught_vectors",
     "Vocabulary": "softcosine.text.vocabulary",
     "Weighting": "softcosine.text.weighting",
     "analyze": "softcosine.text.corpus",
-    "bm25_vectors": "softcosine.learn.pair_weights",
+    "bm25_vectors": "softcosine.lab.term_pairs.pair_weights",
     "calibrated": "softcosine.similarity.combine.calibration",
     "cosine_documents": "softcosine.space.transforms",
     "cosine_queries": "softcosine.space.transforms",
@@ -63,27 +63,27 @@ _HOMES = {
     "estimate_fill_in": "softcosine.space.fill_in",
     "expand_queries": "softcosine.space.transforms",
     "first": "softcosine.similarity.combine.combined",
-    "held_out_losses": "softcosine.learn.pair_weights",
-    "learn_pair_weights": "softcosine.learn.pair_weights",
+    "held_out_losses": "softcosine.lab.term_pairs.pair_weights",
+    "learn_pair_weights": "softcosine.lab.term_pairs.pair_weights",
     "mean": "softcosine.similarity.combine.combined",
     "noisy_or": "softcosine.similarity.combine.noisy_or",
     "origins": "softcosine.similarity.provenance",
     "orthonormal_basis": "softcosine.space.basis",
-    "paired_alignment": "softcosine.space.alignment",
-    "paired_soft_cardinalities": "softcosine.space.soft_cardinality",
+    "paired_alignment": "softcosine.lab.text_pairs.alignment",
+    "paired_soft_cardinalities": "softcosine.lab.text_pairs.soft_cardinality",
     "paired_soft_cosine_similarity": "softcosine.space.measures",
     "paired_soft_inner_product": "softcosine.space.measures",
-    "paired_soft_set_similarity": "softcosine.space.soft_cardinality",
+    "paired_soft_set_similarity": "softcosine.lab.text_pairs.soft_cardinality",
     "pinned": "softcosine.similarity.overrides.decisions",
     "read_decisions": "softcosine.similarity.overrides.decisions",
     "scaled": "softcosine.similarity.combine.combined",
-    "snos": "softcosine.similarity.snos.snos",
-    "soft_cardinality": "softcosine.space.soft_cardinality",
+    "snos": "softcosine.lab.snos.learning",
+    "soft_cardinality": "softcosine.lab.text_pairs.soft_cardinality",
     "soft_cosine_distances": "softcosine.space.measures",
     "soft_cosine_similarity": "softcosine.space.measures",
     "soft_inner_product": "softcosine.space.measures",
     "soft_norm": "softcosine.space.measures",
-    "soft_set_similarity": "softcosine.space.soft_cardinality",
+    "soft_set_similarity": "softcosine.lab.text_pairs.soft_cardinality",
     "sparse_soft_cosine_similarity": "softcosine.space.measures",
     "strongest": "softcosine.similarity.combine.combined",
     "uncalibrated": "softcosine.similarity.combine.calibration",
@@ -93,16 +93,16 @@ _HOMES = {
 
 # They need scikit-learn, so that importing all names must not import them.
 _ESTIMATORS = {
-    "PairFeatures": "softcosine.learn.pair_features",
-    "PairReranker": "softcosine.learn.reranker",
-    "SNOS": "softcosine.learn.snos",
-    "SoftCosineTransformer": "softcosine.learn.coordinates",
-    "SoftLSA": "softcosine.learn.lsa",
-    "SoftMetric": "softcosine.learn.metric",
-    "SoftNeighborsClassifier": "softcosine.learn.neighbors_classifier",
-    "SoftNeighborsTransformer": "softcosine.learn.neighbor_graph",
-    "SoftRandomProjection": "softcosine.learn.random_projection",
-    "SoftSpectralTransformer": "softcosine.learn.spectral",
+    "PairFeatures": "softcosine.lab.text_pairs.pair_features",
+    "PairReranker": "softcosine.lab.text_pairs.reranker",
+    "SNOS": "softcosine.lab.snos.estimator",
+    "SoftCosineTransformer": "softcosine.sklearn.coordinates",
+    "SoftLSA": "softcosine.sklearn.lsa",
+    "SoftMetric": "softcosine.sklearn.metric",
+    "SoftNeighborsClassifier": "softcosine.sklearn.neighbors_classifier",
+    "SoftNeighborsTransformer": "softcosine.sklearn.neighbor_graph",
+    "SoftRandomProjection": "softcosine.sklearn.random_projection",
+    "SoftSpectralTransformer": "softcosine.sklearn.spectral",
 }
 _MODULES = ("errors", "evaluate", "plots")
 
@@ -118,29 +118,29 @@ if TYPE_CHECKING:
     from softcosine.index.soft_neighbors import SoftNeighbors as SoftNeighbors
     from softcosine.index.writer.index_writer import IndexWriter as IndexWriter
     from softcosine.index.writer.merging import MergePolicy as MergePolicy
-    from softcosine.learn.coordinates import SoftCosineTransformer as SoftCosineTransformer
-    from softcosine.learn.distilled_index import DistilledIndex as DistilledIndex
-    from softcosine.learn.distilled_space import DistilledSpace as DistilledSpace
-    from softcosine.learn.lsa import SoftLSA as SoftLSA
-    from softcosine.learn.metric import SoftMetric as SoftMetric
-    from softcosine.learn.neighbor_graph import (
+    from softcosine.sklearn.coordinates import SoftCosineTransformer as SoftCosineTransformer
+    from softcosine.index.distilled.distilled_index import DistilledIndex as DistilledIndex
+    from softcosine.space.distilled_space import DistilledSpace as DistilledSpace
+    from softcosine.sklearn.lsa import SoftLSA as SoftLSA
+    from softcosine.sklearn.metric import SoftMetric as SoftMetric
+    from softcosine.sklearn.neighbor_graph import (
         SoftNeighborsTransformer as SoftNeighborsTransformer,
     )
-    from softcosine.learn.neighbors_classifier import (
+    from softcosine.sklearn.neighbors_classifier import (
         SoftNeighborsClassifier as SoftNeighborsClassifier,
     )
-    from softcosine.learn.pair_features import PairFeatures as PairFeatures
-    from softcosine.learn.pair_measures import PairMeasure as PairMeasure
-    from softcosine.learn.pair_weights import LearnedPairWeights as LearnedPairWeights
-    from softcosine.learn.pair_weights import bm25_vectors as bm25_vectors
-    from softcosine.learn.pair_weights import held_out_losses as held_out_losses
-    from softcosine.learn.pair_weights import learn_pair_weights as learn_pair_weights
-    from softcosine.learn.preferences import Preferences as Preferences
-    from softcosine.learn.random_projection import SoftRandomProjection as SoftRandomProjection
-    from softcosine.learn.reranker import PairReranker as PairReranker
-    from softcosine.learn.snos import SNOS as SNOS
-    from softcosine.learn.spectral import SoftSpectralTransformer as SoftSpectralTransformer
-    from softcosine.learn.taught_vectors import TaughtVectors as TaughtVectors
+    from softcosine.lab.text_pairs.pair_features import PairFeatures as PairFeatures
+    from softcosine.lab.text_pairs.pair_measures import PairMeasure as PairMeasure
+    from softcosine.lab.term_pairs.pair_weights import LearnedPairWeights as LearnedPairWeights
+    from softcosine.lab.term_pairs.pair_weights import bm25_vectors as bm25_vectors
+    from softcosine.lab.term_pairs.pair_weights import held_out_losses as held_out_losses
+    from softcosine.lab.term_pairs.pair_weights import learn_pair_weights as learn_pair_weights
+    from softcosine.lab.term_pairs.preferences import Preferences as Preferences
+    from softcosine.sklearn.random_projection import SoftRandomProjection as SoftRandomProjection
+    from softcosine.lab.text_pairs.reranker import PairReranker as PairReranker
+    from softcosine.lab.snos.estimator import SNOS as SNOS
+    from softcosine.sklearn.spectral import SoftSpectralTransformer as SoftSpectralTransformer
+    from softcosine.space.taught_vectors import TaughtVectors as TaughtVectors
     from softcosine.matrix.recipe import SimilarityRecipe as SimilarityRecipe
     from softcosine.matrix.term_similarity_matrix import (
         TermSimilarityMatrix as TermSimilarityMatrix,
@@ -162,7 +162,7 @@ if TYPE_CHECKING:
     from softcosine.similarity.cooccurrence.distilled import (
         DistilledSimilarity as DistilledSimilarity,
     )
-    from softcosine.similarity.cooccurrence.regression import (
+    from softcosine.lab.regression.source import (
         RegressionSimilarity as RegressionSimilarity,
     )
     from softcosine.similarity.cooccurrence.second_order import (
@@ -184,8 +184,8 @@ if TYPE_CHECKING:
     from softcosine.similarity.overrides.guard import Guarded as Guarded
     from softcosine.similarity.pairs import PairSimilarity as PairSimilarity
     from softcosine.similarity.provenance import origins as origins
-    from softcosine.similarity.snos.snos import snos as snos
-    from softcosine.similarity.snos.source import SnosSimilarity as SnosSimilarity
+    from softcosine.lab.snos.learning import snos as snos
+    from softcosine.lab.snos.source import SnosSimilarity as SnosSimilarity
     from softcosine.similarity.source import Neighbors as Neighbors
     from softcosine.similarity.source import TermSimilaritySource as TermSimilaritySource
     from softcosine.similarity.spelling.character_ngrams import (
@@ -194,10 +194,10 @@ if TYPE_CHECKING:
     from softcosine.similarity.spelling.edit_distance import (
         EditDistanceSimilarity as EditDistanceSimilarity,
     )
-    from softcosine.similarity.spelling.phonetic import PhoneticSimilarity as PhoneticSimilarity
-    from softcosine.similarity.syntax.syntactic import SyntacticSimilarity as SyntacticSimilarity
+    from softcosine.lab.phonetic import PhoneticSimilarity as PhoneticSimilarity
+    from softcosine.lab.syntactic.source import SyntacticSimilarity as SyntacticSimilarity
     from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity as ThesaurusSimilarity
-    from softcosine.space.alignment import paired_alignment as paired_alignment
+    from softcosine.lab.text_pairs.alignment import paired_alignment as paired_alignment
     from softcosine.space.basis import OrthonormalBasis as OrthonormalBasis
     from softcosine.space.basis import orthonormal_basis as orthonormal_basis
     from softcosine.space.fill_in import estimate_fill_in as estimate_fill_in
@@ -212,14 +212,14 @@ if TYPE_CHECKING:
     from softcosine.space.measures import (
         sparse_soft_cosine_similarity as sparse_soft_cosine_similarity,
     )
-    from softcosine.space.soft_cardinality import (
+    from softcosine.lab.text_pairs.soft_cardinality import (
         paired_soft_cardinalities as paired_soft_cardinalities,
     )
-    from softcosine.space.soft_cardinality import (
+    from softcosine.lab.text_pairs.soft_cardinality import (
         paired_soft_set_similarity as paired_soft_set_similarity,
     )
-    from softcosine.space.soft_cardinality import soft_cardinality as soft_cardinality
-    from softcosine.space.soft_cardinality import soft_set_similarity as soft_set_similarity
+    from softcosine.lab.text_pairs.soft_cardinality import soft_cardinality as soft_cardinality
+    from softcosine.lab.text_pairs.soft_cardinality import soft_set_similarity as soft_set_similarity
     from softcosine.space.transforms import cosine_documents as cosine_documents
     from softcosine.space.transforms import cosine_queries as cosine_queries
     from softcosine.space.transforms import expand_queries as expand_queries

@@ -170,7 +170,7 @@ def _character_ngrams(argument: str, settings: SourceSettings) -> TermSimilarity
 
 
 def _phonetic(argument: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.similarity.spelling.phonetic import PhoneticSimilarity
+    from softcosine.lab.phonetic import PhoneticSimilarity
 
     return PhoneticSimilarity()
 
@@ -204,7 +204,7 @@ def _second_order(argument: str, settings: SourceSettings) -> TermSimilaritySour
 
 
 def _regression(argument: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.similarity.cooccurrence.regression import RegressionSimilarity
+    from softcosine.lab.regression.source import RegressionSimilarity
 
     return RegressionSimilarity.fit(
         _learned_from("regression", settings), progress=settings.progress("regression")
@@ -212,7 +212,7 @@ def _regression(argument: str, settings: SourceSettings) -> TermSimilaritySource
 
 
 def _snos(argument: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.similarity.snos.source import SnosSimilarity
+    from softcosine.lab.snos.source import SnosSimilarity
     from softcosine.text.corpus import AnalyzedTexts
 
     texts = _learned_from("snos", settings)
@@ -229,7 +229,7 @@ def _snos(argument: str, settings: SourceSettings) -> TermSimilaritySource:
 
 
 def _clicks(path: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.similarity.snos.source import SnosSimilarity
+    from softcosine.lab.snos.source import SnosSimilarity
 
     source = SnosSimilarity.load(
         path,

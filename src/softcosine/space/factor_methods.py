@@ -10,9 +10,9 @@ from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
 from softcosine.space.cholesky import factored, find_cores
-from softcosine.space.cholmod import factored_by_cholmod, memory_of_cholmod
+from softcosine.lab.factoring.cholmod import factored_by_cholmod, memory_of_cholmod
 from softcosine.space.fill_in import Elimination
-from softcosine.space.superlu import factored_by_superlu, memory_of_superlu
+from softcosine.lab.factoring.superlu import factored_by_superlu, memory_of_superlu
 
 __all__ = ["METHODS", "FactorMethod", "Factoring", "checked_method"]
 

@@ -10,7 +10,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.inputs import is_number
 from softcosine.kernels.cooccurrence import positive_information
 from softcosine.similarity.cooccurrence.factors import SparseRows
-from softcosine.similarity.cooccurrence.learned import check_evidence
+from softcosine.lab.learned_pairs import check_evidence
 from softcosine.similarity.cooccurrence.pair_counts import PairCounts
 from softcosine.similarity.threads import for_each_chunk
 

@@ -1,0 +1,1 @@
+"""What the papers have and no measurement of this project recommends."""

@@ -1,0 +1,1 @@
+"""Factorisations of S by other libraries."""
