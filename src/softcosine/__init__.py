@@ -113,34 +113,39 @@ if TYPE_CHECKING:
     from softcosine import evaluate as evaluate
     from softcosine import plots as plots
     from softcosine.engines.engine_index import EngineIndex as EngineIndex
+    from softcosine.index.distilled.distilled_index import DistilledIndex as DistilledIndex
     from softcosine.index.soft_index import SoftIndex as SoftIndex
     from softcosine.index.soft_neighbors import Matches as Matches
     from softcosine.index.soft_neighbors import SoftNeighbors as SoftNeighbors
     from softcosine.index.writer.index_writer import IndexWriter as IndexWriter
     from softcosine.index.writer.merging import MergePolicy as MergePolicy
-    from softcosine.sklearn.coordinates import SoftCosineTransformer as SoftCosineTransformer
-    from softcosine.index.distilled.distilled_index import DistilledIndex as DistilledIndex
-    from softcosine.space.distilled_space import DistilledSpace as DistilledSpace
-    from softcosine.sklearn.lsa import SoftLSA as SoftLSA
-    from softcosine.sklearn.metric import SoftMetric as SoftMetric
-    from softcosine.sklearn.neighbor_graph import (
-        SoftNeighborsTransformer as SoftNeighborsTransformer,
+    from softcosine.lab.phonetic import PhoneticSimilarity as PhoneticSimilarity
+    from softcosine.lab.regression.source import (
+        RegressionSimilarity as RegressionSimilarity,
     )
-    from softcosine.sklearn.neighbors_classifier import (
-        SoftNeighborsClassifier as SoftNeighborsClassifier,
-    )
-    from softcosine.lab.text_pairs.pair_features import PairFeatures as PairFeatures
-    from softcosine.lab.text_pairs.pair_measures import PairMeasure as PairMeasure
+    from softcosine.lab.snos.estimator import SNOS as SNOS
+    from softcosine.lab.snos.learning import snos as snos
+    from softcosine.lab.snos.source import SnosSimilarity as SnosSimilarity
+    from softcosine.lab.syntactic.source import SyntacticSimilarity as SyntacticSimilarity
     from softcosine.lab.term_pairs.pair_weights import LearnedPairWeights as LearnedPairWeights
     from softcosine.lab.term_pairs.pair_weights import bm25_vectors as bm25_vectors
     from softcosine.lab.term_pairs.pair_weights import held_out_losses as held_out_losses
     from softcosine.lab.term_pairs.pair_weights import learn_pair_weights as learn_pair_weights
     from softcosine.lab.term_pairs.preferences import Preferences as Preferences
-    from softcosine.sklearn.random_projection import SoftRandomProjection as SoftRandomProjection
+    from softcosine.lab.text_pairs.alignment import paired_alignment as paired_alignment
+    from softcosine.lab.text_pairs.pair_features import PairFeatures as PairFeatures
+    from softcosine.lab.text_pairs.pair_measures import PairMeasure as PairMeasure
     from softcosine.lab.text_pairs.reranker import PairReranker as PairReranker
-    from softcosine.lab.snos.estimator import SNOS as SNOS
-    from softcosine.sklearn.spectral import SoftSpectralTransformer as SoftSpectralTransformer
-    from softcosine.space.taught_vectors import TaughtVectors as TaughtVectors
+    from softcosine.lab.text_pairs.soft_cardinality import (
+        paired_soft_cardinalities as paired_soft_cardinalities,
+    )
+    from softcosine.lab.text_pairs.soft_cardinality import (
+        paired_soft_set_similarity as paired_soft_set_similarity,
+    )
+    from softcosine.lab.text_pairs.soft_cardinality import soft_cardinality as soft_cardinality
+    from softcosine.lab.text_pairs.soft_cardinality import (
+        soft_set_similarity as soft_set_similarity,
+    )
     from softcosine.matrix.recipe import SimilarityRecipe as SimilarityRecipe
     from softcosine.matrix.term_similarity_matrix import (
         TermSimilarityMatrix as TermSimilarityMatrix,
@@ -162,9 +167,6 @@ if TYPE_CHECKING:
     from softcosine.similarity.cooccurrence.distilled import (
         DistilledSimilarity as DistilledSimilarity,
     )
-    from softcosine.lab.regression.source import (
-        RegressionSimilarity as RegressionSimilarity,
-    )
     from softcosine.similarity.cooccurrence.second_order import (
         SecondOrderSimilarity as SecondOrderSimilarity,
     )
@@ -184,8 +186,6 @@ if TYPE_CHECKING:
     from softcosine.similarity.overrides.guard import Guarded as Guarded
     from softcosine.similarity.pairs import PairSimilarity as PairSimilarity
     from softcosine.similarity.provenance import origins as origins
-    from softcosine.lab.snos.learning import snos as snos
-    from softcosine.lab.snos.source import SnosSimilarity as SnosSimilarity
     from softcosine.similarity.source import Neighbors as Neighbors
     from softcosine.similarity.source import TermSimilaritySource as TermSimilaritySource
     from softcosine.similarity.spelling.character_ngrams import (
@@ -194,12 +194,21 @@ if TYPE_CHECKING:
     from softcosine.similarity.spelling.edit_distance import (
         EditDistanceSimilarity as EditDistanceSimilarity,
     )
-    from softcosine.lab.phonetic import PhoneticSimilarity as PhoneticSimilarity
-    from softcosine.lab.syntactic.source import SyntacticSimilarity as SyntacticSimilarity
     from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity as ThesaurusSimilarity
-    from softcosine.lab.text_pairs.alignment import paired_alignment as paired_alignment
+    from softcosine.sklearn.coordinates import SoftCosineTransformer as SoftCosineTransformer
+    from softcosine.sklearn.lsa import SoftLSA as SoftLSA
+    from softcosine.sklearn.metric import SoftMetric as SoftMetric
+    from softcosine.sklearn.neighbor_graph import (
+        SoftNeighborsTransformer as SoftNeighborsTransformer,
+    )
+    from softcosine.sklearn.neighbors_classifier import (
+        SoftNeighborsClassifier as SoftNeighborsClassifier,
+    )
+    from softcosine.sklearn.random_projection import SoftRandomProjection as SoftRandomProjection
+    from softcosine.sklearn.spectral import SoftSpectralTransformer as SoftSpectralTransformer
     from softcosine.space.basis import OrthonormalBasis as OrthonormalBasis
     from softcosine.space.basis import orthonormal_basis as orthonormal_basis
+    from softcosine.space.distilled_space import DistilledSpace as DistilledSpace
     from softcosine.space.fill_in import estimate_fill_in as estimate_fill_in
     from softcosine.space.measures import (
         paired_soft_cosine_similarity as paired_soft_cosine_similarity,
@@ -212,14 +221,7 @@ if TYPE_CHECKING:
     from softcosine.space.measures import (
         sparse_soft_cosine_similarity as sparse_soft_cosine_similarity,
     )
-    from softcosine.lab.text_pairs.soft_cardinality import (
-        paired_soft_cardinalities as paired_soft_cardinalities,
-    )
-    from softcosine.lab.text_pairs.soft_cardinality import (
-        paired_soft_set_similarity as paired_soft_set_similarity,
-    )
-    from softcosine.lab.text_pairs.soft_cardinality import soft_cardinality as soft_cardinality
-    from softcosine.lab.text_pairs.soft_cardinality import soft_set_similarity as soft_set_similarity
+    from softcosine.space.taught_vectors import TaughtVectors as TaughtVectors
     from softcosine.space.transforms import cosine_documents as cosine_documents
     from softcosine.space.transforms import cosine_queries as cosine_queries
     from softcosine.space.transforms import expand_queries as expand_queries

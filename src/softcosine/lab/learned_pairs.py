@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number, is_whole
 from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.pairs import PairSimilarity
 from softcosine.similarity.source import SourceState
 
-__all__ = ["LearnedPairs", "best_pairs", "check_evidence", "check_scale"]
+__all__ = ["LearnedPairs", "best_pairs"]
 
 
 class LearnedPairs:
@@ -103,22 +101,6 @@ class LearnedPairs:
         """Source that `state` was taken from."""
         pairs = PairSimilarity.from_state(SourceState("pairs", arrays=state.arrays))
         return cls(pairs, state.settings)
-
-
-def check_scale(*, threshold: float, exponent: float, max_neighbors: int = 1) -> None:
-    """Raise InvalidInputError if a setting that all learned sources have is out of range."""
-    if not (is_number(threshold) and 0.0 <= threshold <= 1.0):
-        raise InvalidInputError(f"threshold is {threshold!r}; needed is a number in [0, 1].")
-    if not (is_number(exponent) and 0.0 < exponent < np.inf):
-        raise InvalidInputError(f"exponent is {exponent!r}; needed is a number above 0.")
-    if not is_whole(max_neighbors) or max_neighbors < 1:
-        raise InvalidInputError(f"max_neighbors is {max_neighbors!r}; needed is 1 or more.")
-
-
-def check_evidence(evidence: float) -> None:
-    """Raise InvalidInputError if what few occurrences are weighed by is out of range."""
-    if not (is_number(evidence) and 0.0 <= evidence < np.inf):
-        raise InvalidInputError(f"evidence is {evidence!r}; needed is 0 or more.")
 
 
 def best_pairs(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -95,17 +96,11 @@ _LIBRARY_KINDS = {
     "embedding": "softcosine.similarity.embeddings.embedding:EmbeddingSimilarity",
     "encoder": "softcosine.similarity.embeddings.encoder:EncoderSimilarity",
     "cooccurrence": "softcosine.similarity.cooccurrence.cooccurrence:CooccurrenceSimilarity",
-    "association": "softcosine.similarity.cooccurrence.association:AssociationSimilarity",
-    "second_order": "softcosine.similarity.cooccurrence.second_order:SecondOrderSimilarity",
-    "regression": "softcosine.lab.regression.source:RegressionSimilarity",
-    "snos": "softcosine.lab.snos.source:SnosSimilarity",
     "distilled": "softcosine.similarity.cooccurrence.distilled:DistilledSimilarity",
     "edit_distance": "softcosine.similarity.spelling.edit_distance:EditDistanceSimilarity",
     "character_ngrams": "softcosine.similarity.spelling.character_ngrams:CharacterNgramSimilarity",
-    "phonetic": "softcosine.lab.phonetic:PhoneticSimilarity",
     "pairs": "softcosine.similarity.pairs:PairSimilarity",
     "thesaurus": "softcosine.similarity.thesaurus.thesaurus:ThesaurusSimilarity",
-    "syntactic": "softcosine.lab.syntactic.source:SyntacticSimilarity",
     "strongest": "softcosine.similarity.combine.combined:StrongestSimilarity",
     "mean": "softcosine.similarity.combine.combined:MeanSimilarity",
     "noisy_or": "softcosine.similarity.combine.noisy_or:NoisyOrSimilarity",
@@ -119,7 +114,10 @@ _registered: dict[str, Callable[[SourceState], TermSimilaritySource]] = {}
 
 
 def register_source(kind: str, from_state: Callable[[SourceState], TermSimilaritySource]) -> None:
-    """Make sources of a further kind loadable.
+    """Make sources of a further kind loadable in this process.
+
+    A package does it for every process by an entry point of the group
+    ``softcosine.source_kinds``: the kind, and the callable.
 
     Parameters
     ----------
@@ -143,11 +141,7 @@ def register_source(kind: str, from_state: Callable[[SourceState], TermSimilarit
 
 def check_kinds(state: SourceState) -> None:
     """Raise InvalidInputError if a kind of source, or of one of its parts, is not known here."""
-    if state.kind not in _registered and state.kind not in _LIBRARY_KINDS:
-        raise InvalidInputError(
-            f"a source of kind {state.kind!r} was saved, but no such kind is known here; "
-            "import the module that calls register_source for it first."
-        )
+    _builder(state.kind)
     for part in state.parts:
         check_kinds(part)
 
@@ -161,11 +155,24 @@ def source_from_state(state: SourceState) -> TermSimilaritySource:
         If its kind is not known in this process.
     """
     check_kinds(state)
-    builder = _registered.get(state.kind)
-    if builder is None:
-        module, _, name = _LIBRARY_KINDS[state.kind].partition(":")
+    return _builder(state.kind)(state)
+
+
+def _builder(kind: str) -> Callable[[SourceState], TermSimilaritySource]:
+    if kind in _registered:
+        return _registered[kind]
+    builder: Callable[[SourceState], TermSimilaritySource]
+    if kind in _LIBRARY_KINDS:
+        module, _, name = _LIBRARY_KINDS[kind].partition(":")
         builder = getattr(import_module(module), name).from_state
-    return builder(state)
+        return builder
+    for added in entry_points(group="softcosine.source_kinds", name=kind):
+        builder = added.load()
+        return builder
+    raise InvalidInputError(
+        f"a source of kind {kind!r} was saved, but no such kind is known here; install the package "
+        "that has it, or import the module that calls register_source for it first."
+    )
 
 
 def state_of(source: TermSimilaritySource) -> SourceState:

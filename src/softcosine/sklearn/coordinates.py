@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
-from softcosine.sklearn.estimator import BlockwiseTransformer, Vectors
-from softcosine.sklearn.scikit import get_config
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sklearn.estimator import BlockwiseTransformer, Vectors
+from softcosine.sklearn.scikit import get_config
 from softcosine.space.basis import OrthonormalBasis, orthonormal_basis
 from softcosine.space.latent import Blocks, check_whole, soft_singular_vectors
 from softcosine.space.transforms import unit_documents

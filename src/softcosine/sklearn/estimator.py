@@ -12,10 +12,10 @@ from scipy.sparse import csr_array, issparse
 from softcosine import errors
 from softcosine.errors import InvalidInputError, MissingDependencyError
 from softcosine.inputs import refuse_texts
-from softcosine.sklearn.approximation_error import KeptSimilarity, kept_similarity
-from softcosine.sklearn.similarity import built_similarity
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sklearn.approximation_error import KeptSimilarity, kept_similarity
+from softcosine.sklearn.similarity import built_similarity
 from softcosine.space.latent import Blocks
 from softcosine.space.norms import checked_matrix
 from softcosine.text.vocabulary import Vocabulary

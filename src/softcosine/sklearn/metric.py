@@ -12,6 +12,7 @@ from scipy.sparse import csr_array, issparse
 
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.inputs import refuse_texts
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.sklearn.centroid_cosines import OBJECTIVES, CentroidCosines
 from softcosine.sklearn.estimator import NotFittedError, Vectors
 from softcosine.sklearn.metric_parameters import (
@@ -20,8 +21,7 @@ from softcosine.sklearn.metric_parameters import (
     SparseMatrix,
     seen_through,
 )
-from softcosine.sklearn.pair_pattern import PairPattern
-from softcosine.lab.term_pairs.pair_weights import check_positive, coordinates
+from softcosine.sklearn.pair_pattern import PairPattern, check_positive, coordinates
 from softcosine.sklearn.scikit import (
     BaseEstimator,
     OneToOneFeatureMixin,
@@ -30,7 +30,6 @@ from softcosine.sklearn.scikit import (
     column_or_1d,
     validate_data,
 )
-from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.space.latent import check_whole
 from softcosine.text.vocabulary import Vocabulary
 

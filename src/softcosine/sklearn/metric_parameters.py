@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sklearn.centroid_cosines import Products
 from softcosine.sklearn.estimator import row_blocks
 from softcosine.sklearn.pair_pattern import PairPattern, own_products
-from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
 __all__ = ["FullMatrix", "MetricParameters", "SparseMatrix", "seen_through"]
 

@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 
 from softcosine.errors import CorruptIndexError, InvalidInputError, VocabularyMismatchError
 from softcosine.index.directory.commit import current_manifest, part_facts
+from softcosine.index.distilled.soft_words import attained, made_soft
 from softcosine.index.language import analyze_in_language, check_language
 from softcosine.index.query.query_vectors import ParsedQuery
 from softcosine.index.search.explanation import Explanation
@@ -22,12 +23,11 @@ from softcosine.index.search.parts import Part
 from softcosine.index.search.top_docs import check_k
 from softcosine.index.soft_index import SoftIndex
 from softcosine.inputs import is_number
-from softcosine.space.distilled_space import DistilledSpace
-from softcosine.index.distilled.soft_words import attained, made_soft
 from softcosine.similarity.cooccurrence.distilled_vectors import encoded
 from softcosine.similarity.embeddings.encoded_vectors import Encode
 from softcosine.similarity.embeddings.encoder import Encoder
 from softcosine.similarity.source import TermSimilaritySource
+from softcosine.space.distilled_space import DistilledSpace
 from softcosine.space.norms import clipped
 from softcosine.storage import fill_folder, open_folder, replacing
 from softcosine.text.analyzer import Analyzer

@@ -11,9 +11,10 @@ from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
 from softcosine.inputs import is_number
-from softcosine.similarity.cooccurrence.counts import Company, Nearness, company
+from softcosine.lab.learned_pairs import LearnedPairs, best_pairs
 from softcosine.lab.regression.inverse import BLOCK, invert_in_place
-from softcosine.lab.learned_pairs import LearnedPairs, best_pairs, check_scale
+from softcosine.similarity.cooccurrence.counts import Company, Nearness, company
+from softcosine.similarity.cooccurrence.learned_vectors import check_scale
 
 if TYPE_CHECKING:
     from softcosine.text.corpus import AnalyzedTexts

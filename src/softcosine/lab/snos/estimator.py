@@ -13,10 +13,10 @@ from sklearn.utils.validation import validate_data
 
 from softcosine.errors import InvalidInputError
 from softcosine.inputs import refuse_texts
-from softcosine.sklearn.estimator import NotFittedError, Vectors
+from softcosine.lab.snos.learning import snos
 from softcosine.lab.snos.result import SnosResult
 from softcosine.lab.snos.scaling import Lambdas
-from softcosine.lab.snos.learning import snos
+from softcosine.sklearn.estimator import NotFittedError, Vectors
 from softcosine.space.latent import check_whole
 from softcosine.space.norms import distances
 

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.similarity.cooccurrence.counts import Nearness
-from softcosine.lab.learned_pairs import LearnedPairs, best_pairs, check_scale
-from softcosine.similarity.cooccurrence.names import names_of
+from softcosine.lab.learned_pairs import LearnedPairs, best_pairs
 from softcosine.lab.snos.click_files import read_clicks
 from softcosine.lab.snos.edges import read_edges
-from softcosine.lab.snos.scaling import Lambdas
 from softcosine.lab.snos.learning import snos
+from softcosine.lab.snos.scaling import Lambdas
+from softcosine.similarity.cooccurrence.counts import Nearness
+from softcosine.similarity.cooccurrence.learned_vectors import check_scale
+from softcosine.similarity.cooccurrence.names import names_of
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
 

@@ -11,6 +11,14 @@ from scipy.sparse import csr_array
 from softcosine.errors import InvalidInputError
 from softcosine.inputs import is_number
 from softcosine.lab.kernels.paths import path_distances
+from softcosine.lab.syntactic.dependency import split_path
+from softcosine.lab.syntactic.path_index import (
+    Paths,
+    Searched,
+    equal_parts,
+    pairs_of_parts,
+    promising_parts,
+)
 from softcosine.similarity.cooccurrence.pair_counts import row_blocks
 from softcosine.similarity.neighbors import Neighbors, StringOrder
 from softcosine.similarity.source import (
@@ -22,15 +30,7 @@ from softcosine.similarity.source import (
     source_from_state,
     state_of,
 )
-from softcosine.lab.syntactic.path_index import (
-    Paths,
-    Searched,
-    equal_parts,
-    pairs_of_parts,
-    promising_parts,
-)
 from softcosine.similarity.threads import for_each_chunk
-from softcosine.lab.syntactic.dependency import split_path
 
 __all__ = ["SyntacticSimilarity"]
 

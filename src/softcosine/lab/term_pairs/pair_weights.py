@@ -13,11 +13,11 @@ from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
 from softcosine.inputs import is_number
-from softcosine.sklearn.pair_pattern import PairPattern
 from softcosine.lab.term_pairs.preference_loss import PreferenceLoss
 from softcosine.lab.term_pairs.preferences import Preferences
 from softcosine.matrix.difference import MatrixDifference
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sklearn.pair_pattern import PairPattern, check_positive, coordinates
 from softcosine.space.latent import check_whole
 from softcosine.space.norms import checked_matrix
 from softcosine.text.weighting import Weighting
@@ -311,20 +311,3 @@ def bm25_vectors(
     frequencies = np.bincount(impacts.indices, minlength=n_terms)
     roots = np.sqrt(Weighting(idf="bm25").term_weights(frequencies, n_docs))
     return csr_array(counts * roots), csr_array(impacts * roots)
-
-
-def coordinates(X: Any, n_terms: int, name: str) -> csr_array:
-    """Return a document-term matrix as `checked_matrix` does, and refuse negative weights."""
-    matrix = checked_matrix(X, n_terms, name)
-    if matrix.nnz and matrix.data.min() < 0:
-        raise InvalidInputError(
-            f"Negative values in data: {name} has {matrix.data.min():g}; weights must be 0 or more."
-        )
-    return matrix
-
-
-def check_positive(**settings: Any) -> None:
-    """Raise InvalidInputError if a setting is not a finite number above 0."""
-    for name, value in settings.items():
-        if not is_number(value) or not 0.0 < value < np.inf:
-            raise InvalidInputError(f"{name} is {value!r}; needed is a number above 0.")

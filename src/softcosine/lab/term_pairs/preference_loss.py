@@ -11,8 +11,8 @@ from scipy.sparse import csr_array, hstack
 from scipy.special import expit
 
 from softcosine.errors import InvalidInputError
-from softcosine.sklearn.pair_pattern import PairPattern, own_products
 from softcosine.lab.term_pairs.preferences import Preferences
+from softcosine.sklearn.pair_pattern import PairPattern, own_products
 
 __all__ = ["MEASURES", "PARTS", "PreferenceLoss"]
 

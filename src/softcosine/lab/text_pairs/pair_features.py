@@ -12,10 +12,10 @@ from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
 from softcosine.inputs import is_number
-from softcosine.sklearn.estimator import NotFittedError
 from softcosine.lab.text_pairs.pair_measures import PairMeasure, TextPair, side_text
-from softcosine.sklearn.scikit import BaseEstimator, TransformerMixin
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sklearn.estimator import NotFittedError
+from softcosine.sklearn.scikit import BaseEstimator, TransformerMixin
 from softcosine.text.corpus import AnalyzedTexts, analyze
 from softcosine.text.vocabulary import Vocabulary
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.sklearn.estimator import NotFittedError
 from softcosine.lab.text_pairs.grouped_precision import folds_of, mean_average_precision
-from softcosine.lab.term_pairs.pair_weights import check_positive
+from softcosine.sklearn.estimator import NotFittedError
+from softcosine.sklearn.pair_pattern import check_positive
 from softcosine.sklearn.scikit import (
     BaseEstimator,
     ClassifierMixin,
@@ -69,8 +69,8 @@ class PairReranker(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     features : transformer, optional
-        Turns pairs into rows of numbers, such as `softcosine.lab.text_pairs.pair_features.PairFeatures`; it
-        is cloned and fitted. By default pairs are rows of numbers already.
+        Turns pairs into rows of numbers, such as `softcosine.lab.PairFeatures`;
+        it is cloned and fitted. By default pairs are rows of numbers already.
     model : {"logistic", "svm"}
         Logistic regression, which gives probabilities too, or a linear support vector machine.
     C : float, optional

@@ -13,8 +13,7 @@ from softcosine.inputs import is_whole
 from softcosine.similarity.cooccurrence.counts import Nearness, company
 from softcosine.similarity.cooccurrence.factors import leading_factors
 from softcosine.similarity.cooccurrence.information import check_information, information
-from softcosine.lab.learned_pairs import check_scale
-from softcosine.similarity.cooccurrence.learned_vectors import LearnedVectors
+from softcosine.similarity.cooccurrence.learned_vectors import LearnedVectors, check_scale
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.word_vectors import WordVectors
 

@@ -1,1 +1,0 @@
-"""Factorisations of S by other libraries."""
