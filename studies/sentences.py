@@ -31,8 +31,8 @@ from softcosine.evaluate.datasets.pairs import PairSet
 from softcosine.evaluate.measures import Figures, measured
 from softcosine.evaluate.significance import bootstrap, interval_of
 from softcosine.evaluate.systems import from_spec
-from softcosine.space.taught_vectors import TaughtVectors
 from softcosine.lab.text_pairs.alignment import paired_alignment
+from softcosine.space.taught_vectors import TaughtVectors
 from study import Clock, Report, argument_parser, markdown, minilm, read_arguments, write
 
 Values = NDArray[np.float64]

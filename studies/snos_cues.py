@@ -16,8 +16,8 @@ from scipy.stats import spearmanr
 
 from softcosine.evaluate.significance import paired_bootstrap
 from softcosine.lab.snos.graph import normalized
-from softcosine.lab.snos.many import snos_many
 from softcosine.lab.snos.learning import snos
+from softcosine.lab.snos.many import snos_many
 
 __all__ = ["similar_cues", "similar_queries"]
 

@@ -21,10 +21,10 @@ from softcosine.errors import (
     VocabularyMismatchError,
 )
 from softcosine.index.distilled.distilled_index import DistilledIndex
-from softcosine.space.distilled_space import DistilledSpace
 from softcosine.similarity.cooccurrence.distilled import DistilledSimilarity
 from softcosine.similarity.cooccurrence.distilled_vectors import distilled_vectors, encoded
 from softcosine.similarity.cooccurrence.ridge import ridge_regression
+from softcosine.space.distilled_space import DistilledSpace
 from softcosine.text.corpus import AnalyzedTexts
 
 Array = NDArray[np.float64]

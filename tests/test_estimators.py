@@ -1,4 +1,4 @@
-"""The transformers of `softcosine.learn`: good citizens of scikit-learn, right by the oracle."""
+"""The transformers of `softcosine.sklearn`: good citizens of scikit-learn, right by the oracle."""
 
 from __future__ import annotations
 
@@ -38,10 +38,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from softcosine.lab import SNOS
 from softcosine.sklearn.approximation_error import _correlation
 from softcosine.sklearn.coordinates import SoftCosineTransformer
 from softcosine.sklearn.lsa import SoftLSA
+from softcosine.sklearn.metric import SoftMetric
 from softcosine.sklearn.neighbor_graph import SoftNeighborsTransformer
+from softcosine.sklearn.neighbors_classifier import SoftNeighborsClassifier
 from softcosine.sklearn.random_projection import SoftRandomProjection
 from softcosine.sklearn.spectral import SoftSpectralTransformer
 
@@ -613,14 +616,14 @@ def test_bounds_hold_where_squares_cancel():
     "fit",
     [
         lambda S, texts: sc.SoftNeighbors(S).fit(texts),
-        lambda S, texts: sc.SoftCosineTransformer(S).fit(texts),
-        lambda S, texts: sc.SoftNeighborsTransformer(S).fit(texts),
-        lambda S, texts: sc.SoftLSA(S).fit(texts),
-        lambda S, texts: sc.SoftNeighborsClassifier(S).fit(texts, [0] * len(texts)),
-        lambda S, texts: sc.SoftMetric(S).fit(texts, [0] * len(texts)),
-        lambda S, texts: sc.SNOS().fit(texts),
+        lambda S, texts: SoftCosineTransformer(S).fit(texts),
+        lambda S, texts: SoftNeighborsTransformer(S).fit(texts),
+        lambda S, texts: SoftLSA(S).fit(texts),
+        lambda S, texts: SoftNeighborsClassifier(S).fit(texts, [0] * len(texts)),
+        lambda S, texts: SoftMetric(S).fit(texts, [0] * len(texts)),
+        lambda S, texts: SNOS().fit(texts),
         lambda S, texts: sc.soft_cosine_similarity(texts, None, S),
-        lambda S, texts: sc.SoftCosineTransformer(S).fit([[1, 0], [0, 1]]).transform(texts),
+        lambda S, texts: SoftCosineTransformer(S).fit([[1, 0], [0, 1]]).transform(texts),
     ],
 )
 def test_texts_instead_of_a_matrix_are_refused_with_the_way_out(fit, texts):
@@ -636,4 +639,4 @@ def test_a_series_of_texts_is_refused_and_a_frame_of_numbers_is_not():
         sc.SoftNeighbors(S).fit(pandas.Series(["green tea", "a tyre"]))
     frame = pandas.DataFrame([[1.0, 0.0], [0.0, 1.0]], columns=["tea", "tyre"])
     assert sc.SoftNeighbors(S).fit(frame).n_samples_fit_ == 2
-    assert sc.SoftCosineTransformer(S).fit(frame).n_features_in_ == 2
+    assert SoftCosineTransformer(S).fit(frame).n_features_in_ == 2

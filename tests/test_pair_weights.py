@@ -12,7 +12,6 @@ import oracle
 import softcosine as sc
 import strategies as own
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
-from softcosine.sklearn.pair_pattern import PairPattern, own_products
 from softcosine.lab.term_pairs.pair_weights import (
     Preferences,
     bm25_vectors,
@@ -20,6 +19,7 @@ from softcosine.lab.term_pairs.pair_weights import (
     learn_pair_weights,
 )
 from softcosine.lab.term_pairs.preference_loss import PreferenceLoss
+from softcosine.space.pair_pattern import PairPattern, own_products
 from toys import similarity_matrix
 
 JAGUAR = [[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]]  # car, cat, jaguar

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from test_association import corpus
 
 from softcosine.errors import InvalidInputError
 from softcosine.lab.regression import inverse
@@ -19,7 +20,6 @@ from softcosine.lab.regression import source as regression
 from softcosine.lab.regression.inverse import invert_in_place
 from softcosine.lab.regression.source import RegressionSimilarity
 from softcosine.text.corpus import analyze
-from test_association import corpus
 
 Array = NDArray[np.float64]
 

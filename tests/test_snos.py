@@ -11,8 +11,8 @@ from scipy.sparse import csr_array, issparse, random_array
 import strategies as own
 from softcosine.errors import InvalidInputError, SoftCosineWarning
 from softcosine.lab.snos.graph import NORMALIZATIONS, largest_singular_value, normalized
-from softcosine.lab.snos.scaling import RULES, lambdas_of
 from softcosine.lab.snos.learning import METHODS, snos
+from softcosine.lab.snos.scaling import RULES, lambdas_of
 
 # Terms by titles c1 to c5 and m1 to m4 of Deerwester et al. 1990.
 TITLES = np.array(

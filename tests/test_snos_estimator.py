@@ -13,8 +13,8 @@ from scipy.sparse import csr_array, issparse
 import strategies as own
 from conftest import JIT
 from softcosine.errors import InvalidInputError, SoftCosineWarning
-from softcosine.lab.snos.many import snos_many
 from softcosine.lab.snos.learning import snos
+from softcosine.lab.snos.many import snos_many
 
 pytest.importorskip("sklearn")
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from softcosine.similarity.thesaurus.wordnet_measures import concepts_of_wordnet
 
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.similarity.overrides.antonyms import Antonyms
@@ -20,7 +21,6 @@ from softcosine.similarity.thesaurus import wordnet_files
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 from softcosine.similarity.thesaurus.wordnet import KINDS, WordNet
 from softcosine.similarity.thesaurus.wordnet_files import find_wordnet, read_wordnet
-from softcosine.similarity.thesaurus.wordnet_measures import concepts_of_wordnet
 from softcosine.text.vocabulary import Vocabulary
 from test_sources_contract import as_lists, brute_force
 

@@ -17,7 +17,6 @@ _HOMES = {
     "Analyzer": "softcosine.text.analyzer",
     "Antonyms": "softcosine.similarity.overrides.antonyms",
     "ApproximateSimilarity": "softcosine.similarity.embeddings.approximate",
-    "AssociationSimilarity": "softcosine.similarity.cooccurrence.association",
     "Calibration": "softcosine.similarity.combine.isotonic",
     "CharacterNgramSimilarity": "softcosine.similarity.spelling.character_ngrams",
     "CooccurrenceSimilarity": "softcosine.similarity.cooccurrence.cooccurrence",
@@ -32,20 +31,12 @@ _HOMES = {
     "Guarded": "softcosine.similarity.overrides.guard",
     "IndexWriter": "softcosine.index.writer.index_writer",
     "Matches": "softcosine.index.soft_neighbors",
-    "LearnedPairWeights": "softcosine.lab.term_pairs.pair_weights",
     "MergePolicy": "softcosine.index.writer.merging",
     "Neighbors": "softcosine.similarity.source",
     "OrthonormalBasis": "softcosine.space.basis",
-    "PairMeasure": "softcosine.lab.text_pairs.pair_measures",
     "PairSimilarity": "softcosine.similarity.pairs",
-    "PhoneticSimilarity": "softcosine.lab.phonetic",
-    "Preferences": "softcosine.lab.term_pairs.preferences",
-    "RegressionSimilarity": "softcosine.lab.regression.source",
-    "SecondOrderSimilarity": "softcosine.similarity.cooccurrence.second_order",
-    "SnosSimilarity": "softcosine.lab.snos.source",
     "SoftIndex": "softcosine.index.soft_index",
     "SoftNeighbors": "softcosine.index.soft_neighbors",
-    "SyntacticSimilarity": "softcosine.lab.syntactic.source",
     "SimilarityRecipe": "softcosine.matrix.recipe",
     "TermSimilarityMatrix": "softcosine.matrix.term_similarity_matrix",
     "TermSimilaritySource": "softcosine.similarity.source",
@@ -55,7 +46,6 @@ _HOMES = {
     "Vocabulary": "softcosine.text.vocabulary",
     "Weighting": "softcosine.text.weighting",
     "analyze": "softcosine.text.corpus",
-    "bm25_vectors": "softcosine.lab.term_pairs.pair_weights",
     "calibrated": "softcosine.similarity.combine.calibration",
     "cosine_documents": "softcosine.space.transforms",
     "cosine_queries": "softcosine.space.transforms",
@@ -63,27 +53,19 @@ _HOMES = {
     "estimate_fill_in": "softcosine.space.fill_in",
     "expand_queries": "softcosine.space.transforms",
     "first": "softcosine.similarity.combine.combined",
-    "held_out_losses": "softcosine.lab.term_pairs.pair_weights",
-    "learn_pair_weights": "softcosine.lab.term_pairs.pair_weights",
     "mean": "softcosine.similarity.combine.combined",
     "noisy_or": "softcosine.similarity.combine.noisy_or",
     "origins": "softcosine.similarity.provenance",
     "orthonormal_basis": "softcosine.space.basis",
-    "paired_alignment": "softcosine.lab.text_pairs.alignment",
-    "paired_soft_cardinalities": "softcosine.lab.text_pairs.soft_cardinality",
     "paired_soft_cosine_similarity": "softcosine.space.measures",
     "paired_soft_inner_product": "softcosine.space.measures",
-    "paired_soft_set_similarity": "softcosine.lab.text_pairs.soft_cardinality",
     "pinned": "softcosine.similarity.overrides.decisions",
     "read_decisions": "softcosine.similarity.overrides.decisions",
     "scaled": "softcosine.similarity.combine.combined",
-    "snos": "softcosine.lab.snos.learning",
-    "soft_cardinality": "softcosine.lab.text_pairs.soft_cardinality",
     "soft_cosine_distances": "softcosine.space.measures",
     "soft_cosine_similarity": "softcosine.space.measures",
     "soft_inner_product": "softcosine.space.measures",
     "soft_norm": "softcosine.space.measures",
-    "soft_set_similarity": "softcosine.lab.text_pairs.soft_cardinality",
     "sparse_soft_cosine_similarity": "softcosine.space.measures",
     "strongest": "softcosine.similarity.combine.combined",
     "uncalibrated": "softcosine.similarity.combine.calibration",
@@ -91,26 +73,14 @@ _HOMES = {
     "without": "softcosine.similarity.overrides.decisions",
 }
 
-# They need scikit-learn, so that importing all names must not import them.
-_ESTIMATORS = {
-    "PairFeatures": "softcosine.lab.text_pairs.pair_features",
-    "PairReranker": "softcosine.lab.text_pairs.reranker",
-    "SNOS": "softcosine.lab.snos.estimator",
-    "SoftCosineTransformer": "softcosine.sklearn.coordinates",
-    "SoftLSA": "softcosine.sklearn.lsa",
-    "SoftMetric": "softcosine.sklearn.metric",
-    "SoftNeighborsClassifier": "softcosine.sklearn.neighbors_classifier",
-    "SoftNeighborsTransformer": "softcosine.sklearn.neighbor_graph",
-    "SoftRandomProjection": "softcosine.sklearn.random_projection",
-    "SoftSpectralTransformer": "softcosine.sklearn.spectral",
-}
-_MODULES = ("errors", "evaluate", "plots")
+_MODULES = ("errors", "evaluate", "lab", "plots")
 
 __all__ = ["__version__", *_MODULES, *_HOMES]
 
 if TYPE_CHECKING:
     from softcosine import errors as errors
     from softcosine import evaluate as evaluate
+    from softcosine import lab as lab
     from softcosine import plots as plots
     from softcosine.engines.engine_index import EngineIndex as EngineIndex
     from softcosine.index.distilled.distilled_index import DistilledIndex as DistilledIndex
@@ -119,33 +89,6 @@ if TYPE_CHECKING:
     from softcosine.index.soft_neighbors import SoftNeighbors as SoftNeighbors
     from softcosine.index.writer.index_writer import IndexWriter as IndexWriter
     from softcosine.index.writer.merging import MergePolicy as MergePolicy
-    from softcosine.lab.phonetic import PhoneticSimilarity as PhoneticSimilarity
-    from softcosine.lab.regression.source import (
-        RegressionSimilarity as RegressionSimilarity,
-    )
-    from softcosine.lab.snos.estimator import SNOS as SNOS
-    from softcosine.lab.snos.learning import snos as snos
-    from softcosine.lab.snos.source import SnosSimilarity as SnosSimilarity
-    from softcosine.lab.syntactic.source import SyntacticSimilarity as SyntacticSimilarity
-    from softcosine.lab.term_pairs.pair_weights import LearnedPairWeights as LearnedPairWeights
-    from softcosine.lab.term_pairs.pair_weights import bm25_vectors as bm25_vectors
-    from softcosine.lab.term_pairs.pair_weights import held_out_losses as held_out_losses
-    from softcosine.lab.term_pairs.pair_weights import learn_pair_weights as learn_pair_weights
-    from softcosine.lab.term_pairs.preferences import Preferences as Preferences
-    from softcosine.lab.text_pairs.alignment import paired_alignment as paired_alignment
-    from softcosine.lab.text_pairs.pair_features import PairFeatures as PairFeatures
-    from softcosine.lab.text_pairs.pair_measures import PairMeasure as PairMeasure
-    from softcosine.lab.text_pairs.reranker import PairReranker as PairReranker
-    from softcosine.lab.text_pairs.soft_cardinality import (
-        paired_soft_cardinalities as paired_soft_cardinalities,
-    )
-    from softcosine.lab.text_pairs.soft_cardinality import (
-        paired_soft_set_similarity as paired_soft_set_similarity,
-    )
-    from softcosine.lab.text_pairs.soft_cardinality import soft_cardinality as soft_cardinality
-    from softcosine.lab.text_pairs.soft_cardinality import (
-        soft_set_similarity as soft_set_similarity,
-    )
     from softcosine.matrix.recipe import SimilarityRecipe as SimilarityRecipe
     from softcosine.matrix.term_similarity_matrix import (
         TermSimilarityMatrix as TermSimilarityMatrix,
@@ -158,17 +101,11 @@ if TYPE_CHECKING:
     from softcosine.similarity.combine.combined import strongest as strongest
     from softcosine.similarity.combine.isotonic import Calibration as Calibration
     from softcosine.similarity.combine.noisy_or import noisy_or as noisy_or
-    from softcosine.similarity.cooccurrence.association import (
-        AssociationSimilarity as AssociationSimilarity,
-    )
     from softcosine.similarity.cooccurrence.cooccurrence import (
         CooccurrenceSimilarity as CooccurrenceSimilarity,
     )
     from softcosine.similarity.cooccurrence.distilled import (
         DistilledSimilarity as DistilledSimilarity,
-    )
-    from softcosine.similarity.cooccurrence.second_order import (
-        SecondOrderSimilarity as SecondOrderSimilarity,
     )
     from softcosine.similarity.embeddings.approximate import (
         ApproximateSimilarity as ApproximateSimilarity,
@@ -195,17 +132,6 @@ if TYPE_CHECKING:
         EditDistanceSimilarity as EditDistanceSimilarity,
     )
     from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity as ThesaurusSimilarity
-    from softcosine.sklearn.coordinates import SoftCosineTransformer as SoftCosineTransformer
-    from softcosine.sklearn.lsa import SoftLSA as SoftLSA
-    from softcosine.sklearn.metric import SoftMetric as SoftMetric
-    from softcosine.sklearn.neighbor_graph import (
-        SoftNeighborsTransformer as SoftNeighborsTransformer,
-    )
-    from softcosine.sklearn.neighbors_classifier import (
-        SoftNeighborsClassifier as SoftNeighborsClassifier,
-    )
-    from softcosine.sklearn.random_projection import SoftRandomProjection as SoftRandomProjection
-    from softcosine.sklearn.spectral import SoftSpectralTransformer as SoftSpectralTransformer
     from softcosine.space.basis import OrthonormalBasis as OrthonormalBasis
     from softcosine.space.basis import orthonormal_basis as orthonormal_basis
     from softcosine.space.distilled_space import DistilledSpace as DistilledSpace
@@ -236,7 +162,7 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"softcosine.{name}")
-    home = _HOMES.get(name) or _ESTIMATORS.get(name)
+    home = _HOMES.get(name)
     if home is not None:
         value = getattr(import_module(home), name)
         globals()[name] = value
@@ -245,4 +171,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_ESTIMATORS])
+    return sorted(__all__)

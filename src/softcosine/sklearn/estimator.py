@@ -27,7 +27,7 @@ try:
     from sklearn.utils.validation import validate_data
 except ImportError as error:  # older versions lack the last
     raise MissingDependencyError(
-        "scikit-learn (1.6 or later)", "sklearn", "softcosine.learn"
+        "scikit-learn (1.6 or later)", "sklearn", "softcosine.sklearn"
     ) from error
 
 __all__ = ["BlockwiseTransformer", "NotFittedError", "SoftTransformer", "Vectors", "row_blocks"]

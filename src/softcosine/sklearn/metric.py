@@ -21,7 +21,6 @@ from softcosine.sklearn.metric_parameters import (
     SparseMatrix,
     seen_through,
 )
-from softcosine.sklearn.pair_pattern import PairPattern, check_positive, coordinates
 from softcosine.sklearn.scikit import (
     BaseEstimator,
     OneToOneFeatureMixin,
@@ -31,6 +30,7 @@ from softcosine.sklearn.scikit import (
     validate_data,
 )
 from softcosine.space.latent import check_whole
+from softcosine.space.pair_pattern import PairPattern, check_positive, coordinates
 from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["SoftMetric"]

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sklearn.centroid_cosines import Products
 from softcosine.sklearn.estimator import row_blocks
-from softcosine.sklearn.pair_pattern import PairPattern, own_products
+from softcosine.space.pair_pattern import PairPattern, own_products
 
 __all__ = ["FullMatrix", "MetricParameters", "SparseMatrix", "seen_through"]
 

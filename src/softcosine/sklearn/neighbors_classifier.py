@@ -14,11 +14,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.soft_neighbors import SoftNeighbors
-from softcosine.inputs import is_number, refuse_texts
-from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sklearn.estimator import NotFittedError, Vectors, row_blocks
-from softcosine.sklearn.similarity import built_similarity
-from softcosine.sklearn.votes import (
+from softcosine.index.votes import (
     CANDIDATES,
     Neighborhood,
     Voting,
@@ -28,6 +24,10 @@ from softcosine.sklearn.votes import (
     hub_levels,
     lowered,
 )
+from softcosine.inputs import is_number, refuse_texts
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sklearn.estimator import NotFittedError, Vectors, row_blocks
+from softcosine.sklearn.similarity import built_similarity
 from softcosine.space.latent import check_whole
 from softcosine.space.norms import checked_matrix
 from softcosine.text.weighting import Weighting

@@ -121,7 +121,7 @@ class RegressionSimilarity(LearnedPairs):
                 f"precision is {precision!r}; needed is one of {', '.join(_PRECISIONS)}."
             )
         check_scale(threshold=threshold, exponent=exponent, max_neighbors=max_neighbors)
-        nearness = Nearness(None, fading=False, min_count=min_count, max_terms=max_terms)
+        nearness = Nearness(None, min_count=min_count, max_terms=max_terms)
         with company(corpus, nearness) as known:
             P = _gram(known, penalty, np.dtype(_PRECISIONS[precision]))
         n_terms = len(known.frequencies)

@@ -112,7 +112,7 @@ class SnosSimilarity(LearnedPairs):
                 f"the corpus is of type {type(corpus).__name__}; call "
                 "fit(softcosine.analyze(texts)), or from_texts(texts)."
             )
-        nearness = Nearness(None, fading=False, min_count=min_count, max_terms=max_terms)
+        nearness = Nearness(None, min_count=min_count, max_terms=max_terms)
         counts = corpus.counts()
         frequencies = np.bincount(counts.indices, minlength=counts.shape[1])
         kept = nearness.frequent(frequencies, corpus.vocabulary)

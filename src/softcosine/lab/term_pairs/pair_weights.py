@@ -17,9 +17,9 @@ from softcosine.lab.term_pairs.preference_loss import PreferenceLoss
 from softcosine.lab.term_pairs.preferences import Preferences
 from softcosine.matrix.difference import MatrixDifference
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sklearn.pair_pattern import PairPattern, check_positive, coordinates
 from softcosine.space.latent import check_whole
 from softcosine.space.norms import checked_matrix
+from softcosine.space.pair_pattern import PairPattern, check_positive, coordinates
 from softcosine.text.weighting import Weighting
 
 # What is learned, by its name; see `softcosine.lab.term_pairs.preference_loss.PreferenceLoss`.

@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from softcosine.errors import InvalidInputError
 from softcosine.lab.term_pairs.preferences import Preferences
-from softcosine.sklearn.pair_pattern import PairPattern, own_products
+from softcosine.space.pair_pattern import PairPattern, own_products
 
 __all__ = ["MEASURES", "PARTS", "PreferenceLoss"]
 

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from softcosine.errors import InvalidInputError
 from softcosine.inputs import is_number
 from softcosine.lab.text_pairs.alignment import paired_alignment
-from softcosine.lab.text_pairs.soft_cardinality import SET_MEASURES, paired_soft_set_similarity
+from softcosine.lab.text_pairs.cardinality import SET_MEASURES, paired_soft_set_similarity
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.space.measures import paired_soft_cosine_similarity, paired_soft_inner_product

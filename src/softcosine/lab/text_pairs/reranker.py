@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from softcosine.errors import InvalidInputError
 from softcosine.lab.text_pairs.grouped_precision import folds_of, mean_average_precision
 from softcosine.sklearn.estimator import NotFittedError
-from softcosine.sklearn.pair_pattern import check_positive
 from softcosine.sklearn.scikit import (
     BaseEstimator,
     ClassifierMixin,
@@ -25,6 +24,7 @@ from softcosine.sklearn.scikit import (
     validate_data,
 )
 from softcosine.space.latent import check_whole
+from softcosine.space.pair_pattern import check_positive
 
 __all__ = ["PairExplanation", "PairReranker"]
 

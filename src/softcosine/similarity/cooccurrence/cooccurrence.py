@@ -115,7 +115,7 @@ class CooccurrenceSimilarity(LearnedVectors):
             )
         check_scale(threshold=threshold, exponent=exponent)
         check_information(shift=shift, smoothing=smoothing, evidence=evidence)
-        nearness = Nearness(window, fading=True, min_count=min_count, max_terms=max_terms)
+        nearness = Nearness(window, min_count=min_count, max_terms=max_terms)
         with company(corpus, nearness) as known:
             matrix = information(known.pairs, shift=shift, smoothing=smoothing)
         vectors = leading_factors(matrix, dimensions, progress=progress)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError, SoftCosineWarning
-from softcosine.inputs import is_number, is_whole
+from softcosine.inputs import is_number
 from softcosine.kernels.thesaurus import members_by_concepts, similarities_by_concepts
 from softcosine.similarity.deferred import Deferred
 from softcosine.similarity.identity_cache import LastTuple

@@ -20,6 +20,7 @@ from typing import IO, cast
 import numpy as np
 
 from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.inputs import is_whole
 from softcosine.similarity.thesaurus.wordnet import WordNet
 from softcosine.similarity.thesaurus.wordnet_lmf import read_lmf, read_wn_package, wn_database
 from softcosine.storage import checked_path
