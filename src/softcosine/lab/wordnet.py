@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.inputs import is_number
+from softcosine.similarity.cooccurrence.learned_vectors import check_scale
 from softcosine.similarity.thesaurus.synonyms import written_terms
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 from softcosine.similarity.thesaurus.wordnet import KINDS, Ancestors, WordNet
@@ -72,7 +73,7 @@ def wordnet_similarity(
     InvalidInputError
         If a setting is not one of the above.
     """
-    if measure not in _THRESHOLDS:
+    if not (isinstance(measure, str) and measure in _THRESHOLDS):
         raise InvalidInputError(
             f"there is no measure {measure!r}; choose one of {', '.join(_THRESHOLDS)}."
         )
@@ -80,14 +81,22 @@ def wordnet_similarity(
         raise InvalidInputError(f"the measure {measure!r} needs no counts; take measure='lin'.")
     numbers = {} if counts is None else _word_counts(counts)
     least = _THRESHOLDS[measure] if threshold is None else threshold
+    check_scale(threshold=least, exponent=exponent)
     wordnet = read_wordnet(path, max_senses=max_senses, progress=progress)
-    weigh: Callable[[Ancestors], Weighed] = _by_depth
-    if measure == "lin":
-        weigh = partial(_by_information, _synset_counts(wordnet, numbers))
+    weigh = weighing(measure, wordnet, numbers)
     concepts = concepts_of_wordnet(wordnet, weigh, relations=KINDS, threshold=least)
     return ThesaurusSimilarity(
         concepts, name=f"wordnet by {measure}", threshold=least, exponent=exponent
     )
+
+
+def weighing(
+    measure: str, wordnet: WordNet, counts: Mapping[str, float]
+) -> Callable[[Ancestors], Weighed]:
+    """Return how a measure weighs synsets, with the occurrences of words for Lin's."""
+    if measure == "wu_palmer":
+        return _by_depth
+    return partial(_by_information, _synset_counts(wordnet, counts))
 
 
 def _by_depth(above: Ancestors) -> Weighed:
