@@ -121,7 +121,7 @@ def _synset_counts(wordnet: WordNet, counts: Mapping[str, float]) -> NDArray[np.
         [sum(counts.get(name, 0.0) for name in written_terms(word)[-1:]) for word in words]
     )
     shares = numbers / np.maximum(np.bincount(of, minlength=len(words)), 1)
-    own: NDArray[np.float64] = np.bincount(synsets, shares[of], minlength=len(wordnet))
+    own: NDArray[np.float64] = np.bincount(synsets, weights=shares[of], minlength=len(wordnet))
     return 1.0 + own
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -141,7 +141,12 @@ def register_source(kind: str, from_state: Callable[[SourceState], TermSimilarit
 
 def check_kinds(state: SourceState) -> None:
     """Raise InvalidInputError if a kind of source, or of one of its parts, is not known here."""
-    _builder(state.kind)
+    known = state.kind in _registered or state.kind in _LIBRARY_KINDS or _added(state.kind)
+    if not known:
+        raise InvalidInputError(
+            f"a source of kind {state.kind!r} was saved, but no such kind is known here; install "
+            "the package that has it, or import the module that calls register_source for it first."
+        )
     for part in state.parts:
         check_kinds(part)
 
@@ -155,24 +160,18 @@ def source_from_state(state: SourceState) -> TermSimilaritySource:
         If its kind is not known in this process.
     """
     check_kinds(state)
-    return _builder(state.kind)(state)
-
-
-def _builder(kind: str) -> Callable[[SourceState], TermSimilaritySource]:
-    if kind in _registered:
-        return _registered[kind]
-    builder: Callable[[SourceState], TermSimilaritySource]
-    if kind in _LIBRARY_KINDS:
-        module, _, name = _LIBRARY_KINDS[kind].partition(":")
+    builder = _registered.get(state.kind)
+    if builder is None and state.kind in _LIBRARY_KINDS:
+        module, _, name = _LIBRARY_KINDS[state.kind].partition(":")
         builder = getattr(import_module(module), name).from_state
-        return builder
-    for added in entry_points(group="softcosine.source_kinds", name=kind):
-        builder = added.load()
-        return builder
-    raise InvalidInputError(
-        f"a source of kind {kind!r} was saved, but no such kind is known here; install the package "
-        "that has it, or import the module that calls register_source for it first."
-    )
+    elif builder is None:
+        builder = _added(state.kind)[0].load()
+    return builder(state)
+
+
+def _added(kind: str) -> tuple[EntryPoint, ...]:
+    """Return what the laboratory and other packages add for a kind."""
+    return tuple(entry_points(group="softcosine.source_kinds", name=kind))
 
 
 def state_of(source: TermSimilaritySource) -> SourceState:
