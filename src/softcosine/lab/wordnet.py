@@ -121,8 +121,8 @@ def _synset_counts(wordnet: WordNet, counts: Mapping[str, float]) -> NDArray[np.
         [sum(counts.get(name, 0.0) for name in written_terms(word)[-1:]) for word in words]
     )
     shares = numbers / np.maximum(np.bincount(of, minlength=len(words)), 1)
-    own: NDArray[np.float64] = np.bincount(synsets, weights=shares[of], minlength=len(wordnet))
-    return 1.0 + own
+    own = np.ones(len(wordnet))
+    return own + np.bincount(synsets, weights=shares[of], minlength=len(wordnet))
 
 
 def _word_counts(counts: Counts) -> dict[str, float]:
