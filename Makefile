@@ -16,7 +16,7 @@ COMPILED := annoy==1.17.3 hnswlib==0.8.0
 # These are run a second time with the compiler off: whatever calls a kernel, and is quick.
 INTERPRETED_TESTS := $(patsubst %,tests/test_%.py,oracle kernels corpus assembly matrix measures \
 	transforms rankings search_exactness search_panels soft_neighbors cooccurrence sources_contract \
-	nearest edit_distance character_ngrams pairs thesaurus association second_order regression \
+	nearest edit_distance character_ngrams pairs thesaurus regression \
 	streaming decisions ordering balance fields phrases all_pairs groups basis fill_in ranked_vectors \
 	plots snos snos_source soft_cardinality)
 

@@ -31,7 +31,7 @@ _OLD = 7 * 24 * 3600  # seconds until the cache of other contents is removed
 
 def _digest() -> str:
     digest = hashlib.sha256(f"{version('numba')} {version('numpy')} {sys.version}".encode())
-    for file in sorted((_ROOT / "src" / "softcosine" / "kernels").glob("*.py")):
+    for file in sorted((_ROOT / "src" / "softcosine").glob("**/kernels/*.py")):
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:16]
 

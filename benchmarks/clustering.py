@@ -25,14 +25,14 @@ from sklearn.preprocessing import normalize
 from measure import data_folder, read_jsonl, write_report
 from newsgroups import CACHE
 from softcosine import TermSimilarityMatrix, Weighting, analyze, unit_documents
-from softcosine.learn.coordinates import SoftCosineTransformer
-from softcosine.learn.estimator import BlockwiseTransformer, row_blocks
-from softcosine.learn.lsa import SoftLSA
-from softcosine.learn.neighbor_graph import SoftNeighborsTransformer
-from softcosine.learn.random_projection import SoftRandomProjection
-from softcosine.learn.similarity import built_similarity
-from softcosine.learn.spectral import SoftSpectralTransformer
 from softcosine.similarity.default import default_source
+from softcosine.sklearn.coordinates import SoftCosineTransformer
+from softcosine.sklearn.estimator import BlockwiseTransformer, row_blocks
+from softcosine.sklearn.lsa import SoftLSA
+from softcosine.sklearn.neighbor_graph import SoftNeighborsTransformer
+from softcosine.sklearn.random_projection import SoftRandomProjection
+from softcosine.sklearn.similarity import built_similarity
+from softcosine.sklearn.spectral import SoftSpectralTransformer
 from softcosine.text.corpus import AnalyzedTexts
 
 __all__ = ["communities", "measured", "similarity_kept", "spherical_k_means"]

@@ -14,10 +14,8 @@ from functools import partial
 
 from measure import interleave, peak_memory, write_report
 from newsgroups import newsgroups
-from softcosine.similarity.cooccurrence.association import AssociationSimilarity
+from softcosine.lab.regression.source import RegressionSimilarity
 from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
-from softcosine.similarity.cooccurrence.regression import RegressionSimilarity
-from softcosine.similarity.cooccurrence.second_order import SecondOrderSimilarity
 from softcosine.similarity.source import TermSimilaritySource, state_of
 from softcosine.text.corpus import AnalyzedTexts, analyze
 from softcosine.text.stream import TextStream
@@ -29,9 +27,6 @@ Fit = Callable[[Corpus], TermSimilaritySource]
 def fits(max_regressed: int) -> dict[str, Fit]:
     return {
         "CooccurrenceSimilarity": CooccurrenceSimilarity.fit,
-        "AssociationSimilarity": AssociationSimilarity.fit,
-        "AssociationSimilarity, window=5": lambda c: AssociationSimilarity.fit(c, window=5),
-        "SecondOrderSimilarity": SecondOrderSimilarity.fit,
         f"RegressionSimilarity, max_terms={max_regressed}": lambda c: RegressionSimilarity.fit(
             c, max_terms=max_regressed
         ),

@@ -29,7 +29,6 @@ from newsgroups import newsgroups
 from softcosine.index.defaults import WEIGHTING
 from softcosine.similarity.overrides.guard import Guarded
 from softcosine.similarity.source import TermSimilaritySource
-from softcosine.similarity.thesaurus.wordnet_measures import Measure
 from softcosine.text.corpus import AnalyzedTexts
 from test_sets import RETRIEVAL, TestSet, all_scores, gain_interval, load
 
@@ -136,15 +135,13 @@ def makers(*, all_pairs: bool) -> dict[str, Maker]:
         "potion-base-4M, composed of pieces": "potion_base_4m_int8.npz",
     }.items():
         fixed[name] = sc.EmbeddingSimilarity.load(data / "vectors" / table, **cosines)
-    measures: dict[str, Measure] = {"path": "path", "Wu-Palmer": "wu_palmer", "Lin": "lin"}
-    for title, measure in measures.items():
-        fixed[f"WordNet, {title}"] = sc.ThesaurusSimilarity.from_wordnet(
-            data / "wordnet", measure=measure
-        )
+    fixed["WordNet, path"] = sc.ThesaurusSimilarity.from_wordnet(data / "wordnet")
+    for title, measure in {"Wu-Palmer": "wu_palmer", "Lin": "lin"}.items():
+        fixed[f"WordNet, {title}"] = sc.lab.wordnet_similarity(data / "wordnet", measure=measure)
     fixed["PPDB XL"] = sc.ThesaurusSimilarity.load(data / "lexica" / "ppdb-xl_retrofit.txt.gz")
     fixed["edit distance"] = sc.EditDistanceSimilarity()
     fixed["character n-grams"] = sc.CharacterNgramSimilarity(**cosines)
-    fixed["phonetic (metaphone)"] = sc.PhoneticSimilarity()
+    fixed["phonetic (metaphone)"] = sc.lab.PhoneticSimilarity()
     wordnet, ppdb = fixed["WordNet, path"], fixed["PPDB XL"]
     ngrams, edits = fixed["character n-grams"], fixed["edit distance"]
     joined: dict[str, TermSimilaritySource] = {
@@ -169,9 +166,7 @@ def makers(*, all_pairs: bool) -> dict[str, Maker]:
     return {
         **{name: always(source) for name, source in fixed.items()},
         "texts: PPMI-SVD": texts,
-        "texts: normalised PMI": lambda a: sc.AssociationSimilarity.fit(a, **learned),
-        "texts: second order": lambda a: sc.SecondOrderSimilarity.fit(a, **learned),
-        "texts: regression": lambda a: sc.RegressionSimilarity.fit(a, **learned),
+        "texts: regression": lambda a: sc.lab.RegressionSimilarity.fit(a, **learned),
         "first(English, PPMI-SVD): the default's": lambda a: sc.first(english, texts(a)),
         "mean(English, PPMI-SVD)": lambda a: sc.mean(english, texts(a)),
         **{name: always(source) for name, source in joined.items()},

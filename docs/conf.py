@@ -46,7 +46,6 @@ FOLDERS = {
     "text": "Texts",
     "space": "Measures and transforms",
     "engines": "Engines",
-    "learn": "Learning",
     "evaluate": "Evaluation",
     "plots": "Pictures",
 }
@@ -95,6 +94,9 @@ def write_reference(app: Sphinx) -> None:
         key: page(FOLDERS[key], [f"softcosine.{name}" for name in names])
         for key, names in homes().items()
     }
+    for door, title in (("sklearn", "Estimators of scikit-learn"), ("lab", "The laboratory")):
+        names = sorted(import_module(f"softcosine.{door}").__all__, key=str.lower)
+        pages[door] = page(title, [f"softcosine.{door}.{name}" for name in names])
     pages |= {"results": page("Results", RESULTS)}
     errors = ["Errors", "======", "", ".. automodule:: softcosine.errors", ""]
     pages |= {"errors": "\n".join(errors)}

@@ -14,15 +14,13 @@ import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
+from softcosine.lab.regression.source import RegressionSimilarity
+from softcosine.lab.wordnet import wordnet_similarity
 from softcosine.similarity.combine.calibration import Calibration
-from softcosine.similarity.cooccurrence.association import AssociationSimilarity
 from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
-from softcosine.similarity.cooccurrence.regression import RegressionSimilarity
-from softcosine.similarity.cooccurrence.second_order import SecondOrderSimilarity
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.naming import name_of
 from softcosine.similarity.source import TermSimilaritySource
@@ -121,32 +119,26 @@ def texts() -> list[TermSimilaritySource]:
     return [CooccurrenceSimilarity.fit(news(), threshold=0.0, exponent=1.0)]
 
 
-def association() -> list[TermSimilaritySource]:
-    return [AssociationSimilarity.fit(news(), exponent=1.0, max_neighbors=100)]
-
-
-def second_order() -> list[TermSimilaritySource]:
-    return [SecondOrderSimilarity.fit(news(), exponent=1.0, max_neighbors=100)]
-
-
 def regression() -> list[TermSimilaritySource]:
     return [RegressionSimilarity.fit(news(), max_terms=8_000, exponent=1.0, max_neighbors=100)]
 
 
-def wordnet(measure: Literal["path", "wu_palmer", "lin"]) -> list[TermSimilaritySource]:
-    return [ThesaurusSimilarity.from_wordnet(DATA / "wordnet", measure=measure)]
+def wordnet() -> list[TermSimilaritySource]:
+    return [ThesaurusSimilarity.from_wordnet(DATA / "wordnet")]
+
+
+def wordnet_by(measure: str) -> list[TermSimilaritySource]:
+    return [wordnet_similarity(DATA / "wordnet", measure=measure)]
 
 
 BUILDERS: dict[str, Callable[[], list[TermSimilaritySource]]] = {
     "english": english,
     "vectors": vectors,
     "texts": texts,
-    "association": association,
-    "second order": second_order,
     "regression": regression,
-    "wordnet by path": partial(wordnet, "path"),
-    "wordnet by wu_palmer": partial(wordnet, "wu_palmer"),
-    "wordnet by lin": partial(wordnet, "lin"),
+    "wordnet by path": wordnet,
+    "wordnet by wu_palmer": partial(wordnet_by, "wu_palmer"),
+    "wordnet by lin": partial(wordnet_by, "lin"),
 }
 
 if __name__ == "__main__":

@@ -250,7 +250,7 @@ _METHOD = """\
 - Similarity: s(x, y) = cos_S(x, y) − hubness · r(y), where r(y) is the mean soft cosine of the
   training document y with its ten nearest; a neighbour votes with exp((s − s₁) / temperature);
   votes for a class are divided by its frequency to the power *balance*. This is
-  `softcosine.learn.neighbors_classifier.SoftNeighborsClassifier`.
+  `softcosine.sklearn.neighbors_classifier.SoftNeighborsClassifier`.
 - Everything is chosen in the training part of each split: the setting (S and term weights) by
   leaving one out in a sample of 1,500 training documents, then the vote by leaving one out
   among all of them. A document that is left out has no part in the r of others.

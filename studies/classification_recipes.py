@@ -16,7 +16,7 @@ from sklearn.preprocessing import normalize
 
 import softcosine as sc
 from softcosine.evaluate.datasets.classification import Split
-from softcosine.learn.votes import (
+from softcosine.index.votes import (
     CANDIDATES,
     Neighborhood,
     Voting,

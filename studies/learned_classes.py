@@ -16,7 +16,7 @@ import softcosine as sc
 from softcosine.evaluate.datasets import load
 from softcosine.evaluate.datasets.classification import ClassificationSet, Split
 from softcosine.evaluate.significance import paired_bootstrap
-from softcosine.learn.metric import SoftMetric
+from softcosine.sklearn.metric import SoftMetric
 
 __all__ = ["SETS", "classes_part"]
 

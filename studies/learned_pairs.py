@@ -15,10 +15,10 @@ import softcosine as sc
 from softcosine.evaluate.datasets import load
 from softcosine.evaluate.datasets.pairs import PairSet
 from softcosine.evaluate.significance import paired_bootstrap
-from softcosine.learn.grouped_precision import folds_of, mean_average_precision
-from softcosine.learn.pair_features import PairFeatures
-from softcosine.learn.pair_measures import PairMeasure, TextPair
-from softcosine.learn.reranker import PairReranker
+from softcosine.lab.text_pairs.grouped_precision import folds_of, mean_average_precision
+from softcosine.lab.text_pairs.pair_features import PairFeatures
+from softcosine.lab.text_pairs.pair_measures import PairMeasure, TextPair
+from softcosine.lab.text_pairs.reranker import PairReranker
 
 __all__ = ["questions_part", "sentences_part"]
 

@@ -17,7 +17,7 @@ from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.evaluate.measures import measured
 from softcosine.evaluate.runs import Run
 from softcosine.evaluate.significance import paired_bootstrap
-from softcosine.learn.pair_weights import (
+from softcosine.lab.term_pairs.pair_weights import (
     Preferences,
     bm25_vectors,
     held_out_losses,

@@ -46,13 +46,13 @@ from retrieval_sets import (
     read,
 )
 from softcosine.evaluate.systems import from_spec
-from softcosine.learn.distilled_index import DistilledIndex
-from softcosine.learn.distilled_space import DistilledSpace
-from softcosine.learn.soft_words import attained
+from softcosine.index.distilled.distilled_index import DistilledIndex
+from softcosine.index.distilled.soft_words import attained
 from softcosine.similarity.cooccurrence.distilled import DistilledSimilarity
 from softcosine.similarity.cooccurrence.distilled_vectors import distilled_vectors
 from softcosine.similarity.overrides.guard import Guarded
 from softcosine.similarity.source import TermSimilaritySource
+from softcosine.space.distilled_space import DistilledSpace
 from study import Clock, Encode, Report, argument_parser, minilm, read_arguments, write
 
 Values = NDArray[np.float64]
@@ -90,7 +90,7 @@ class TwoSpaces:
     ----------
     words : Words
     penalty, power, share : float
-        See `softcosine.learn.distilled_index.DistilledIndex`.
+        See `softcosine.index.distilled.distilled_index.DistilledIndex`.
     """
 
     words: Words

@@ -25,8 +25,8 @@ from question_attempts import ATTEMPTS, HINDRANCES, OUTCOME
 from question_pairs import KNOWN, Encode, Questions, Space, taught_by
 from softcosine.evaluate.significance import paired_bootstrap
 from softcosine.evaluate.systems import from_spec
-from softcosine.learn.grouped_precision import folds_of
-from softcosine.learn.reranker import PairReranker
+from softcosine.lab.text_pairs.grouped_precision import folds_of
+from softcosine.lab.text_pairs.reranker import PairReranker
 from study import Clock, Report, argument_parser, markdown, minilm, read_arguments, write
 
 Values = NDArray[np.float64]
@@ -265,12 +265,12 @@ RECIPE = (
     "",
     f"- **{UNSUPERVISED}**: the encoder reads every known question and every post of the forum",
     "  once, and every word by itself. Ridge regression finds the terms' vectors whose sums come",
-    "  nearest to what it said (`softcosine.learn.taught_vectors`). S holds their cosines from 0.2",
+    "  nearest to what it said (`softcosine.space.taught_vectors`). S holds their cosines from 0.2",
     "  on, not raised to a power; a term weighs tf · idf · the length of its vector. The score is",
     "  the mean of two soft cosines: the known question's subject counted once, and twice. No",
     "  question that is asked meets the encoder, but for words that nobody used before.",
     f"- **{JOINED}**: the mean of that and of soft cosines by static vectors.",
-    f"- **{SUPERVISED}**: `softcosine.learn.reranker.PairReranker`, a logistic",
+    f"- **{SUPERVISED}**: `softcosine.lab.text_pairs.reranker.PairReranker`, a logistic",
     "  regression on soft cosines in four spaces (equal words, static vectors, encoded words,",
     "  taught vectors), field by field, and on the search engine's rank; its strength by",
     "  cross-validation over questions. On train and dev its figure is cross-validated too.",

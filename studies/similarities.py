@@ -89,8 +89,7 @@ def makers(
     told: dict[str, Maker] = {name: always(source) for name, source in fixed.items()}
     told |= {
         "texts: PPMI-SVD": lambda corpus, _: sc.CooccurrenceSimilarity.fit(corpus),
-        "texts: association": lambda corpus, _: sc.AssociationSimilarity.fit(corpus),
-        "texts: regression": lambda corpus, _: sc.RegressionSimilarity.fit(corpus),
+        "texts: regression": lambda corpus, _: sc.lab.RegressionSimilarity.fit(corpus),
         "WordNet, path × 0.1": always(sc.scaled(fixed["WordNet, path"], 0.1)),
         "PPDB XL × 0.1": always(sc.scaled(fixed["PPDB XL"], 0.1)),
         "first(English, PPMI-SVD)": lambda corpus, _: sc.first(

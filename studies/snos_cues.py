@@ -15,9 +15,9 @@ from scipy.sparse.linalg import svds
 from scipy.stats import spearmanr
 
 from softcosine.evaluate.significance import paired_bootstrap
-from softcosine.similarity.snos.graph import normalized
-from softcosine.similarity.snos.many import snos_many
-from softcosine.similarity.snos.snos import snos
+from softcosine.lab.snos.graph import normalized
+from softcosine.lab.snos.learning import snos
+from softcosine.lab.snos.many import snos_many
 
 __all__ = ["similar_cues", "similar_queries"]
 

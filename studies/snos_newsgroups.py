@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import svds
 
-from softcosine.similarity.snos.graph import largest_singular_value, normalized
-from softcosine.similarity.snos.snos import snos
+from softcosine.lab.snos.graph import largest_singular_value, normalized
+from softcosine.lab.snos.learning import snos
 from softcosine.text.corpus import analyze
 
 __all__ = ["SHARES", "error_by_share"]

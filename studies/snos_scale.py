@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
-from softcosine.similarity.snos.snos import snos
+from softcosine.lab.snos.learning import snos
 
 __all__ = ["million_edges"]
 

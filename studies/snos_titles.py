@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.similarity.snos.graph import NORMALIZATIONS
-from softcosine.similarity.snos.snos import snos
+from softcosine.lab.snos.graph import NORMALIZATIONS
+from softcosine.lab.snos.learning import snos
 
 __all__ = ["nine_titles"]
 

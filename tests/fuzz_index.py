@@ -49,9 +49,9 @@ from softcosine.index.directory.store import Store
 from softcosine.index.quality import one_word_quality
 from softcosine.index.segment import segment
 from softcosine.index.segment import stored_fields as stored_documents
+from softcosine.lab.regression.source import RegressionSimilarity
 from softcosine.matrix import stored, term_similarity_matrix
 from softcosine.similarity.combine.combined import mean
-from softcosine.similarity.cooccurrence.association import AssociationSimilarity
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.pairs import PairSimilarity
 from softcosine.similarity.thesaurus.synonyms import concepts_of_groups
@@ -152,7 +152,7 @@ def _spilled(path: Path) -> None:
 
 def _learned(path: Path) -> None:
     """Similarities that texts taught, joined with others, and positions."""
-    taught = AssociationSimilarity.fit(analyze(TEXTS), min_count=1, threshold=0, evidence=0)
+    taught = RegressionSimilarity.fit(analyze(TEXTS), min_count=1, threshold=0)
     source = mean(taught, PairSimilarity([("tyre", "tire", 0.8)]))
     index = SoftIndex.create(path, source=source, positions=True)
     _fill(index, [f"{text} {TEXTS[n % 3]}" for n, text in enumerate(TEXTS * 4)], at_once=32)

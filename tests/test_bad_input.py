@@ -16,11 +16,9 @@ from softcosine import errors
 from softcosine.errors import InvalidInputError, SoftCosineError
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.soft_neighbors import SoftNeighbors
+from softcosine.lab.regression.source import RegressionSimilarity
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.similarity.cooccurrence.association import AssociationSimilarity
 from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
-from softcosine.similarity.cooccurrence.regression import RegressionSimilarity
-from softcosine.similarity.cooccurrence.second_order import SecondOrderSimilarity
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.overrides.antonyms import Antonyms
 from softcosine.similarity.overrides.decision_files import read_decisions
@@ -230,10 +228,7 @@ def test_likely_slips_are_named(slip):
 
 
 WORDS = ["tyre", "tire"]
-FITTED = (
-    *(CooccurrenceSimilarity, AssociationSimilarity),
-    *(SecondOrderSimilarity, RegressionSimilarity),
-)
+FITTED = (CooccurrenceSimilarity, RegressionSimilarity)
 TO_BE_WRAPPED = {
     "identity": lambda: TermSimilarityMatrix.identity(WORDS),
     "from_matrix": lambda: TermSimilarityMatrix.from_matrix(np.eye(2), WORDS),

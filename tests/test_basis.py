@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
+from functools import partial
 from importlib.util import find_spec
 from unittest.mock import patch
 
@@ -24,6 +25,7 @@ from softcosine.errors import (
     MissingDependencyError,
     VocabularyMismatchError,
 )
+from softcosine.lab import basis_by
 from softcosine.space import cholesky, memory
 from softcosine.space.basis import OrthonormalBasis, orthonormal_basis
 from softcosine.space.fill_in import estimate_fill_in, planned
@@ -33,8 +35,10 @@ from softcosine.text.vocabulary import Vocabulary
 from toys import similarity_matrix
 
 ORDERS = ("minimum_degree", "reverse_cuthill_mckee", "natural")
-OWN = ("auto", "dense", "sparse")
-METHODS = (*OWN, "cholmod") if find_spec("sksparse") else OWN
+WAYS = {"own": orthonormal_basis, "superlu": partial(basis_by, "superlu")}
+if find_spec("sksparse"):
+    WAYS["cholmod"] = partial(basis_by, "cholmod")
+METHODS = tuple(WAYS)
 
 
 def small_cores():
@@ -66,9 +70,9 @@ def test_products_of_coordinates_are_the_soft_ones(c, method, order, small):
     S = similarity_matrix(c.S)
     if small:
         with small_cores():
-            basis = orthonormal_basis(S, method=method, order=order)
+            basis = WAYS[method](S, order=order)
     else:
-        basis = orthonormal_basis(S, method=method, order=order)
+        basis = WAYS[method](S, order=order)
     E = basis.E.toarray()
     np.testing.assert_allclose(E @ E.T, c.S, rtol=0, atol=1e-13)
     X, Y = oracle.weighted(c.queries, c.weights), oracle.weighted(c.counts, c.weights)
@@ -89,7 +93,7 @@ def test_products_of_coordinates_are_the_soft_ones(c, method, order, small):
 def test_expanded_queries_are_solved_to_the_coordinates(c, method, order):
     assume(np.linalg.eigvalsh(c.S)[0] > 1e-3)
     S = similarity_matrix(c.S)
-    basis = orthonormal_basis(S, method=method, order=order)
+    basis = WAYS[method](S, order=order)
     solved = basis.solved(expand_queries(c.queries, S))
     coordinates = basis.coordinates(c.queries)
     np.testing.assert_allclose(solved.toarray(), coordinates.toarray(), rtol=0, atol=1e-9)
@@ -103,20 +107,20 @@ def test_expanded_queries_are_solved_to_the_coordinates(c, method, order):
 def test_the_factor_has_the_entries_of_the_estimate(S, method, order):
     S = similarity_matrix(S)
     with small_cores():
-        basis = orthonormal_basis(S, method=method, order=order)
+        basis = WAYS[method](S, order=order)
     estimate = estimate_fill_in(S, order=order).n_entries
     # All leave out chance zeros but the columns that are computed one by one.
     assert basis.n_entries <= estimate
     assert orthonormal_basis(S, order=order).n_entries == estimate
     assert basis.n_entries == basis.E.nnz
-    assert (basis.method, basis.order, basis.n_terms) == (method, order, len(S))
+    assert (basis.order, basis.n_terms) == (order, len(S))
     assert "OrthonormalBasis" in repr(basis)
 
 
 @given(st.integers(1, own.MAX_TERMS).flatmap(dominant_matrices), *ways())
 def test_no_axis_has_to_do_with_two_components(S, method, order):
     with small_cores():
-        E = orthonormal_basis(similarity_matrix(S), method=method, order=order).E.toarray()
+        E = WAYS[method](similarity_matrix(S), order=order).E.toarray()
     reach = np.linalg.matrix_power((S != 0).astype(float), len(S)) > 0
     for column in E.T:
         terms = np.flatnonzero(column)
@@ -137,22 +141,22 @@ def test_matrices_are_factored_or_refused_as_their_eigenvalues_say(S, method, or
     matrix = similarity_matrix(S)
     with small_cores() if small else nullcontext():
         if lowest > 0:
-            E = orthonormal_basis(matrix, method=method, order=order).E.toarray()
+            E = WAYS[method](matrix, order=order).E.toarray()
             np.testing.assert_allclose(E @ E.T, S, rtol=0, atol=1e-12)
         else:
             with pytest.raises(IndefiniteMatrixError, match=r"S is .*indefinite: when"):
-                orthonormal_basis(matrix, method=method, order=order)
+                WAYS[method](matrix, order=order)
 
 
 @given(own.collections(matrices=matrices), *ways())
 def test_a_basis_is_made_again_from_its_arrays(c, method, order):
     S = similarity_matrix(c.S)
-    basis = orthonormal_basis(S, method=method, order=order)
+    basis = WAYS[method](S, order=order)
     arrays = {name: array.copy() for name, array in basis.arrays().items()}
     for array in arrays.values():
         array.flags.writeable = False
     again = OrthonormalBasis.from_arrays(S, arrays)
-    assert (again.method, again.order) == (method, order)
+    assert again.order == order
     assert again.pivots.tolist() == basis.pivots.tolist()
     for name, array in basis.arrays().items():
         assert array.dtype == again.arrays()[name].dtype
@@ -178,7 +182,7 @@ def test_large_parts_are_left_to_lapack_and_give_the_same():
     assert knot // 2 <= cores.n_terms < n
     for method in METHODS:
         with patch.object(cholesky, "_BLOCK", 25):
-            basis = orthonormal_basis(matrix, method=method)
+            basis = WAYS[method](matrix)
         E = basis.E.toarray()
         np.testing.assert_allclose(E @ E.T, S, rtol=0, atol=1e-13)
         assert basis.n_entries == estimate_fill_in(matrix).n_entries
@@ -196,7 +200,7 @@ def test_a_document_has_the_same_cosines_in_the_basis():
 def test_nothing_and_one_term_have_bases(method):
     for n in (0, 1):
         S = similarity_matrix(np.eye(n))
-        basis = orthonormal_basis(S, method=method)
+        basis = WAYS[method](S)
         assert basis.coordinates(np.ones((2, n))).toarray().tolist() == [[1.0] * n] * 2
         assert basis.solved(np.ones((0, n))).shape == (0, n)
         assert OrthonormalBasis.from_arrays(S, basis.arrays()).n_entries == n
@@ -206,7 +210,7 @@ def test_nothing_and_one_term_have_bases(method):
 @pytest.mark.parametrize("order", ORDERS)
 def test_the_identity_is_its_own_basis(method, order):
     S = similarity_matrix(np.eye(5))
-    basis = orthonormal_basis(S, method=method, order=order)
+    basis = WAYS[method](S, order=order)
     X = np.arange(10.0).reshape(2, 5)
     assert basis.n_entries == 5
     assert sorted(basis.coordinates(X).toarray()[0]) == [0, 1, 2, 3, 4]
@@ -225,8 +229,8 @@ def test_an_indefinite_matrix_that_splu_factors_in_silence_is_refused(method):
         IndefiniteMatrixError,
         match=r"'king' is left with (the pivot -2\.46|too small a pivot), .*S\.shr",
     ):
-        orthonormal_basis(matrix, method=method, order="natural")
-    E = orthonormal_basis(matrix.shrunk(), method=method).E
+        WAYS[method](matrix, order="natural")
+    E = WAYS[method](matrix.shrunk()).E
     np.testing.assert_allclose(
         (E @ E.T).toarray(), matrix.shrunk().to_scipy().toarray(), atol=1e-12
     )
@@ -236,7 +240,7 @@ def test_an_indefinite_matrix_that_splu_factors_in_silence_is_refused(method):
 def test_a_pivot_of_zero_is_refused_whatever_follows(method):
     S = similarity_matrix([[1, 1, 0.5], [1, 1, 0.25], [0.5, 0.25, 1]])
     with pytest.raises(IndefiniteMatrixError, match=r"'1' is left with (the pivot 0,|too small)"):
-        orthonormal_basis(S, method=method, order="natural")
+        WAYS[method](S, order="natural")
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -250,23 +254,23 @@ def test_a_singular_matrix_is_refused_by_name_and_can_be_shrunk(method):
         with pytest.raises(
             IndefiniteMatrixError, match=r"S is singular or indefinite: .*pivot.*S\.shrunk\(\)"
         ):
-            orthonormal_basis(matrix, method=method)
-        orthonormal_basis(matrix.shrunk(), method=method)
+            WAYS[method](matrix)
+        WAYS[method](matrix.shrunk())
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_more_memory_than_allowed_is_refused_with_the_estimate(method):
     S = similarity_matrix(np.full((50, 50), 0.5) + 0.5 * np.eye(50))
     with pytest.raises(InvalidInputError, match=r"needs 0 MiB.*has 1,275 entries \(0.0 MiB\)"):
-        orthonormal_basis(S, method=method, max_memory=10_000)
+        WAYS[method](S, max_memory=10_000)
     with (
         patch("softcosine.space.basis.available_memory", return_value=20_000),
         pytest.raises(InvalidInputError, match="Build S with fewer neighbours"),
     ):
-        orthonormal_basis(S, method=method)
-    orthonormal_basis(S, method=method, max_memory=1_000_000)
+        WAYS[method](S)
+    WAYS[method](S, max_memory=1_000_000)
     with patch("softcosine.space.basis.available_memory", return_value=None):
-        orthonormal_basis(S, method=method)
+        WAYS[method](S)
 
 
 def test_the_memory_at_hand_is_read_where_the_system_tells_it(tmp_path, monkeypatch):
@@ -306,7 +310,7 @@ def test_without_scikit_sparse_the_message_is_the_command():
         patch.dict(sys.modules, {"sksparse": None, "sksparse.cholmod": None}),
         pytest.raises(MissingDependencyError, match=r"pip install 'softcosine\[cholmod\]'"),
     ):
-        orthonormal_basis(S, method="cholmod")
+        basis_by("cholmod", S)
 
 
 def test_what_has_no_basis_says_why():
@@ -315,8 +319,8 @@ def test_what_has_no_basis_says_why():
     with pytest.raises(InvalidInputError, match="S is of type ndarray"):
         orthonormal_basis(np.eye(2))
     S = similarity_matrix(np.eye(2))
-    with pytest.raises(InvalidInputError, match="method is 'qr'; choose one of auto, dense"):
-        orthonormal_basis(S, method="qr")
+    with pytest.raises(InvalidInputError, match="library is 'qr'; choose one of superlu, cholmod"):
+        basis_by("qr", S)
     with pytest.raises(InvalidInputError, match="order is 'colamd'; choose one of minimum_degree"):
         orthonormal_basis(S, order="colamd")
     for wrong in ("1 GB", 1e9, True):
@@ -350,8 +354,8 @@ def test_arrays_that_are_no_basis_or_of_another_s_are_refused():
 
     with pytest.raises(CorruptIndexError, match="these arrays are no basis: 'indptr'"):
         OrthonormalBasis.from_arrays(S, {})
-    with pytest.raises(CorruptIndexError, match="no basis: method is"):
-        altered(method=np.frombuffer(b"qr", np.uint8))
+    with pytest.raises(CorruptIndexError, match="no basis: order is"):
+        altered(order=np.frombuffer(b"qr", np.uint8))
     with pytest.raises(CorruptIndexError, match="of type float64"):
         altered(pivots=arrays["pivots"].astype(float))
     with pytest.raises(CorruptIndexError, match="not all of its terms"):
@@ -380,7 +384,7 @@ def test_a_factor_that_does_not_multiply_to_s_is_never_handed_out():
     S = similarity_matrix([[1, 0.5], [0.5, 1]])
     wrong = orthonormal_basis(similarity_matrix([[1, 0.4], [0.4, 1]])).E
     with (
-        patch("softcosine.space.factor_methods.factored", return_value=wrong),
+        patch("softcosine.space.basis.factored", return_value=wrong),
         pytest.raises(IndefiniteMatrixError, match="does not multiply to S"),
     ):
         orthonormal_basis(S)

@@ -474,26 +474,26 @@ def test_the_output_is_needed_and_not_overwritten_unasked(run, folder):
     ],
 )
 def test_files_are_told_apart_by_what_is_in_them(tmp_path, content, is_vectors):
-    from softcosine.similarity.registry import told
+    from softcosine.similarity.registry import kind_and_place
 
     for suffix, data in ((".txt", content.encode()), (".txt.gz", gzip.compress(content.encode()))):
         path = tmp_path / f"a{suffix}"
         path.write_bytes(data)
-        assert told(str(path)) == ("vectors" if is_vectors else "synonyms", str(path))
+        assert kind_and_place(str(path)) == ("vectors" if is_vectors else "synonyms", str(path))
 
 
 def test_endings_and_kinds_tell_what_a_source_is(tmp_path):
-    from softcosine.similarity.registry import told
+    from softcosine.similarity.registry import kind_and_place
 
     for name, kind in (("a.vec", "vectors"), ("a.npz", "vectors"), ("a.csv.gz", "synonyms")):
         (tmp_path / name).write_text("x")
-        assert told(str(tmp_path / name))[0] == kind
-    assert told(f"synonyms:{tmp_path}/a.vec") == ("synonyms", f"{tmp_path}/a.vec")
-    assert told("wordnet") == ("wordnet", "")
+        assert kind_and_place(str(tmp_path / name))[0] == kind
+    assert kind_and_place(f"synonyms:{tmp_path}/a.vec") == ("synonyms", f"{tmp_path}/a.vec")
+    assert kind_and_place("wordnet") == ("wordnet", "")
     (tmp_path / "wn").mkdir()
-    assert told(f"wordnet:{tmp_path}/wn") == ("wordnet", f"{tmp_path}/wn")
+    assert kind_and_place(f"wordnet:{tmp_path}/wn") == ("wordnet", f"{tmp_path}/wn")
     (tmp_path / "wn" / "data.noun").write_text("")
-    assert told(str(tmp_path / "wn"))[0] == "wordnet"
+    assert kind_and_place(str(tmp_path / "wn"))[0] == "wordnet"
 
 
 @pytest.fixture

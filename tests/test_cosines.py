@@ -271,7 +271,7 @@ class TestScikitLearn:
 
     def test_graphs_of_both_estimators_agree(self, documents):
         pytest.importorskip("sklearn")
-        from softcosine import SoftNeighborsTransformer
+        from softcosine.sklearn import SoftNeighborsTransformer
 
         X, _, S = documents
         graph = SoftNeighborsTransformer(S, n_neighbors=4).fit(X).transform(X)
@@ -283,7 +283,7 @@ class TestScikitLearn:
     def test_sparse_coordinates_become_a_frame_where_one_is_asked_for(self, documents):
         pandas = pytest.importorskip("pandas")
         base = pytest.importorskip("sklearn")
-        from softcosine import SoftCosineTransformer
+        from softcosine.sklearn import SoftCosineTransformer
 
         X, _, S = documents
         plain = SoftCosineTransformer(S).fit(X)

@@ -11,9 +11,9 @@ import pytest
 from softcosine.errors import CorruptIndexError, SoftCosineError
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.soft_neighbors import SoftNeighbors
+from softcosine.lab.regression.source import RegressionSimilarity
 from softcosine.matrix.ranges import check_starts, check_values
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.similarity.cooccurrence.association import AssociationSimilarity
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.overrides.decisions import Decisions, decided
 from softcosine.similarity.pairs import PairSimilarity
@@ -139,9 +139,7 @@ KEPT = {
     "decided": lambda: decided(
         PairSimilarity([("tire", "tyre", 0.5)]), Decisions.of(pinned={("tea", "bike"): 0.5})
     ),
-    "association": lambda: AssociationSimilarity.fit(
-        analyze(TEXTS), min_count=1, threshold=0, evidence=0
-    ),
+    "regression": lambda: RegressionSimilarity.fit(analyze(TEXTS), min_count=1, threshold=0),
     "embedding": lambda: EmbeddingSimilarity(["tire", "tyre", "tea"], np.eye(3)[[0, 0, 1]]),
 }
 

@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.text.analyzer import Analyzer
-from softcosine.text.corpus import analyze
-from softcosine.text.dependency import (
+from softcosine.lab.syntactic.dependency import (
     DependencyTree,
     SyntacticNgrams,
     join_path,
@@ -20,6 +18,8 @@ from softcosine.text.dependency import (
     read_trees,
     split_path,
 )
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.corpus import analyze
 
 Row = tuple[str, str, int, str]
 

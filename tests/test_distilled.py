@@ -20,11 +20,11 @@ from softcosine.errors import (
     InvalidInputError,
     VocabularyMismatchError,
 )
-from softcosine.learn.distilled_index import DistilledIndex
-from softcosine.learn.distilled_space import DistilledSpace
+from softcosine.index.distilled.distilled_index import DistilledIndex
 from softcosine.similarity.cooccurrence.distilled import DistilledSimilarity
 from softcosine.similarity.cooccurrence.distilled_vectors import distilled_vectors, encoded
 from softcosine.similarity.cooccurrence.ridge import ridge_regression
+from softcosine.space.distilled_space import DistilledSpace
 from softcosine.text.corpus import AnalyzedTexts
 
 Array = NDArray[np.float64]

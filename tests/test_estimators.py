@@ -1,4 +1,4 @@
-"""The transformers of `softcosine.learn`: good citizens of scikit-learn, right by the oracle."""
+"""The transformers of `softcosine.sklearn`: good citizens of scikit-learn, right by the oracle."""
 
 from __future__ import annotations
 
@@ -38,12 +38,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from softcosine.learn.approximation_error import _correlation
-from softcosine.learn.coordinates import SoftCosineTransformer
-from softcosine.learn.lsa import SoftLSA
-from softcosine.learn.neighbor_graph import SoftNeighborsTransformer
-from softcosine.learn.random_projection import SoftRandomProjection
-from softcosine.learn.spectral import SoftSpectralTransformer
+from softcosine.lab import SNOS
+from softcosine.sklearn.approximation_error import _correlation
+from softcosine.sklearn.coordinates import SoftCosineTransformer
+from softcosine.sklearn.lsa import SoftLSA
+from softcosine.sklearn.metric import SoftMetric
+from softcosine.sklearn.neighbor_graph import SoftNeighborsTransformer
+from softcosine.sklearn.neighbors_classifier import SoftNeighborsClassifier
+from softcosine.sklearn.random_projection import SoftRandomProjection
+from softcosine.sklearn.spectral import SoftSpectralTransformer
 
 BLOCKWISE = (SoftCosineTransformer, SoftLSA, SoftSpectralTransformer, SoftRandomProjection)
 ALL = (*BLOCKWISE, SoftNeighborsTransformer)
@@ -223,8 +226,8 @@ def test_more_documents_than_are_multiplied_at_once_give_the_same(monkeypatch):
     X = documents()
     whole = [kind(n_components=3).fit(X) for kind in BLOCKWISE]
     right = [(dense(t.transform(X)), t.kept_similarity(X)) for t in whole]
-    monkeypatch.setattr("softcosine.learn.estimator._ROWS", 7)
-    monkeypatch.setattr("softcosine.learn.approximation_error._ROWS", 7)
+    monkeypatch.setattr("softcosine.sklearn.estimator._ROWS", 7)
+    monkeypatch.setattr("softcosine.sklearn.approximation_error._ROWS", 7)
     for transformer, (coordinates, kept) in zip(whole, right, strict=True):
         np.testing.assert_allclose(dense(transformer.fit(X).transform(X)), coordinates, atol=1e-6)
         again = transformer.kept_similarity(X)
@@ -558,7 +561,7 @@ def test_without_scikit_learn_the_message_is_the_command():
     code = (
         "import sys; sys.modules['sklearn'] = None\n"
         "from softcosine.errors import MissingDependencyError\n"
-        "try:\n    import softcosine.learn.coordinates\n"
+        "try:\n    import softcosine.sklearn.coordinates\n"
         "except MissingDependencyError as error:\n    print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -613,14 +616,14 @@ def test_bounds_hold_where_squares_cancel():
     "fit",
     [
         lambda S, texts: sc.SoftNeighbors(S).fit(texts),
-        lambda S, texts: sc.SoftCosineTransformer(S).fit(texts),
-        lambda S, texts: sc.SoftNeighborsTransformer(S).fit(texts),
-        lambda S, texts: sc.SoftLSA(S).fit(texts),
-        lambda S, texts: sc.SoftNeighborsClassifier(S).fit(texts, [0] * len(texts)),
-        lambda S, texts: sc.SoftMetric(S).fit(texts, [0] * len(texts)),
-        lambda S, texts: sc.SNOS().fit(texts),
+        lambda S, texts: SoftCosineTransformer(S).fit(texts),
+        lambda S, texts: SoftNeighborsTransformer(S).fit(texts),
+        lambda S, texts: SoftLSA(S).fit(texts),
+        lambda S, texts: SoftNeighborsClassifier(S).fit(texts, [0] * len(texts)),
+        lambda S, texts: SoftMetric(S).fit(texts, [0] * len(texts)),
+        lambda S, texts: SNOS().fit(texts),
         lambda S, texts: sc.soft_cosine_similarity(texts, None, S),
-        lambda S, texts: sc.SoftCosineTransformer(S).fit([[1, 0], [0, 1]]).transform(texts),
+        lambda S, texts: SoftCosineTransformer(S).fit([[1, 0], [0, 1]]).transform(texts),
     ],
 )
 def test_texts_instead_of_a_matrix_are_refused_with_the_way_out(fit, texts):
@@ -636,4 +639,4 @@ def test_a_series_of_texts_is_refused_and_a_frame_of_numbers_is_not():
         sc.SoftNeighbors(S).fit(pandas.Series(["green tea", "a tyre"]))
     frame = pandas.DataFrame([[1.0, 0.0], [0.0, 1.0]], columns=["tea", "tyre"])
     assert sc.SoftNeighbors(S).fit(frame).n_samples_fit_ == 2
-    assert sc.SoftCosineTransformer(S).fit(frame).n_features_in_ == 2
+    assert SoftCosineTransformer(S).fit(frame).n_features_in_ == 2

@@ -26,7 +26,7 @@ from softcosine.evaluate.evaluation import evaluate
 from softcosine.evaluate.measures import default_measures, lower_is_better, measured
 from softcosine.evaluate.neighbors import Choice, Predictions
 from softcosine.evaluate.runs import Run
-from softcosine.learn.votes import Voting
+from softcosine.index.votes import Voting
 
 QUERIES, DOCUMENTS = "pqr", "abcdef"
 

@@ -143,7 +143,9 @@ def test_whoever_takes_a_matrix_takes_gensims_or_says_what_to_do():
 
 def test_scikit_learns_estimators_say_what_to_do_with_gensims():
     pytest.importorskip("sklearn")
-    for estimator in (sc.SoftCosineTransformer, sc.SoftNeighborsTransformer):
+    from softcosine.sklearn import SoftCosineTransformer, SoftNeighborsTransformer
+
+    for estimator in (SoftCosineTransformer, SoftNeighborsTransformer):
         with pytest.raises(InvalidInputError, match="from_gensim"):
             estimator(S=gensim_matrix(np.eye(4))).fit(np.eye(4))
 

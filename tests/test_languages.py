@@ -345,7 +345,7 @@ def test_pieces_of_a_word_are_not_taught_as_synonyms():
     for term in index.vocabulary:
         for other, _ in index.S.neighbors(term):
             assert not set(term) & set(other), (term, other)
-    for name in ("texts", "association", "second-order", "regression", "snos"):
+    for name in ("texts", "regression", "snos"):
         source, _ = sc.SimilarityRecipe(sources=[name]).joined(analyze(TOKYO))
         assert source.similarities(["東京"], ["京都"]).item() == 0.0, name
 

@@ -21,9 +21,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import softcosine as sc
-from softcosine.learn.centroid_cosines import OBJECTIVES, CentroidCosines
-from softcosine.learn.coordinates import SoftCosineTransformer
-from softcosine.learn.metric import _PARAMETERS, SoftMetric
+from softcosine.sklearn.centroid_cosines import OBJECTIVES, CentroidCosines
+from softcosine.sklearn.coordinates import SoftCosineTransformer
+from softcosine.sklearn.metric import _PARAMETERS, SoftMetric
 
 THREE = [[1, 0, 0], [0, 1, 0.5], [0, 0.5, 1]]
 SPORT = [[1, 1, 0], [1, 1, 0], [1, 0, 1], [1, 0, 1]]  # the, ball, pan

@@ -15,8 +15,7 @@ pytest.importorskip("sklearn")
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from softcosine.learn.neighbors_classifier import SoftNeighborsClassifier
-from softcosine.learn.votes import (
+from softcosine.index.votes import (
     AROUND,
     Neighborhood,
     Voting,
@@ -27,6 +26,7 @@ from softcosine.learn.votes import (
     leave_one_out,
     lowered,
 )
+from softcosine.sklearn.neighbors_classifier import SoftNeighborsClassifier
 
 KILL = sc.TermSimilarityMatrix.from_matrix([[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]])
 SMALL = VotingGrid((1, 2, 5), (np.inf, 0.1), (0.0, 0.5), (0.0, 0.5))

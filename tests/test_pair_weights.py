@@ -12,14 +12,14 @@ import oracle
 import softcosine as sc
 import strategies as own
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
-from softcosine.learn.pair_pattern import PairPattern, own_products
-from softcosine.learn.pair_weights import (
+from softcosine.lab.term_pairs.pair_weights import (
     Preferences,
     bm25_vectors,
     held_out_losses,
     learn_pair_weights,
 )
-from softcosine.learn.preference_loss import PreferenceLoss
+from softcosine.lab.term_pairs.preference_loss import PreferenceLoss
+from softcosine.space.pair_pattern import PairPattern, own_products
 from toys import similarity_matrix
 
 JAGUAR = [[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]]  # car, cat, jaguar

@@ -14,8 +14,8 @@ from softcosine.similarity.source import source_from_state
 
 jellyfish = pytest.importorskip("jellyfish")
 
-import softcosine.similarity.spelling.phonetic as module  # noqa: E402
-from softcosine.similarity.spelling.phonetic import ALGORITHMS, PhoneticSimilarity  # noqa: E402
+import softcosine.lab.phonetic as module  # noqa: E402
+from softcosine.lab.phonetic import ALGORITHMS, PhoneticSimilarity  # noqa: E402
 
 WORDS = (
     *("night", "knight", "Knight", "nite", "nights", "write", "right", "rite", "wright", "Wright"),

@@ -125,7 +125,7 @@ def test_a_thesaurus_has_the_name_of_its_file(tmp_path: Path) -> None:
 
 @pytest.mark.data
 def test_wordnet_has_the_name_of_its_measure_and_a_calibration(data: Path) -> None:
-    source = ThesaurusSimilarity.from_wordnet(data / "wordnet", measure="path")
+    source = ThesaurusSimilarity.from_wordnet(data / "wordnet")
     assert name_of(source) == "wordnet by path"
     assert calibrated(source).similarities(["car"], ["automobile"]).item() < 0.9
     assert told(calibrated(source), "car", "automobile").startswith("wordnet by path 0.")

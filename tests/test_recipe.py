@@ -151,7 +151,9 @@ def test_other_packages_add_kinds_of_sources(monkeypatch):
         name = "toy"
 
         def load(self):
-            return lambda argument, settings: PairSimilarity({("car", argument): 0.5})
+            return kinds.SourceKind(
+                lambda place, settings: PairSimilarity({("car", place): 0.5}), placed=True
+            )
 
     monkeypatch.setattr(kinds, "entry_points", lambda group: [Entry()])
     kinds._added.cache_clear()

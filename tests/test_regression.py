@@ -14,13 +14,22 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.similarity.cooccurrence import inverse, regression
-from softcosine.similarity.cooccurrence.inverse import invert_in_place
-from softcosine.similarity.cooccurrence.regression import RegressionSimilarity
+from softcosine.lab.regression import inverse
+from softcosine.lab.regression import source as regression
+from softcosine.lab.regression.inverse import invert_in_place
+from softcosine.lab.regression.source import RegressionSimilarity
+from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
-from test_association import corpus
 
 Array = NDArray[np.float64]
+
+
+def corpus(n_docs: int = 60, *, seed: int = 0) -> list[list[str]]:
+    """Documents of two topics, with words of their own and words in common."""
+    random = np.random.default_rng(seed)
+    topics = [[f"{name}{i}" for i in range(12)] for name in ("wheel", "moon")]
+    common = [f"word{i}" for i in range(6)]
+    return [[str(w) for w in random.choice(topics[d % 2] + common, 12)] for d in range(n_docs)]
 
 
 def weights(X: Array, penalty: float) -> Array:
@@ -101,7 +110,7 @@ def test_an_indefinite_matrix_is_refused() -> None:
 _SCRIPT = """
 import hashlib
 import numpy as np
-from softcosine.similarity.cooccurrence.inverse import BLOCK, invert_in_place
+from softcosine.lab.regression.inverse import BLOCK, invert_in_place
 for dtype in (np.float32, np.float64):
     X = np.random.default_rng(0).random((3 * BLOCK, 3 * BLOCK)) < 0.05
     A = X.T.astype(np.int64) @ X
@@ -182,3 +191,30 @@ def test_progress_counts_to_its_total() -> None:
 def test_settings_out_of_range_are_refused(setting: dict[str, float]) -> None:
     with pytest.raises(InvalidInputError, match=next(iter(setting))):
         RegressionSimilarity.fit(analyze(["a b c"]), **setting)  # type: ignore[arg-type]
+
+
+def test_a_pair_stays_that_either_of_its_terms_chose() -> None:
+    # hub is the best of all others; of its own best only one is kept.
+    documents = [["hub", f"spoke{i}"] for i in range(5) for _ in range(5 + i)]
+    fitted = RegressionSimilarity.fit(analyze(documents), threshold=0.0, max_neighbors=1)
+    assert len(fitted) == 5
+    S = fitted.matrix
+    assert np.diff(S.indptr).max() == 5
+    assert (abs(S - S.T)).nnz == 0
+
+
+def test_under_stemming_all_surface_forms_are_known() -> None:
+    texts = ["the runner runs", "running is fun", "a runner is running"] * 10
+    texts += ["nothing here", "no"] * 10
+    fitted = RegressionSimilarity.fit(analyze(texts, Analyzer(stemmer="english")))
+    known = fitted.knows(["run", "runs", "running", "runner", "walking"])
+    assert known.tolist() == [*[True] * 4, False]
+    pairs = fitted.similarities(["runs", "running", "runs"], ["runner", "runner", "running"])
+    assert pairs[0] == pairs[1] > 0.0
+    assert pairs[2] == 1.0
+
+
+def test_what_it_was_learned_with_is_kept() -> None:
+    fitted = RegressionSimilarity.fit(analyze(corpus()), penalty=3.0)
+    assert fitted.learned == {"penalty": 3.0, "exponent": 2.0}
+    assert "penalty=3.0, exponent=2.0" in repr(fitted)

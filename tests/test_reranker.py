@@ -26,11 +26,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import softcosine as sc
-from softcosine.learn.grouped_precision import folds_of, mean_average_precision
-from softcosine.learn.pair_features import PairFeatures
-from softcosine.learn.pair_measures import MEASURES, PairMeasure
-from softcosine.learn.reranker import PairReranker
-from softcosine.space.alignment import paired_alignment
+from softcosine.lab.text_pairs.alignment import paired_alignment
+from softcosine.lab.text_pairs.grouped_precision import folds_of, mean_average_precision
+from softcosine.lab.text_pairs.pair_features import PairFeatures
+from softcosine.lab.text_pairs.pair_measures import MEASURES, PairMeasure
+from softcosine.lab.text_pairs.reranker import PairReranker
 
 PEOPLE = ToySource({("dead", "killed"): 0.9, ("tea", "coffee"): 0.8, ("king", "queen"): 0.5})
 PAIRS = [

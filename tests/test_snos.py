@@ -10,9 +10,9 @@ from scipy.sparse import csr_array, issparse, random_array
 
 import strategies as own
 from softcosine.errors import InvalidInputError, SoftCosineWarning
-from softcosine.similarity.snos.graph import NORMALIZATIONS, largest_singular_value, normalized
-from softcosine.similarity.snos.scaling import RULES, lambdas_of
-from softcosine.similarity.snos.snos import METHODS, snos
+from softcosine.lab.snos.graph import NORMALIZATIONS, largest_singular_value, normalized
+from softcosine.lab.snos.learning import METHODS, snos
+from softcosine.lab.snos.scaling import RULES, lambdas_of
 
 # Terms by titles c1 to c5 and m1 to m4 of Deerwester et al. 1990.
 TITLES = np.array(
@@ -131,8 +131,8 @@ def test_objects_renumbered_are_as_similar(B, data):
 def test_blocks_of_columns_change_nothing(monkeypatch):
     B = random_array((60, 50), density=0.2, rng=1)
     whole = snos(B, method="factored")
-    monkeypatch.setattr("softcosine.similarity.snos.factored._BLOCK_BYTES", 8 * 60 * 7)
-    monkeypatch.setattr("softcosine.similarity.snos.dense._TILE", 16)
+    monkeypatch.setattr("softcosine.lab.snos.factored._BLOCK_BYTES", 8 * 60 * 7)
+    monkeypatch.setattr("softcosine.lab.snos.dense._TILE", 16)
     np.testing.assert_allclose(snos(B, method="factored").S_o, whole.S_o, atol=1e-13)
     np.testing.assert_allclose(snos(B, method="dense").S_o, whole.S_o, atol=1e-13)
 
@@ -344,7 +344,7 @@ def test_one_thread_gives_the_bits_of_several(monkeypatch):
     B = random_array((300, 200), density=0.05, rng=2)
     several = snos(B, max_neighbors=5, method="sparse")
     monkeypatch.setattr("os.cpu_count", lambda: 1)
-    monkeypatch.setattr("softcosine.similarity.snos.sparse._CHUNK_ROWS", 7)
+    monkeypatch.setattr("softcosine.lab.snos.sparse._CHUNK_ROWS", 7)
     alone = snos(B, max_neighbors=5, method="sparse")
     assert alone.S_o.data.tobytes() == several.S_o.data.tobytes()
     assert alone.S_o.indices.tobytes() == several.S_o.indices.tobytes()
@@ -363,7 +363,7 @@ def test_kept_pairs_are_of_the_same_community():
 
 
 def test_features_of_many_objects_go_first_where_a_step_is_too_long(monkeypatch):
-    monkeypatch.setattr("softcosine.similarity.snos.sparse._STEPS", 1)
+    monkeypatch.setattr("softcosine.lab.snos.sparse._STEPS", 1)
     # All objects share the last feature; pairs share one more.
     B = np.vstack([np.repeat(np.eye(20), 2, axis=1), np.ones((1, 40))])
     kept = snos(B, max_neighbors=1, method="sparse", normalize="rows").S_o
@@ -397,9 +397,9 @@ def test_the_method_is_chosen_by_size(monkeypatch):
     B = random_array((30, 20), density=0.2, rng=5)
     assert snos(B).method == "dense"
     assert snos(B, max_neighbors=3).method == "sparse"
-    monkeypatch.setattr("softcosine.similarity.snos.snos._DENSE", 25)
+    monkeypatch.setattr("softcosine.lab.snos.learning._DENSE", 25)
     assert snos(B).method == "factored"
-    monkeypatch.setattr("softcosine.similarity.snos.snos._FACTORED", 10)
+    monkeypatch.setattr("softcosine.lab.snos.learning._FACTORED", 10)
     assert snos(B).method == "sparse"
 
 

@@ -13,8 +13,8 @@ from scipy.sparse import csr_array, issparse
 import strategies as own
 from conftest import JIT
 from softcosine.errors import InvalidInputError, SoftCosineWarning
-from softcosine.similarity.snos.many import snos_many
-from softcosine.similarity.snos.snos import snos
+from softcosine.lab.snos.learning import snos
+from softcosine.lab.snos.many import snos_many
 
 pytest.importorskip("sklearn")
 
@@ -24,7 +24,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from softcosine.learn.snos import SNOS
+from softcosine.lab.snos.estimator import SNOS
 
 CLICKS = np.array([[3, 0, 0, 0], [1, 1, 0, 0], [0, 2, 1, 0], [0, 0, 0, 4]], dtype=np.float64)
 

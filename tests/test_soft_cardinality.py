@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 import strategies as own
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
-from softcosine.space.soft_cardinality import (
+from softcosine.lab.text_pairs.cardinality import (
     SET_MEASURES,
     paired_soft_cardinalities,
     paired_soft_set_similarity,
@@ -151,7 +151,7 @@ def test_many_pairs_are_counted_block_by_block(monkeypatch):
     S = similarity_matrix(HALF)
     X = np.random.default_rng(0).integers(0, 2, (9, 3))
     whole = soft_set_similarity(X, None, S)
-    monkeypatch.setattr("softcosine.space.soft_cardinality._BLOCK", 10)
+    monkeypatch.setattr("softcosine.lab.text_pairs.cardinality._BLOCK", 10)
     np.testing.assert_array_equal(soft_set_similarity(X, None, S), whole)
 
 

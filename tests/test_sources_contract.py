@@ -12,14 +12,15 @@ import pytest
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
+from softcosine.lab.phonetic import PhoneticSimilarity
+from softcosine.lab.regression.source import RegressionSimilarity
+from softcosine.lab.snos.source import SnosSimilarity
+from softcosine.lab.syntactic.source import SyntacticSimilarity
 from softcosine.similarity.combine.calibration import CalibratedSimilarity, Calibration
 from softcosine.similarity.combine.combined import first, mean, scaled, strongest
 from softcosine.similarity.combine.noisy_or import noisy_or
-from softcosine.similarity.cooccurrence.association import AssociationSimilarity
 from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
 from softcosine.similarity.cooccurrence.distilled import DistilledSimilarity
-from softcosine.similarity.cooccurrence.regression import RegressionSimilarity
-from softcosine.similarity.cooccurrence.second_order import SecondOrderSimilarity
 from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.encoder import EncoderSimilarity
@@ -29,7 +30,6 @@ from softcosine.similarity.overrides.antonyms import Antonyms
 from softcosine.similarity.overrides.decisions import Decisions, decided
 from softcosine.similarity.overrides.guard import Guarded, guarded
 from softcosine.similarity.pairs import PairSimilarity
-from softcosine.similarity.snos.source import SnosSimilarity
 from softcosine.similarity.source import (
     Neighbors,
     SourceState,
@@ -41,8 +41,6 @@ from softcosine.similarity.source import (
 )
 from softcosine.similarity.spelling.character_ngrams import CharacterNgramSimilarity
 from softcosine.similarity.spelling.edit_distance import EditDistanceSimilarity
-from softcosine.similarity.spelling.phonetic import PhoneticSimilarity
-from softcosine.similarity.syntax.syntactic import SyntacticSimilarity
 from softcosine.similarity.thesaurus.synonyms import concepts_of_groups
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 from softcosine.text.analyzer import Analyzer
@@ -178,8 +176,6 @@ SOURCES: dict[str, Callable[[], TermSimilaritySource]] = {
     "phonetic": lambda: phonetic("metaphone"),
     "phonetic, tempered": lambda: phonetic("soundex", tempered=True),
     "cooccurrence": cooccurrence,
-    "association": lambda: AssociationSimilarity.fit(corpus(), measure="dice", max_neighbors=3),
-    "second order": lambda: SecondOrderSimilarity.fit(corpus(), shift=1.0),
     "regression": lambda: RegressionSimilarity.fit(corpus(), threshold=0.0),
     "distilled": lambda: DistilledSimilarity.fit(
         corpus(), np.random.default_rng(0).normal(size=(corpus().n_docs, 5))

@@ -17,12 +17,10 @@ from scipy.sparse import csr_array
 
 from conftest import JIT
 from softcosine.errors import InvalidInputError
+from softcosine.lab.regression.source import RegressionSimilarity
 from softcosine.similarity.cooccurrence import pair_counts
-from softcosine.similarity.cooccurrence.association import AssociationSimilarity
 from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
 from softcosine.similarity.cooccurrence.counts import Nearness, company
-from softcosine.similarity.cooccurrence.regression import RegressionSimilarity
-from softcosine.similarity.cooccurrence.second_order import SecondOrderSimilarity
 from softcosine.similarity.source import TermSimilaritySource, state_of
 from softcosine.text import stream as stream_module
 from softcosine.text import tally as tally_module
@@ -36,9 +34,6 @@ SMALL = 1 << 16  # the least memory that a stream takes
 
 FITS: dict[str, Callable[[Any], TermSimilaritySource]] = {
     "cooccurrence": lambda corpus: CooccurrenceSimilarity.fit(corpus, dimensions=4, min_count=2),
-    "association": lambda corpus: AssociationSimilarity.fit(corpus, min_count=2, evidence=1),
-    "nearby": lambda corpus: AssociationSimilarity.fit(corpus, window=2, min_count=2, threshold=0),
-    "second order": lambda corpus: SecondOrderSimilarity.fit(corpus, min_count=2, shift=1),
     "regression": lambda corpus: RegressionSimilarity.fit(corpus, min_count=2, max_terms=90),
 }
 
@@ -112,12 +107,11 @@ def test_with_a_vocabulary_a_generator_is_read_once(name: str) -> None:
     st.sampled_from([None, 1, 3]),
     st.integers(1, 3),
     st.integers(0, 6),
-    st.booleans(),
 )
 def test_counts_are_those_of_the_definition(
-    documents: list[list[str]], window: int | None, min_count: int, max_terms: int, fading: bool
+    documents: list[list[str]], window: int | None, min_count: int, max_terms: int
 ) -> None:
-    nearness = Nearness(window, fading and window is not None, min_count, max_terms)
+    nearness = Nearness(window, min_count, max_terms)
     runs: list[str] = [w for d in documents for w in (d if window else set(d))]
     often = sorted(set(runs), key=lambda w: (-runs.count(w), w))
     terms = sorted([w for w in often if runs.count(w) >= min_count][:max_terms])
@@ -132,7 +126,7 @@ def test_counts_are_those_of_the_definition(
         for i, a in enumerate(document):
             for j, b in enumerate(document):
                 if a != b and {a, b} <= {*terms} and abs(i - j) <= window:
-                    weight = window + 1 - abs(i - j) if nearness.fading else 1
+                    weight = window + 1 - abs(i - j)
                     expected[place[a], place[b]] += weight
     vocabulary = Vocabulary([*"hgfedcba"])
     for source in (
@@ -149,7 +143,6 @@ def test_counts_are_those_of_the_definition(
         assert dense[np.ix_(order, order)].tolist() == expected.tolist()
         assert found.pairs.totals[order].tolist() == expected.sum(axis=1).tolist()
         assert found.frequencies[order].tolist() == [runs.count(term) for term in terms]
-        assert found.n_docs == len(documents)
 
 
 @given(st.lists(st.text('ab\ud800é\n"', min_size=1, max_size=2), max_size=30), st.integers(1, 4))

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
+from softcosine.lab.syntactic import source as syntactic
+from softcosine.lab.syntactic.dependency import join_path, split_path
+from softcosine.lab.syntactic.source import SyntacticSimilarity
 from softcosine.similarity import threads
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.source import TermSimilaritySource, source_from_state
-from softcosine.similarity.syntax import syntactic
-from softcosine.similarity.syntax.syntactic import SyntacticSimilarity
-from softcosine.text.dependency import join_path, split_path
 from test_sources_contract import as_lists, bits, brute_force, stored
 
 

@@ -37,7 +37,7 @@ def test_every_system_is_made_by_its_name_and_tells_its_settings(name):
         ("bm25:k1=0.9,b=.4", {"k1": 0.9, "b": 0.4}),
         ("cosine: tf = raw , stop_words = english", {"tf": "raw", "stop_words": "english"}),
         ("cosine:stemmer=none,min_df=2,max_df=0.5", {"stemmer": None, "min_df": 2, "max_df": 0.5}),
-        ("soft:sources=english+association,join=first", {"sources": ("english", "association")}),
+        ("soft:sources=english+regression,join=first", {"sources": ("english", "regression")}),
         ("soft:sources=default", {"sources": None}),
         ("soft:balanced=true,definite=auto", {"balanced": True, "definite": None}),
         ("soft:fields=title:2+text", {"fields": {"title": 2.0, "text": 1.0}}),

@@ -15,12 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.lab.wordnet import weighing, wordnet_similarity
 from softcosine.similarity.overrides.antonyms import Antonyms
 from softcosine.similarity.thesaurus import wordnet_files
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 from softcosine.similarity.thesaurus.wordnet import KINDS, WordNet
+from softcosine.similarity.thesaurus.wordnet_concepts import by_paths, concepts_of_wordnet
 from softcosine.similarity.thesaurus.wordnet_files import find_wordnet, read_wordnet
-from softcosine.similarity.thesaurus.wordnet_measures import concepts_of_wordnet
 from softcosine.text.vocabulary import Vocabulary
 from test_sources_contract import as_lists, brute_force
 
@@ -139,17 +140,16 @@ class Oracle:
 def test_measures_are_those_of_their_definitions(
     net: WordNet, measure: str, threshold: float, counted: bool
 ) -> None:
-    counts = {"a": 7.0, "c": 2.0, "elsewhere": 5.0} if counted and measure == "lin" else None
-    table = concepts_of_wordnet(
-        net, measure=measure, relations=KINDS, threshold=threshold, counts=counts
-    )
+    counts = {"a": 7.0, "c": 2.0, "elsewhere": 5.0} if counted and measure == "lin" else {}
+    weigh = by_paths if measure == "path" else weighing(measure, net, counts)
+    table = concepts_of_wordnet(net, weigh, relations=KINDS, threshold=threshold)
     source = ThesaurusSimilarity(table, name="x", threshold=threshold)
     oracle = Oracle(net)
     words = [word for word in LEMMAS if oracle.synsets(word)]
     assert source.knows(LEMMAS).tolist() == [word in words for word in LEMMAS]
     for left in words:
         for right in words:
-            value = 1.0 if left == right else oracle.similarity(measure, left, right, counts or {})
+            value = 1.0 if left == right else oracle.similarity(measure, left, right, counts)
             found = source.similarities([left], [right]).item()
             if abs(value - threshold) > 1e-6 or measure != "lin":
                 value = value if np.float32(value) >= np.float32(threshold) else 0.0
@@ -161,9 +161,7 @@ def test_measures_are_those_of_their_definitions(
 @given(wordnets())
 def test_a_path_may_begin_and_end_with_one_step_along_another_relation(net: WordNet) -> None:
     relations = (*KINDS, "derivation")
-    table = concepts_of_wordnet(
-        net, measure="path", relations=relations, threshold=0.0, counts=None
-    )
+    table = concepts_of_wordnet(net, by_paths, relations=relations, threshold=0.0)
     source = ThesaurusSimilarity(table, name="x")
     oracle = Oracle(net)
 
@@ -264,13 +262,13 @@ def test_princetons_files_are_read(folder: Path) -> None:
 
 
 def test_wu_palmer_and_lin_on_the_files(folder: Path) -> None:
-    source = ThesaurusSimilarity.from_wordnet(folder, measure="wu_palmer", threshold=0.1)
+    source = wordnet_similarity(folder, measure="wu_palmer", threshold=0.1)
     assert similarity(source, "car", "titanic") == round(2 * 2 / (1 + 1 + 2 * 2), 6)
     assert similarity(source, "motor", "think") == 0.4  # depths 3, 2 and 1 with the root put above
-    source = ThesaurusSimilarity.from_wordnet(folder, measure="lin", threshold=0.1)
+    source = wordnet_similarity(folder, measure="lin", threshold=0.1)
     assert similarity(source, "car", "titanic") == round(math.log(5 / 3) / math.log(5), 6)
     counts = {"car": 10, "motor car": 4, "elsewhere": 100}
-    source = ThesaurusSimilarity.from_wordnet(folder, measure="lin", threshold=0.01, counts=counts)
+    source = wordnet_similarity(folder, measure="lin", threshold=0.01, counts=counts)
     total = 5 + 14
     expected = 2 * math.log(total / 17) / (math.log(total / 15) + math.log(total))
     assert similarity(source, "car", "titanic") == round(expected, 6)
@@ -283,15 +281,13 @@ def test_counts_of_a_vocabulary_are_its_document_frequencies(folder: Path) -> No
         n_docs=20,
         forms=[("car", "cars"), ("thing", "things")],
     )
-    source = ThesaurusSimilarity.from_wordnet(folder, measure="lin", counts=vocabulary)
-    same = ThesaurusSimilarity.from_wordnet(
-        folder, measure="lin", counts={"car": 5, "cars": 5, "thing": 3}
-    )
+    source = wordnet_similarity(folder, measure="lin", counts=vocabulary)
+    same = wordnet_similarity(folder, measure="lin", counts={"car": 5, "cars": 5, "thing": 3})
     assert source.state().arrays["costs"].tobytes() == same.state().arrays["costs"].tobytes()
     with pytest.raises(InvalidInputError, match="the vocabulary has no document frequencies"):
-        ThesaurusSimilarity.from_wordnet(folder, measure="lin", counts=Vocabulary(["car"]))
+        wordnet_similarity(folder, measure="lin", counts=Vocabulary(["car"]))
     with pytest.raises(InvalidInputError, match="count of 'car' is -1"):
-        ThesaurusSimilarity.from_wordnet(folder, measure="lin", counts={"car": -1})
+        wordnet_similarity(folder, measure="lin", counts={"car": -1})
 
 
 def test_only_the_first_senses_count_if_asked(folder: Path) -> None:
@@ -510,30 +506,31 @@ def test_a_cycle_of_synsets_without_words_is_named_too(tmp_path: Path) -> None:
 
 def test_wrong_settings_are_refused(folder: Path) -> None:
     load = ThesaurusSimilarity.from_wordnet
-    with pytest.raises(InvalidInputError, match="no measure 'jcn'; choose one of path, wu_palmer"):
-        load(folder, measure="jcn")  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="no relation 'friend'; choose among hypernym"):
         load(folder, relations=["friend"])
-    with pytest.raises(InvalidInputError, match="knows hypernyms only, but the relations hold sim"):
-        load(folder, measure="lin", relations=["hypernym", "similar"])
-    with pytest.raises(InvalidInputError, match="'path' needs no counts; take measure='lin'"):
-        load(folder, counts={"car": 3})
+    with pytest.raises(InvalidInputError, match="no measure 'jcn'; choose one of wu_palmer, lin"):
+        wordnet_similarity(folder, measure="jcn")
+    with pytest.raises(InvalidInputError, match="'wu_palmer' needs no counts; take measure='lin'"):
+        wordnet_similarity(folder, measure="wu_palmer", counts={"car": 3})
+    with pytest.raises(InvalidInputError, match="counts are of type str; pass a mapping"):
+        wordnet_similarity(folder, measure="lin", counts="abc")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="the count of 'car' is many"):
+        wordnet_similarity(folder, measure="lin", counts={"car": "many"})  # type: ignore[dict-item]
     for senses in (0, "x"):
         with pytest.raises(InvalidInputError, match=f"max_senses is {senses!r}; needed is a whole"):
             load(folder, max_senses=senses)  # type: ignore[arg-type]
     for threshold in (2.0, "x", math.nan):
         with pytest.raises(InvalidInputError, match=f"threshold is {threshold}; needed is a"):
             load(folder, threshold=threshold)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInputError, match="counts are of type str; pass a mapping"):
-        load(folder, measure="lin", counts="abc")  # type: ignore[arg-type]
-    with pytest.raises(InvalidInputError, match="the count of 'car' is many"):
-        load(folder, measure="lin", counts={"car": "many"})  # type: ignore[dict-item]
     # All this is found out before anything is read.
     nowhere = folder / "nowhere"
-    for wrong in ({"relations": "hypernym"}, {"exponent": 0.0}, {"measure": []},
-                  {"measure": "lin", "counts": {"car": -1}}):  # fmt: skip
+    for wrong in ({"relations": "hypernym"}, {"exponent": 0.0}):
         with pytest.raises(InvalidInputError):
             load(nowhere, **wrong)  # type: ignore[arg-type]
+    for wrong in ({"measure": []}, {"measure": "lin", "counts": {"car": -1}},
+                  {"measure": "lin", "exponent": 0.0}):  # fmt: skip
+        with pytest.raises(InvalidInputError):
+            wordnet_similarity(nowhere, **wrong)  # type: ignore[arg-type]
 
 
 def test_a_wordnet_without_synsets_and_a_damaged_archive_are_refused(
@@ -599,9 +596,8 @@ def test_wordnet_3_has_its_published_size_and_similarities(real: WordNet) -> Non
     left, right = zip(*pairs, strict=True)
     # Of synsets with one way to the root, nltk's path_similarity and wup_similarity.
     for measure, values in (("path", [0.2, 1.0]), ("wu_palmer", [0.857143, 1.0])):
-        table = concepts_of_wordnet(
-            real, measure=measure, relations=KINDS, threshold=0.0, counts=None
-        )
+        weigh = by_paths if measure == "path" else weighing(measure, real, {})
+        table = concepts_of_wordnet(real, weigh, relations=KINDS, threshold=0.0)
         source = ThesaurusSimilarity(table, name=measure)
         assert source.similarities(left, right).round(6).tolist()[:2] == pytest.approx(values)
     assert len(Antonyms.from_wordnet(real.path)) > 3_700
@@ -609,7 +605,7 @@ def test_wordnet_3_has_its_published_size_and_similarities(real: WordNet) -> Non
 
 @pytest.mark.data
 def test_neighbors_in_wordnet_are_those_of_brute_force(real: WordNet) -> None:
-    table = concepts_of_wordnet(real, measure="lin", relations=KINDS, threshold=0.6, counts=None)
+    table = concepts_of_wordnet(real, weighing("lin", real, {}), relations=KINDS, threshold=0.6)
     source = ThesaurusSimilarity(table, name="lin", threshold=0.6, exponent=2.0)
     random = np.random.default_rng(5)
     among = tuple(np.array(source.words)[random.choice(len(source), 4000, replace=False)].tolist())

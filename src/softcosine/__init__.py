@@ -17,14 +17,13 @@ _HOMES = {
     "Analyzer": "softcosine.text.analyzer",
     "Antonyms": "softcosine.similarity.overrides.antonyms",
     "ApproximateSimilarity": "softcosine.similarity.embeddings.approximate",
-    "AssociationSimilarity": "softcosine.similarity.cooccurrence.association",
     "Calibration": "softcosine.similarity.combine.isotonic",
     "CharacterNgramSimilarity": "softcosine.similarity.spelling.character_ngrams",
     "CooccurrenceSimilarity": "softcosine.similarity.cooccurrence.cooccurrence",
     "Decisions": "softcosine.similarity.overrides.decisions",
-    "DistilledIndex": "softcosine.learn.distilled_index",
+    "DistilledIndex": "softcosine.index.distilled.distilled_index",
     "DistilledSimilarity": "softcosine.similarity.cooccurrence.distilled",
-    "DistilledSpace": "softcosine.learn.distilled_space",
+    "DistilledSpace": "softcosine.space.distilled_space",
     "EditDistanceSimilarity": "softcosine.similarity.spelling.edit_distance",
     "EmbeddingSimilarity": "softcosine.similarity.embeddings.embedding",
     "EngineIndex": "softcosine.engines.engine_index",
@@ -32,30 +31,21 @@ _HOMES = {
     "Guarded": "softcosine.similarity.overrides.guard",
     "IndexWriter": "softcosine.index.writer.index_writer",
     "Matches": "softcosine.index.soft_neighbors",
-    "LearnedPairWeights": "softcosine.learn.pair_weights",
     "MergePolicy": "softcosine.index.writer.merging",
     "Neighbors": "softcosine.similarity.source",
     "OrthonormalBasis": "softcosine.space.basis",
-    "PairMeasure": "softcosine.learn.pair_measures",
     "PairSimilarity": "softcosine.similarity.pairs",
-    "PhoneticSimilarity": "softcosine.similarity.spelling.phonetic",
-    "Preferences": "softcosine.learn.preferences",
-    "RegressionSimilarity": "softcosine.similarity.cooccurrence.regression",
-    "SecondOrderSimilarity": "softcosine.similarity.cooccurrence.second_order",
-    "SnosSimilarity": "softcosine.similarity.snos.source",
     "SoftIndex": "softcosine.index.soft_index",
     "SoftNeighbors": "softcosine.index.soft_neighbors",
-    "SyntacticSimilarity": "softcosine.similarity.syntax.syntactic",
     "SimilarityRecipe": "softcosine.matrix.recipe",
     "TermSimilarityMatrix": "softcosine.matrix.term_similarity_matrix",
     "TermSimilaritySource": "softcosine.similarity.source",
     "TextStream": "softcosine.text.stream",
     "ThesaurusSimilarity": "softcosine.similarity.thesaurus.thesaurus",
-    "TaughtVectors": "softcosine.learn.taught_vectors",
+    "TaughtVectors": "softcosine.space.taught_vectors",
     "Vocabulary": "softcosine.text.vocabulary",
     "Weighting": "softcosine.text.weighting",
     "analyze": "softcosine.text.corpus",
-    "bm25_vectors": "softcosine.learn.pair_weights",
     "calibrated": "softcosine.similarity.combine.calibration",
     "cosine_documents": "softcosine.space.transforms",
     "cosine_queries": "softcosine.space.transforms",
@@ -63,27 +53,19 @@ _HOMES = {
     "estimate_fill_in": "softcosine.space.fill_in",
     "expand_queries": "softcosine.space.transforms",
     "first": "softcosine.similarity.combine.combined",
-    "held_out_losses": "softcosine.learn.pair_weights",
-    "learn_pair_weights": "softcosine.learn.pair_weights",
     "mean": "softcosine.similarity.combine.combined",
     "noisy_or": "softcosine.similarity.combine.noisy_or",
     "origins": "softcosine.similarity.provenance",
     "orthonormal_basis": "softcosine.space.basis",
-    "paired_alignment": "softcosine.space.alignment",
-    "paired_soft_cardinalities": "softcosine.space.soft_cardinality",
     "paired_soft_cosine_similarity": "softcosine.space.measures",
     "paired_soft_inner_product": "softcosine.space.measures",
-    "paired_soft_set_similarity": "softcosine.space.soft_cardinality",
     "pinned": "softcosine.similarity.overrides.decisions",
     "read_decisions": "softcosine.similarity.overrides.decisions",
     "scaled": "softcosine.similarity.combine.combined",
-    "snos": "softcosine.similarity.snos.snos",
-    "soft_cardinality": "softcosine.space.soft_cardinality",
     "soft_cosine_distances": "softcosine.space.measures",
     "soft_cosine_similarity": "softcosine.space.measures",
     "soft_inner_product": "softcosine.space.measures",
     "soft_norm": "softcosine.space.measures",
-    "soft_set_similarity": "softcosine.space.soft_cardinality",
     "sparse_soft_cosine_similarity": "softcosine.space.measures",
     "strongest": "softcosine.similarity.combine.combined",
     "uncalibrated": "softcosine.similarity.combine.calibration",
@@ -91,56 +73,22 @@ _HOMES = {
     "without": "softcosine.similarity.overrides.decisions",
 }
 
-# They need scikit-learn, so that importing all names must not import them.
-_ESTIMATORS = {
-    "PairFeatures": "softcosine.learn.pair_features",
-    "PairReranker": "softcosine.learn.reranker",
-    "SNOS": "softcosine.learn.snos",
-    "SoftCosineTransformer": "softcosine.learn.coordinates",
-    "SoftLSA": "softcosine.learn.lsa",
-    "SoftMetric": "softcosine.learn.metric",
-    "SoftNeighborsClassifier": "softcosine.learn.neighbors_classifier",
-    "SoftNeighborsTransformer": "softcosine.learn.neighbor_graph",
-    "SoftRandomProjection": "softcosine.learn.random_projection",
-    "SoftSpectralTransformer": "softcosine.learn.spectral",
-}
-_MODULES = ("errors", "evaluate", "plots")
+_MODULES = ("errors", "evaluate", "lab", "plots")
 
 __all__ = ["__version__", *_MODULES, *_HOMES]
 
 if TYPE_CHECKING:
     from softcosine import errors as errors
     from softcosine import evaluate as evaluate
+    from softcosine import lab as lab
     from softcosine import plots as plots
     from softcosine.engines.engine_index import EngineIndex as EngineIndex
+    from softcosine.index.distilled.distilled_index import DistilledIndex as DistilledIndex
     from softcosine.index.soft_index import SoftIndex as SoftIndex
     from softcosine.index.soft_neighbors import Matches as Matches
     from softcosine.index.soft_neighbors import SoftNeighbors as SoftNeighbors
     from softcosine.index.writer.index_writer import IndexWriter as IndexWriter
     from softcosine.index.writer.merging import MergePolicy as MergePolicy
-    from softcosine.learn.coordinates import SoftCosineTransformer as SoftCosineTransformer
-    from softcosine.learn.distilled_index import DistilledIndex as DistilledIndex
-    from softcosine.learn.distilled_space import DistilledSpace as DistilledSpace
-    from softcosine.learn.lsa import SoftLSA as SoftLSA
-    from softcosine.learn.metric import SoftMetric as SoftMetric
-    from softcosine.learn.neighbor_graph import (
-        SoftNeighborsTransformer as SoftNeighborsTransformer,
-    )
-    from softcosine.learn.neighbors_classifier import (
-        SoftNeighborsClassifier as SoftNeighborsClassifier,
-    )
-    from softcosine.learn.pair_features import PairFeatures as PairFeatures
-    from softcosine.learn.pair_measures import PairMeasure as PairMeasure
-    from softcosine.learn.pair_weights import LearnedPairWeights as LearnedPairWeights
-    from softcosine.learn.pair_weights import bm25_vectors as bm25_vectors
-    from softcosine.learn.pair_weights import held_out_losses as held_out_losses
-    from softcosine.learn.pair_weights import learn_pair_weights as learn_pair_weights
-    from softcosine.learn.preferences import Preferences as Preferences
-    from softcosine.learn.random_projection import SoftRandomProjection as SoftRandomProjection
-    from softcosine.learn.reranker import PairReranker as PairReranker
-    from softcosine.learn.snos import SNOS as SNOS
-    from softcosine.learn.spectral import SoftSpectralTransformer as SoftSpectralTransformer
-    from softcosine.learn.taught_vectors import TaughtVectors as TaughtVectors
     from softcosine.matrix.recipe import SimilarityRecipe as SimilarityRecipe
     from softcosine.matrix.term_similarity_matrix import (
         TermSimilarityMatrix as TermSimilarityMatrix,
@@ -153,20 +101,11 @@ if TYPE_CHECKING:
     from softcosine.similarity.combine.combined import strongest as strongest
     from softcosine.similarity.combine.isotonic import Calibration as Calibration
     from softcosine.similarity.combine.noisy_or import noisy_or as noisy_or
-    from softcosine.similarity.cooccurrence.association import (
-        AssociationSimilarity as AssociationSimilarity,
-    )
     from softcosine.similarity.cooccurrence.cooccurrence import (
         CooccurrenceSimilarity as CooccurrenceSimilarity,
     )
     from softcosine.similarity.cooccurrence.distilled import (
         DistilledSimilarity as DistilledSimilarity,
-    )
-    from softcosine.similarity.cooccurrence.regression import (
-        RegressionSimilarity as RegressionSimilarity,
-    )
-    from softcosine.similarity.cooccurrence.second_order import (
-        SecondOrderSimilarity as SecondOrderSimilarity,
     )
     from softcosine.similarity.embeddings.approximate import (
         ApproximateSimilarity as ApproximateSimilarity,
@@ -184,8 +123,6 @@ if TYPE_CHECKING:
     from softcosine.similarity.overrides.guard import Guarded as Guarded
     from softcosine.similarity.pairs import PairSimilarity as PairSimilarity
     from softcosine.similarity.provenance import origins as origins
-    from softcosine.similarity.snos.snos import snos as snos
-    from softcosine.similarity.snos.source import SnosSimilarity as SnosSimilarity
     from softcosine.similarity.source import Neighbors as Neighbors
     from softcosine.similarity.source import TermSimilaritySource as TermSimilaritySource
     from softcosine.similarity.spelling.character_ngrams import (
@@ -194,12 +131,10 @@ if TYPE_CHECKING:
     from softcosine.similarity.spelling.edit_distance import (
         EditDistanceSimilarity as EditDistanceSimilarity,
     )
-    from softcosine.similarity.spelling.phonetic import PhoneticSimilarity as PhoneticSimilarity
-    from softcosine.similarity.syntax.syntactic import SyntacticSimilarity as SyntacticSimilarity
     from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity as ThesaurusSimilarity
-    from softcosine.space.alignment import paired_alignment as paired_alignment
     from softcosine.space.basis import OrthonormalBasis as OrthonormalBasis
     from softcosine.space.basis import orthonormal_basis as orthonormal_basis
+    from softcosine.space.distilled_space import DistilledSpace as DistilledSpace
     from softcosine.space.fill_in import estimate_fill_in as estimate_fill_in
     from softcosine.space.measures import (
         paired_soft_cosine_similarity as paired_soft_cosine_similarity,
@@ -212,14 +147,7 @@ if TYPE_CHECKING:
     from softcosine.space.measures import (
         sparse_soft_cosine_similarity as sparse_soft_cosine_similarity,
     )
-    from softcosine.space.soft_cardinality import (
-        paired_soft_cardinalities as paired_soft_cardinalities,
-    )
-    from softcosine.space.soft_cardinality import (
-        paired_soft_set_similarity as paired_soft_set_similarity,
-    )
-    from softcosine.space.soft_cardinality import soft_cardinality as soft_cardinality
-    from softcosine.space.soft_cardinality import soft_set_similarity as soft_set_similarity
+    from softcosine.space.taught_vectors import TaughtVectors as TaughtVectors
     from softcosine.space.transforms import cosine_documents as cosine_documents
     from softcosine.space.transforms import cosine_queries as cosine_queries
     from softcosine.space.transforms import expand_queries as expand_queries
@@ -234,7 +162,7 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"softcosine.{name}")
-    home = _HOMES.get(name) or _ESTIMATORS.get(name)
+    home = _HOMES.get(name)
     if home is not None:
         value = getattr(import_module(home), name)
         globals()[name] = value
@@ -243,4 +171,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_ESTIMATORS])
+    return sorted(__all__)

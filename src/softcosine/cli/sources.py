@@ -17,7 +17,7 @@ __all__ = ["JOINS", "SOURCES_HELP", "decisions_in", "words_outside"]
 
 SOURCES_HELP = (
     f"A name ({', '.join(NAMES)}), a file of vectors or of synonyms, or KIND:PLACE "
-    f"({', '.join(PREFIXES)}). By default what 'index' takes."
+    f"({', '.join(PREFIXES)}); more are in docs/lab.md. By default what 'index' takes."
 )
 
 _NAMED = 5  # words that are named, of many

@@ -147,5 +147,5 @@ def _name() -> str:
 
 def _edition() -> int:
     """Return a number that changes with what the index is made from and how."""
-    vectors = Path(__file__).parent.parent / "sources" / "data" / "english.npz"
+    vectors = Path(__file__).parent.parent / "similarity" / "data" / "english.npz"
     return zlib.crc32(f"{_SETTINGS} {vectors.stat().st_size}".encode())

@@ -1,7 +1,7 @@
 """Labels by the vote of nearest neighbours; how they vote is chosen in training alone.
 
 For every document to label, the most similar training documents vote, as
-`softcosine.learn.votes` has it: near ones are heard more, hubs are held back. How many vote, and
+`softcosine.index.votes` has it: near ones are heard more, hubs are held back. How many vote, and
 how, is chosen by leaving one training document out at a time, for every system by itself.
 """
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from softcosine.evaluate.datasets.classification import ClassificationSet
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.system import FittedSystem, Ranked, System
-from softcosine.learn.votes import CANDIDATES, Neighborhood, Voting, VotingGrid, voted
+from softcosine.index.votes import CANDIDATES, Neighborhood, Voting, VotingGrid, voted
 
 __all__ = ["Choice", "Predictions", "around_each_other", "classified"]
 

@@ -22,12 +22,10 @@ from softcosine.similarity.overrides.decisions import decided
 from softcosine.similarity.overrides.guard import guarded
 from softcosine.similarity.progress import Report, silent
 from softcosine.similarity.registry import (
-    LEARNED,
-    OF_COSINES,
-    PROPOSED,
     SourceSettings,
+    kind_and_place,
+    kind_named,
     source_named,
-    told,
 )
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 from softcosine.storage import checked_path, write_text
@@ -171,9 +169,9 @@ class SimilarityRecipe:
             raise InvalidInputError(
                 f"there is no join {self.combine!r}; choose one of {', '.join(JOINS)}."
             )
-        kinds = [told(name)[0] for name in self.names]
+        kinds = [kind_named(name) for name in self.names]
         shown = ", ".join(self.names) or "the default sources"
-        if self._of_cosines() and given and not any(kind in OF_COSINES for kind in kinds):
+        if self._of_cosines() and given and not any(kind.of_cosines for kind in kinds):
             raise InvalidInputError(
                 f"threshold and exponent are of vectors that are named, and none of {shown} has "
                 "any; leave them out, or set the least similarity."
@@ -184,7 +182,7 @@ class SimilarityRecipe:
             from softcosine.similarity.embeddings.proposers import proposer_by_name
 
             proposer_by_name(self.proposer)
-            if not any(kind in PROPOSED for kind in kinds):
+            if not any(kind.of_vectors for kind in kinds):
                 raise InvalidInputError(
                     f"{self.proposer} proposes neighbours by vectors that are given, and none of "
                     f"{shown} has any; leave it out."
@@ -204,7 +202,7 @@ class SimilarityRecipe:
         """Whether S cannot be made without the texts, of a language if it is known."""
         if self.sources is None:
             return language != "english"
-        return any(told(name)[0] in LEARNED for name in self.names)
+        return any(kind_named(name).learned for name in self.names)
 
     @property
     def rules(self) -> dict[str, Any]:
@@ -239,7 +237,7 @@ class SimilarityRecipe:
             if not isinstance(one, str):
                 found += phrases_in(one)
                 continue
-            kind, place = told(one)
+            kind, place = kind_and_place(one)
             if kind in _LISTS:
                 found += phrases_in(ThesaurusSimilarity.load(place, pinned=_LISTS[kind]))
         if self.overrides is not None:

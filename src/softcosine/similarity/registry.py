@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KINDS",
-    "LEARNED",
     "NAMES",
-    "OF_COSINES",
     "PREFIXES",
-    "PROPOSED",
+    "SourceKind",
     "SourceSettings",
+    "kind_and_place",
+    "kind_named",
     "source_named",
-    "told",
+    "texts_for",
 ]
 
 
@@ -169,81 +169,14 @@ def _character_ngrams(argument: str, settings: SourceSettings) -> TermSimilarity
     return CharacterNgramSimilarity()
 
 
-def _phonetic(argument: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.similarity.spelling.phonetic import PhoneticSimilarity
-
-    return PhoneticSimilarity()
-
-
 def _texts(argument: str, settings: SourceSettings) -> TermSimilaritySource:
     from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
 
     return CooccurrenceSimilarity.fit(
-        _learned_from("texts", settings),
+        texts_for("texts", settings),
         progress=settings.progress("learning vectors from the texts"),
         **settings.of_cosines(),
     )
-
-
-def _association(argument: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.similarity.cooccurrence.association import AssociationSimilarity
-
-    return AssociationSimilarity.fit(
-        _learned_from("association", settings),
-        progress=settings.progress("counting what stands together"),
-    )
-
-
-def _second_order(argument: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.similarity.cooccurrence.second_order import SecondOrderSimilarity
-
-    return SecondOrderSimilarity.fit(
-        _learned_from("second-order", settings),
-        progress=settings.progress("comparing the company of words"),
-    )
-
-
-def _regression(argument: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.similarity.cooccurrence.regression import RegressionSimilarity
-
-    return RegressionSimilarity.fit(
-        _learned_from("regression", settings), progress=settings.progress("regression")
-    )
-
-
-def _snos(argument: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.similarity.snos.source import SnosSimilarity
-    from softcosine.text.corpus import AnalyzedTexts
-
-    texts = _learned_from("snos", settings)
-    if not isinstance(texts, AnalyzedTexts):
-        raise InvalidInputError(
-            "the source 'snos' must see all texts at once, and these are more than --memory "
-            "allows; give more, or leave it out."
-        )
-    return SnosSimilarity.fit(
-        texts,
-        progress=settings.progress("spreading similarities"),
-        **settings.of_cosines(),
-    )
-
-
-def _clicks(path: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.similarity.snos.source import SnosSimilarity
-
-    source = SnosSimilarity.load(
-        path,
-        reading=settings.progress(f"reading {Path(path).name}"),
-        progress=settings.progress("spreading similarities"),
-        **settings.of_cosines(),
-    )
-    if not source.words:
-        raise MalformedFileError(
-            path,
-            "it makes no two queries similar; needed are lines of query, page and perhaps the "
-            "number of clicks, with pages that several queries led to.",
-        )
-    return source
 
 
 def _documents(argument: str, settings: SourceSettings) -> TermSimilaritySource:
@@ -261,7 +194,8 @@ def _documents(argument: str, settings: SourceSettings) -> TermSimilaritySource:
     return source
 
 
-def _learned_from(name: str, settings: SourceSettings) -> Any:
+def texts_for(name: str, settings: SourceSettings) -> Any:
+    """Return the texts that a source learns from; InvalidInputError if there are none."""
     if settings.texts is None:
         raise InvalidInputError(
             f"the source {name!r} learns from texts, and there are none; give it documents."
@@ -269,52 +203,55 @@ def _learned_from(name: str, settings: SourceSettings) -> Any:
     return settings.texts
 
 
-_Maker = Callable[[str, SourceSettings], "TermSimilaritySource"]
+@dataclass(frozen=True, slots=True)
+class SourceKind:
+    """A kind of sources: how one is made, and what is known of it before.
+
+    Attributes
+    ----------
+    make : callable
+        Takes what follows the colon in ``KIND:PLACE``, empty without one, and the
+        `SourceSettings`; returns a source.
+    named, placed : bool
+        Whether ``KIND`` and ``KIND:PLACE`` are names of sources.
+    of_file : bool
+        Whether the place is a file or folder, which must exist.
+    learned : bool
+        Whether it learns from the texts.
+    of_cosines : bool
+        Whether it takes a threshold and an exponent.
+    of_vectors : bool
+        Whether an engine can propose its neighbours.
+    """
+
+    make: Callable[[str, SourceSettings], TermSimilaritySource]
+    named: bool = False
+    placed: bool = False
+    of_file: bool = False
+    learned: bool = False
+    of_cosines: bool = False
+    of_vectors: bool = False
 
 
-def _of_texts(make: _Maker) -> _Maker:
-    """Keep apart the pieces of words, which stand together in every text."""
-
-    def made(argument: str, settings: SourceSettings) -> TermSimilaritySource:
-        from softcosine.similarity.overrides.guard import pieces_apart
-
-        source, texts = make(argument, settings), settings.texts
-        assert texts is not None  # or it would not have been made
-        vocabulary = settings.vocabulary or texts.vocabulary
-        assert vocabulary is not None
-        return pieces_apart(source, vocabulary, segmented=texts.segmented)
-
-    return made
-
-
-NAMES: dict[str, _Maker] = {
-    "english": _english,
-    "wordnet": _wordnet,
-    "texts": _of_texts(_texts),
-    "association": _of_texts(_association),
-    "second-order": _of_texts(_second_order),
-    "regression": _of_texts(_regression),
-    "snos": _of_texts(_snos),
-    "edit-distance": _edit_distance,
-    "character-ngrams": _character_ngrams,
-    "phonetic": _phonetic,
+_VECTORS: dict[str, Any] = {"of_cosines": True, "of_vectors": True}
+_FILE: dict[str, Any] = {"placed": True, "of_file": True}
+KINDS = {
+    "english": SourceKind(_english, named=True, **_VECTORS),
+    "wordnet": SourceKind(_wordnet, named=True, **_FILE),
+    "texts": SourceKind(_texts, named=True, learned=True, of_cosines=True),
+    "edit-distance": SourceKind(_edit_distance, named=True),
+    "character-ngrams": SourceKind(_character_ngrams, named=True),
+    "vectors": SourceKind(_vectors, **_FILE, **_VECTORS),
+    "synonyms": SourceKind(_synonyms, **_FILE),
+    "list": SourceKind(partial(_synonyms, pinned=True), **_FILE),
+    "thesaurus": SourceKind(partial(_synonyms, pinned=False), **_FILE),
+    "model": SourceKind(_model, placed=True, **_VECTORS),
+    "encoder": SourceKind(_encoder, placed=True, **_VECTORS),
 }
-PREFIXES: dict[str, _Maker] = {
-    "vectors": _vectors,
-    "synonyms": _synonyms,
-    "list": partial(_synonyms, pinned=True),
-    "thesaurus": partial(_synonyms, pinned=False),
-    "wordnet": _wordnet,
-    "model": _model,
-    "encoder": _encoder,
-    "clicks": _clicks,
-}
-# The last is for estimators alone, which have documents as a matrix.
-KINDS: dict[str, _Maker] = {**NAMES, **PREFIXES, "documents": _documents}
-LEARNED = ("documents", "texts", "association", "second-order", "regression", "snos")
-_OF_FILES = ("vectors", "synonyms", "list", "thesaurus", "wordnet", "clicks")
-PROPOSED = ("english", "vectors", "model", "encoder")
-OF_COSINES = ("documents", "english", "texts", "snos", "vectors", "model", "encoder", "clicks")
+NAMES = tuple(name for name, kind in KINDS.items() if kind.named)
+PREFIXES = tuple(name for name, kind in KINDS.items() if kind.placed)
+# For estimators alone, which have documents as a matrix.
+_DOCUMENTS = SourceKind(_documents, named=True, placed=True, learned=True, of_cosines=True)
 
 _VECTOR_SUFFIXES = (".vec", ".bin", ".npz", ".npy", ".kv", ".model", ".safetensors", ".glove")
 _SYNONYM_SUFFIXES = (".csv", ".tsv", ".jsonl", ".syn", ".synonyms")
@@ -323,44 +260,56 @@ _SYNONYM_SUFFIXES = (".csv", ".tsv", ".jsonl", ".syn", ".synonyms")
 def source_named(name: str, settings: SourceSettings) -> TermSimilaritySource:
     """Make a source by its name.
 
-    Other packages add kinds by entry points of the group ``softcosine.sources``: each a callable
-    that takes what follows the colon in ``KIND:ARGUMENT`` (empty without one) and the
-    `SourceSettings`, and returns a source.
+    The laboratory and other packages add kinds by entry points of the group
+    ``softcosine.sources``, each a `SourceKind`.
 
     Raises
     ------
     InvalidInputError, FileNotFoundError, MalformedFileError
     """
-    kind, argument = told(name)
-    return _maker(kind)(argument, settings)
+    from softcosine.similarity.overrides.guard import pieces_apart
+
+    prefix, place = kind_and_place(name)
+    kind, texts = _kind(prefix), settings.texts
+    source = kind.make(place, settings)
+    if not kind.learned or kind is _DOCUMENTS:
+        return source
+    # Pieces of words stand together in every text.
+    assert texts is not None  # or it would not have been made
+    vocabulary = settings.vocabulary or texts.vocabulary
+    assert vocabulary is not None
+    return pieces_apart(source, vocabulary, segmented=texts.segmented)
 
 
-def _maker(kind: str) -> _Maker:
+def kind_named(name: str) -> SourceKind:
+    """Return the kind of the source of a name; see `source_named`."""
+    return _kind(kind_and_place(name)[0])
+
+
+def _kind(kind: str) -> SourceKind:
+    if kind == "documents":
+        return _DOCUMENTS
     if kind in KINDS:
         return KINDS[kind]
-    maker: _Maker = _added()[kind].load()
-    return maker
+    added: SourceKind = _added()[kind].load()
+    return added
 
 
 @cache
 def _added() -> dict[str, EntryPoint]:
-    """Return the kinds of sources that other packages add, by name."""
+    """Return the kinds of sources that the laboratory and other packages add, by name."""
     return {one.name: one for one in entry_points(group="softcosine.sources")}
 
 
-def told(name: str) -> tuple[str, str]:
-    """Return the kind of a source and what it is made of."""
-    if name in NAMES:
-        return name, ""
+def kind_and_place(name: str) -> tuple[str, str]:
+    """Return the name of a source's kind, and the place that it is made from, if any."""
     prefix, colon, place = name.partition(":")
-    if prefix == "documents":
-        return prefix, place
-    if prefix not in KINDS and not Path(name).exists() and prefix in _added():
-        return prefix, place
-    if colon and prefix in PREFIXES and place:
-        if prefix in _OF_FILES and not Path(place).exists():
-            raise FileNotFoundError(f"there is no file {place}, which {name} names.")
-        return prefix, place
+    if prefix == "documents" or prefix in KINDS or prefix in _added():
+        kind = _kind(prefix)
+        if kind.placed if place else kind.named and not colon:
+            if place and kind.of_file and not Path(place).exists():
+                raise FileNotFoundError(f"there is no file {place}, which {name} names.")
+            return prefix, place
     path = Path(name)
     if not path.exists():
         if "/" in name or path.suffix:
@@ -378,10 +327,12 @@ def told(name: str) -> tuple[str, str]:
 
 
 def _possible() -> str:
+    names = [*NAMES, *(name for name in _added() if _kind(name).named)]
+    places = [*PREFIXES, *(name for name in _added() if _kind(name).placed)]
     return (
-        f"A source is one of the names {', '.join(NAMES)}; or a file of word vectors "
+        f"A source is one of the names {', '.join(names)}; or a file of word vectors "
         f"({', '.join(_VECTOR_SUFFIXES)}, .txt), or of synonyms ({', '.join(_SYNONYM_SUFFIXES)}, "
-        f".txt); or a kind and a place, such as {':..., '.join(PREFIXES)}:..."
+        f".txt); or a kind and a place, such as {':..., '.join(places)}:..."
     )
 
 

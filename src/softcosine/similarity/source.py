@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -95,17 +96,11 @@ _LIBRARY_KINDS = {
     "embedding": "softcosine.similarity.embeddings.embedding:EmbeddingSimilarity",
     "encoder": "softcosine.similarity.embeddings.encoder:EncoderSimilarity",
     "cooccurrence": "softcosine.similarity.cooccurrence.cooccurrence:CooccurrenceSimilarity",
-    "association": "softcosine.similarity.cooccurrence.association:AssociationSimilarity",
-    "second_order": "softcosine.similarity.cooccurrence.second_order:SecondOrderSimilarity",
-    "regression": "softcosine.similarity.cooccurrence.regression:RegressionSimilarity",
-    "snos": "softcosine.similarity.snos.source:SnosSimilarity",
     "distilled": "softcosine.similarity.cooccurrence.distilled:DistilledSimilarity",
     "edit_distance": "softcosine.similarity.spelling.edit_distance:EditDistanceSimilarity",
     "character_ngrams": "softcosine.similarity.spelling.character_ngrams:CharacterNgramSimilarity",
-    "phonetic": "softcosine.similarity.spelling.phonetic:PhoneticSimilarity",
     "pairs": "softcosine.similarity.pairs:PairSimilarity",
     "thesaurus": "softcosine.similarity.thesaurus.thesaurus:ThesaurusSimilarity",
-    "syntactic": "softcosine.similarity.syntax.syntactic:SyntacticSimilarity",
     "strongest": "softcosine.similarity.combine.combined:StrongestSimilarity",
     "mean": "softcosine.similarity.combine.combined:MeanSimilarity",
     "noisy_or": "softcosine.similarity.combine.noisy_or:NoisyOrSimilarity",
@@ -119,7 +114,10 @@ _registered: dict[str, Callable[[SourceState], TermSimilaritySource]] = {}
 
 
 def register_source(kind: str, from_state: Callable[[SourceState], TermSimilaritySource]) -> None:
-    """Make sources of a further kind loadable.
+    """Make sources of a further kind loadable in this process.
+
+    A package does it for every process by an entry point of the group
+    ``softcosine.source_kinds``: the kind, and the callable.
 
     Parameters
     ----------
@@ -143,10 +141,11 @@ def register_source(kind: str, from_state: Callable[[SourceState], TermSimilarit
 
 def check_kinds(state: SourceState) -> None:
     """Raise InvalidInputError if a kind of source, or of one of its parts, is not known here."""
-    if state.kind not in _registered and state.kind not in _LIBRARY_KINDS:
+    known = state.kind in _registered or state.kind in _LIBRARY_KINDS or _added(state.kind)
+    if not known:
         raise InvalidInputError(
-            f"a source of kind {state.kind!r} was saved, but no such kind is known here; "
-            "import the module that calls register_source for it first."
+            f"a source of kind {state.kind!r} was saved, but no such kind is known here; install "
+            "the package that has it, or import the module that calls register_source for it first."
         )
     for part in state.parts:
         check_kinds(part)
@@ -162,10 +161,17 @@ def source_from_state(state: SourceState) -> TermSimilaritySource:
     """
     check_kinds(state)
     builder = _registered.get(state.kind)
-    if builder is None:
+    if builder is None and state.kind in _LIBRARY_KINDS:
         module, _, name = _LIBRARY_KINDS[state.kind].partition(":")
         builder = getattr(import_module(module), name).from_state
+    elif builder is None:
+        builder = _added(state.kind)[0].load()
     return builder(state)
+
+
+def _added(kind: str) -> tuple[EntryPoint, ...]:
+    """Return what the laboratory and other packages add for a kind."""
+    return tuple(entry_points(group="softcosine.source_kinds", name=kind))
 
 
 def state_of(source: TermSimilaritySource) -> SourceState:

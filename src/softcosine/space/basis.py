@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -18,15 +19,14 @@ from softcosine.kernels.cholesky import solve_rows
 from softcosine.matrix.definiteness import ROUNDING
 from softcosine.matrix.ranges import check_array, check_numbers, check_starts, check_values
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
-from softcosine.space.cholesky import NotDefiniteError
-from softcosine.space.factor_methods import METHODS, FactorMethod, checked_method
+from softcosine.space.cholesky import NotDefiniteError, factored, find_cores
 from softcosine.space.fill_in import Elimination, planned
 from softcosine.space.memory import available_memory
 from softcosine.space.norms import checked_matrix
 from softcosine.space.orderings import EliminationOrder, checked_order
 from softcosine.space.term_weights import checked_weights
 
-__all__ = ["OrthonormalBasis", "orthonormal_basis"]
+__all__ = ["Factoring", "OrthonormalBasis", "factored_basis", "orthonormal_basis"]
 
 # The part of the memory at hand that a factor may take unless told otherwise.
 _SHARE = 0.5
@@ -49,8 +49,8 @@ class OrthonormalBasis:
         Column indices ascending.
     pivots : ndarray of shape (n_terms,), int32
         The term of each column. No term has entries in later columns than its own.
-    method, order : str
-        How it was made.
+    order : str
+        Of elimination.
     """
 
     def __init__(
@@ -59,16 +59,14 @@ class OrthonormalBasis:
         E: csr_array,
         pivots: NDArray[np.int32],
         *,
-        method: FactorMethod,
         order: EliminationOrder,
     ) -> None:
-        self.S, self.E, self.pivots = S, E, pivots
-        self.method, self.order = method, order
+        self.S, self.E, self.pivots, self.order = S, E, pivots, order
 
     def __repr__(self) -> str:
         return (
             f"OrthonormalBasis({self.n_terms} terms, {self.n_entries} entries, "
-            f"order={self.order!r}, method={self.method!r})"
+            f"order={self.order!r})"
         )
 
     @property
@@ -159,7 +157,6 @@ class OrthonormalBasis:
             "indices": self.E.indices.astype(np.int32, copy=False),
             "data": self.E.data,
             "pivots": self.pivots,
-            "method": _written(self.method),
             "order": _written(self.order),
         }
 
@@ -181,7 +178,6 @@ class OrthonormalBasis:
                 np.require(arrays[name], requirements=["C", "W"])
                 for name in ("indptr", "indices", "data", "pivots")
             )
-            method = checked_method(_read(arrays["method"]))
             order = checked_order(_read(arrays["order"]))
         except (KeyError, InvalidInputError) as error:
             raise CorruptIndexError(f"these arrays are no basis: {error}") from error
@@ -196,7 +192,7 @@ class OrthonormalBasis:
         check_values("data", data)
         if not np.array_equal(np.sort(pivots), np.arange(n)):
             raise CorruptIndexError("the pivots of a basis are not all of its terms.")
-        basis = cls(S, _square(indptr, indices, data), pivots, method=method, order=order)
+        basis = cls(S, _square(indptr, indices, data), pivots, order=order)
         if not _is_triangular(basis.E, pivots):
             raise CorruptIndexError("the rows of a basis do not end with their own axes.")
         if not _multiplies_to(basis.E, S):
@@ -204,10 +200,32 @@ class OrthonormalBasis:
         return basis
 
 
+@dataclass(frozen=True, slots=True)
+class Factoring:
+    """A way to factor S.
+
+    Attributes
+    ----------
+    memory : callable
+        Of an `Elimination`: bytes at the peak, the factor included.
+    factored : callable
+        Of an `Elimination` and the pivot that counts as zero, ``least=``: E, as
+        `softcosine.space.cholesky.factored` gives it.
+    """
+
+    memory: Callable[[Elimination], int]
+    factored: Callable[..., csr_array]
+
+
+_OWN = Factoring(
+    memory=lambda plan: find_cores(plan).memory(plan),
+    factored=lambda plan, *, least: factored(plan, find_cores(plan), least=least),
+)
+
+
 def orthonormal_basis(
     S: TermSimilarityMatrix,
     *,
-    method: FactorMethod = "auto",
     order: EliminationOrder = "minimum_degree",
     max_memory: int | None = None,
 ) -> OrthonormalBasis:
@@ -219,10 +237,6 @@ def orthonormal_basis(
     ----------
     S : TermSimilarityMatrix
         Symmetric and positive definite.
-    method : {"auto", "dense", "sparse", "cholmod"}
-        "auto" computes columns one by one while they have few entries and leaves the rest, which
-        is all but full, to LAPACK. "dense" leaves every connected component to it as a full
-        matrix. "sparse" is SuperLU, "cholmod" CHOLMOD by way of scikit-sparse.
     order : {"minimum_degree", "reverse_cuthill_mckee", "natural"}
         In which the terms are eliminated. It decides how much fills in and changes no product;
         with "natural", E is lower triangular.
@@ -240,8 +254,6 @@ def orthonormal_basis(
         estimate of `softcosine.estimate_fill_in`.
     IndefiniteMatrixError
         If S is indefinite or singular; the message names the term whose pivot shows it.
-    MissingDependencyError
-        If "cholmod" is asked for and scikit-sparse is not installed.
 
     Notes
     -----
@@ -257,13 +269,23 @@ def orthonormal_basis(
     >>> print(round(a @ b, 3), round(a @ a, 3))
     0.5 1.0
     """
-    method = checked_method(method)
+    return factored_basis(S, _OWN, order=order, max_memory=max_memory)
+
+
+def factored_basis(
+    S: TermSimilarityMatrix,
+    factoring: Factoring,
+    *,
+    order: EliminationOrder,
+    max_memory: int | None,
+) -> OrthonormalBasis:
+    """Compute E by a factorisation of S; see `orthonormal_basis`."""
     limit = _checked_limit(max_memory)
     plan = planned(S, order)
-    _require_memory(METHODS[method].memory(plan), plan, limit)
+    _require_memory(factoring.memory(plan), plan, limit)
     least = 8 * np.finfo(np.float64).eps * max(plan.fill_in.largest_component, 1)
     try:
-        E = METHODS[method].factored(plan, least=least)
+        E = factoring.factored(plan, least=least)
     except NotDefiniteError as error:
         raise _indefinite(S, error, least) from error
     if not _multiplies_to(E, S):
@@ -271,7 +293,7 @@ def orthonormal_basis(
             "the factor of S does not multiply to S: S is too near to a singular matrix. Use "
             "S.shrunk(), which keeps every neighbour."
         )
-    return OrthonormalBasis(S, E, plan.pivots, method=method, order=plan.fill_in.order)
+    return OrthonormalBasis(S, E, plan.pivots, order=plan.fill_in.order)
 
 
 def _checked_limit(max_memory: int | None) -> int | None:

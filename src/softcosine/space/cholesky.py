@@ -80,24 +80,16 @@ class Cores:
         return squares + BYTES_AN_ENTRY * columns + elimination.fill_in.memory
 
 
-def find_cores(elimination: Elimination, *, whole: bool = False) -> Cores:
-    """Choose, by the entries of the columns, what is to be factored as full matrices.
-
-    Parameters
-    ----------
-    elimination : Elimination
-    whole : bool
-        Whether to take all of every component, and not what takes the least time.
-    """
+def find_cores(elimination: Elimination) -> Cores:
+    """Choose, by the entries of the columns, what is to be factored as full matrices."""
     components = elimination.components
     places = np.argsort(components, kind="stable").astype(np.int32)
     sizes = np.bincount(components, minlength=1)
     starts = np.concatenate([[0], np.cumsum(sizes)])
-    n_last = len if whole else _quickest
     members, columns = [], []
     for component in np.flatnonzero(sizes > 1).tolist():
         own = places[starts[component] : starts[component + 1]]
-        n = len(own) - n_last(elimination.counts[own])
+        n = len(own) - _quickest(elimination.counts[own])
         if n < len(own):
             members.append(own[n:])
             columns.append(own[:n])

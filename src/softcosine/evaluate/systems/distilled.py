@@ -18,12 +18,12 @@ from softcosine.evaluate.systems.sentence_model import SentenceModel
 from softcosine.evaluate.systems.settings import number, optional, setting, several, text
 from softcosine.evaluate.systems.similarities import Similarities
 from softcosine.evaluate.systems.system import Ranked
+from softcosine.index.distilled.distilled_index import DistilledIndex
+from softcosine.index.distilled.soft_words import made_soft
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.soft_index import SoftIndex
-from softcosine.learn.distilled_index import DistilledIndex
-from softcosine.learn.distilled_space import DistilledSpace
-from softcosine.learn.soft_words import made_soft
 from softcosine.matrix.recipe import SimilarityRecipe
+from softcosine.space.distilled_space import DistilledSpace
 from softcosine.text.corpus import AnalyzedTexts, analyze, in_vocabulary
 from softcosine.text.weighting import Weighting
 
@@ -41,7 +41,7 @@ class Distilled(EncoderSettings, TextSettings):
     share : float
         What the meaning counts beside the words.
     penalty, power : float
-        See `softcosine.learn.distilled_space.DistilledSpace`.
+        See `softcosine.space.distilled_space.DistilledSpace`.
     sources : tuple of str or None
         Whose similarities make the words soft; None leaves them hard.
     k1, b : float

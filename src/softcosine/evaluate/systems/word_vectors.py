@@ -14,7 +14,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.evaluate.systems.analysis import Corpus, WordSettings
 from softcosine.evaluate.systems.settings import setting, text
 from softcosine.matrix.recipe import SimilarityRecipe
-from softcosine.similarity.registry import PROPOSED, told
+from softcosine.similarity.registry import kind_named
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.vocabulary import Vocabulary
 
@@ -39,8 +39,7 @@ class VectorSettings(WordSettings):
 
     def __post_init__(self) -> None:
         WordSettings.__post_init__(self)
-        kind, _ = told(self.vectors)
-        if kind not in PROPOSED:
+        if not kind_named(self.vectors).of_vectors:
             raise InvalidInputError(
                 f"vectors of {self.called!r} is {self.vectors!r}, which has no vectors; take "
                 "english, a file of vectors, or vectors:FILE, model:NAME or encoder:NAME."

@@ -17,7 +17,7 @@ from softcosine.index.search.rankings import check_ranking
 from softcosine.inputs import is_number
 from softcosine.matrix.rules import Rules
 from softcosine.similarity.combine.by_name import JOINS
-from softcosine.similarity.registry import OF_COSINES, told
+from softcosine.similarity.registry import kind_named
 from softcosine.storage import write_text
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting
@@ -196,7 +196,7 @@ class Settings:
             values = {"sources": joined_names(self.sources), **values}
             values["definite"] = str(self.scaling == "definite").lower()
             values["balanced"] = str(self.scaling == "balanced").lower()
-            if not any(told(name)[0] in OF_COSINES for name in self.sources):
+            if not any(kind_named(name).of_cosines for name in self.sources):
                 del values["exponent"], values["threshold"]
         else:
             for name in ("join", "exponent", "threshold", "max_neighbors"):

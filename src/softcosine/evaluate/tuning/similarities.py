@@ -18,7 +18,7 @@ from softcosine.similarity.embeddings.encoder import EncoderSimilarity
 from softcosine.similarity.in_terms import TermKeys, in_terms
 from softcosine.similarity.overrides.guard import Guarded, guarded
 from softcosine.similarity.progress import silent
-from softcosine.similarity.registry import LEARNED, OF_COSINES, SourceSettings, source_named, told
+from softcosine.similarity.registry import SourceSettings, kind_named, source_named
 from softcosine.similarity.source import (
     SourceState,
     TermSimilaritySource,
@@ -66,7 +66,7 @@ def check_names(names: Iterable[str], sources: Sources) -> None:
     """
     for name in names:
         if sources.get(name) is None:
-            told(name)
+            kind_named(name)
 
 
 def analyzer_with_phrases(settings: Settings, sources: Sources) -> Analyzer:
@@ -97,21 +97,21 @@ def recipe_of(settings: Settings, sources: Sources) -> SimilarityRecipe:
     return SimilarityRecipe(
         sources=given, combine=settings.join, max_neighbors=settings.max_neighbors,
         scaling=settings.scaling,  # type: ignore[arg-type]
-        **(cosines if any(told(name)[0] in OF_COSINES for name in named) else {}),  # type: ignore[arg-type]
+        **(cosines if any(kind_named(name).of_cosines for name in named) else {}),  # type: ignore[arg-type]
     )  # fmt: skip
 
 
 def of_cosines(name: str, sources: Sources) -> bool:
     """Whether a source looks at an exponent and a threshold."""
     given = sources.get(name)
-    return told(name)[0] in OF_COSINES if given is None else compares_vectors(given)
+    return kind_named(name).of_cosines if given is None else compares_vectors(given)
 
 
 def few_neighbors(name: str, sources: Sources) -> bool:
     """Whether a source is good for the nearest few alone, as what the texts teach."""
     given = sources.get(name)
     if given is None:
-        return told(name)[0] in LEARNED
+        return kind_named(name).learned
     return usual_neighbors(given) < usual_neighbors(object())  # type: ignore[arg-type]
 
 
@@ -190,7 +190,7 @@ class Similarities:
         given = self._sources.get(name)
         if given is not None:
             return given
-        made = self._taught if told(name)[0] in LEARNED else self._ready
+        made = self._taught if kind_named(name).learned else self._ready
         if name not in made:
             plain = SourceSettings(None, None, texts=self._texts, words=None, report=self._report)
             made[name] = source_named(name, plain)

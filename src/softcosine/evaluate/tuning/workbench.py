@@ -30,7 +30,6 @@ from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
 
 if TYPE_CHECKING:
-    from softcosine.index.directory.snapshot import Snapshot
     from softcosine.similarity.progress import Report
 
 __all__ = ["Workbench"]
@@ -92,20 +91,18 @@ class Workbench:
 
     def index(self, settings: Settings) -> SoftIndex:
         """Return an index of the documents, and the background behind them, by settings."""
-        return SoftIndex(self._bench(settings).snapshot(settings))
+        return self._bench(settings).index(settings)
 
     def ranked(self, queries: Documents, settings: Settings, *, k: int) -> Ranked:
         """Return the `k` best documents for each query."""
         bench = self._bench(settings)
-        snapshot = bench.snapshot(settings)
-        searcher = snapshot.searcher()
+        searcher = bench.index(settings).searcher()
         n_docs = len(self._documents)
         allowed = None
         if self._background:
-            firsts = snapshot.documents.firsts
             allowed = [
-                np.arange(first, first + segment.n_docs) < n_docs
-                for first, segment in zip(firsts, snapshot.segments, strict=True)
+                np.arange(part.first, part.first + part.segment.n_docs) < n_docs
+                for part in searcher.searchers[0].parts
             ]
         tops = searcher.search_batch(
             bench.vectors(queries, settings, searcher), k=min(k, n_docs), allowed=allowed,
@@ -123,7 +120,7 @@ class Workbench:
     ) -> list[NDArray[np.float64]]:
         """Return the scores of each query's candidates, in the order of these."""
         bench = self._bench(settings)
-        searcher = bench.snapshot(settings).searcher()
+        searcher = bench.index(settings).searcher()
         vectors = bench.vectors(queries, settings, searcher)
         return [
             searcher.scores(own, numbers) if len(numbers) else np.empty(0)
@@ -175,7 +172,7 @@ class _Bench:
 
     def __post_init__(self) -> None:
         self._parsed: OrderedDict[tuple[str, ...], tuple[ParsedQuery, ...]] = OrderedDict()
-        self._last: tuple[Settings, Snapshot] | None = None
+        self._last: tuple[Settings, SoftIndex] | None = None
 
     @cached_property
     def analyzed(self) -> AnalyzedTexts:
@@ -217,7 +214,7 @@ class _Bench:
     def _identity(self) -> TermSimilarityMatrix:
         return TermSimilarityMatrix.identity(self.analyzed.vocabulary)
 
-    def snapshot(self, settings: Settings) -> Snapshot:
+    def index(self, settings: Settings) -> SoftIndex:
         """Return the postings with the S, the weights and the ranking of some settings."""
         if self._last is None or self._last[0] != settings:
             changes: dict[str, Any] = {}
@@ -229,7 +226,7 @@ class _Bench:
                 S=found.S, source=found.source, weighting=settings.weighting,
                 ranking=settings.ranking, plain=found.source is None, **changes,
             )  # fmt: skip
-            self._last = settings, snapshot
+            self._last = settings, SoftIndex(snapshot)
         return self._last[1]
 
     def vectors(

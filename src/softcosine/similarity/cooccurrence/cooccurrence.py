@@ -13,8 +13,7 @@ from softcosine.inputs import is_whole
 from softcosine.similarity.cooccurrence.counts import Nearness, company
 from softcosine.similarity.cooccurrence.factors import leading_factors
 from softcosine.similarity.cooccurrence.information import check_information, information
-from softcosine.similarity.cooccurrence.learned import check_scale
-from softcosine.similarity.cooccurrence.learned_vectors import LearnedVectors
+from softcosine.similarity.cooccurrence.learned_vectors import LearnedVectors, check_scale
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.word_vectors import WordVectors
 
@@ -116,7 +115,7 @@ class CooccurrenceSimilarity(LearnedVectors):
             )
         check_scale(threshold=threshold, exponent=exponent)
         check_information(shift=shift, smoothing=smoothing, evidence=evidence)
-        nearness = Nearness(window, fading=True, min_count=min_count, max_terms=max_terms)
+        nearness = Nearness(window, min_count=min_count, max_terms=max_terms)
         with company(corpus, nearness) as known:
             matrix = information(known.pairs, shift=shift, smoothing=smoothing)
         vectors = leading_factors(matrix, dimensions, progress=progress)

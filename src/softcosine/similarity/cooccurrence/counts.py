@@ -37,10 +37,9 @@ class Nearness:
     Attributes
     ----------
     window : int or None
-        Two places of a document at most so far apart are together. None: two terms that the same
-        document has are together, once for each such document.
-    fading : bool
-        Whether two places at distance d count ``window + 1 - d``; else each two count 1.
+        Two places of a document at most so far apart are together; at distance d they count
+        ``window + 1 - d``. None: two terms that the same document has are together, once for each
+        such document.
     min_count : int
         Terms with fewer occurrences (without a window, documents) are left out.
     max_terms : int
@@ -53,7 +52,6 @@ class Nearness:
     """
 
     window: int | None
-    fading: bool
     min_count: int
     max_terms: int
 
@@ -87,7 +85,6 @@ class Company:
         The term of each name.
     frequencies : ndarray of shape (n_terms,), int64
         Occurrences of each term (without a window, documents).
-    n_docs : int
     pairs : PairCounts
         How often every two terms stand together.
     """
@@ -95,7 +92,6 @@ class Company:
     names: list[str]
     rows: NDArray[np.int32]
     frequencies: NDArray[np.int64]
-    n_docs: int
     pairs: PairCounts
 
 
@@ -136,16 +132,14 @@ def company(corpus: AnalyzedTexts | TextStream, nearness: Nearness) -> Iterator[
     numbers = np.full(len(vocabulary), -1, np.int32)
     numbers[kept] = np.arange(len(kept), dtype=np.int32)
     frequencies = np.zeros(len(kept), np.int64)
-    n_docs = 0
     with PairCounts(len(kept), memory=memory) as pairs:
         for chunk in chunks:
-            n_docs += chunk.n_docs
             frequencies += _count(chunk, numbers, nearness, pairs)
         if isinstance(corpus, TextStream) and corpus.vocabulary is not None:
             kept = nearness.frequent(frequencies, vocabulary)
             frequencies = frequencies[kept]
             pairs.restrict(kept)
-        yield Company(*names_of(vocabulary, kept), frequencies, n_docs, pairs)
+        yield Company(*names_of(vocabulary, kept), frequencies, pairs)
 
 
 def _slices(analyzed: AnalyzedTexts, memory: int) -> Iterator[AnalyzedTexts]:
@@ -194,10 +188,8 @@ def _count(
         tokens, offsets = _distinct(renumbered, offsets, n_terms)
         numbers = np.arange(n_terms, dtype=np.int32)
         decay = np.ones(max(1, int(np.diff(offsets).max(initial=0))), np.int64)
-    elif nearness.fading:
-        decay = np.arange(nearness.window, 0, -1, dtype=np.int64)
     else:
-        decay = np.ones(nearness.window, np.int64)
+        decay = np.arange(nearness.window, 0, -1, dtype=np.int64)
     stream = np.empty(len(tokens) + len(offsets), np.int32)
     lay_out(tokens, offsets, numbers, stream)
     frequencies = np.bincount(stream[stream >= 0], minlength=n_terms)

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from softcosine.similarity.cooccurrence.distilled_vectors import distilled_vectors, encoded, unit
-from softcosine.similarity.cooccurrence.learned import check_scale
-from softcosine.similarity.cooccurrence.learned_vectors import LearnedVectors
+from softcosine.similarity.cooccurrence.learned_vectors import LearnedVectors, check_scale
 from softcosine.similarity.cooccurrence.names import names_of
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.encoded_vectors import Encode

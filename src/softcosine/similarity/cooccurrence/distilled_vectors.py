@@ -175,7 +175,7 @@ def distilled_vectors(
     -------
     ndarray of shape (n_terms, dimensions), float64
         The same bits for the same input, on any number of threads. Of a term's length, see
-        `softcosine.learn.distilled_space`. Zeros for a term that says nothing, such as one that
+        `softcosine.space.distilled_space`. Zeros for a term that says nothing, such as one that
         stands in all documents alike.
 
     Raises

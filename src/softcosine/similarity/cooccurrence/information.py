@@ -10,7 +10,6 @@ from softcosine.errors import InvalidInputError
 from softcosine.inputs import is_number
 from softcosine.kernels.cooccurrence import positive_information
 from softcosine.similarity.cooccurrence.factors import SparseRows
-from softcosine.similarity.cooccurrence.learned import check_evidence
 from softcosine.similarity.cooccurrence.pair_counts import PairCounts
 from softcosine.similarity.threads import for_each_chunk
 
@@ -25,7 +24,8 @@ def check_information(*, shift: float, smoothing: float, evidence: float) -> Non
         raise InvalidInputError(f"shift is {shift!r}; needed is 1 or more.")
     if not (is_number(smoothing) and 0.0 < smoothing <= 1.0):
         raise InvalidInputError(f"smoothing is {smoothing!r}; needed is a power in (0, 1].")
-    check_evidence(evidence)
+    if not (is_number(evidence) and 0.0 <= evidence < np.inf):
+        raise InvalidInputError(f"evidence is {evidence!r}; needed is 0 or more.")
 
 
 def information(pairs: PairCounts, *, shift: float, smoothing: float) -> SparseRows:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError, SoftCosineWarning
-from softcosine.inputs import is_number, is_whole
+from softcosine.inputs import is_number
 from softcosine.kernels.thesaurus import members_by_concepts, similarities_by_concepts
 from softcosine.similarity.deferred import Deferred
 from softcosine.similarity.identity_cache import LastTuple
@@ -29,11 +29,12 @@ from softcosine.similarity.source import (
 )
 from softcosine.similarity.thesaurus.concepts import Concepts
 from softcosine.similarity.thesaurus.members import Asked, Searched
+from softcosine.similarity.thesaurus.wordnet import KINDS, check_relation
+from softcosine.similarity.thesaurus.wordnet_concepts import by_paths, concepts_of_wordnet
 from softcosine.similarity.threads import for_each_chunk
 
 if TYPE_CHECKING:
     from softcosine.similarity.thesaurus.synonym_files import Group
-    from softcosine.similarity.thesaurus.wordnet_measures import Counts, Measure
 
 __all__ = ["ThesaurusSimilarity"]
 
@@ -192,32 +193,19 @@ class ThesaurusSimilarity(PersonsList):
         cls,
         path: str | PathLike[str] | None = None,
         *,
-        measure: Measure = "path",
-        relations: Sequence[str] | None = None,
-        threshold: float | None = None,
+        relations: Sequence[str] = (*KINDS, "similar"),
+        threshold: float = 0.25,
         exponent: float = 1.0,
         max_senses: int | None = None,
-        counts: Counts | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> ThesaurusSimilarity:
-        r"""Similarity by WordNet: of two words, that of their most similar synsets.
+        """Similarity by WordNet: of two words, that of their most similar synsets.
 
-        Two synsets are compared by a common ancestor c, themselves included, the one that makes
-        them most similar; the ways up to it are d and d' steps long:
-
-        ``"path"``
-            1 / (1 + d + d'), Rada et al. (1989); its logarithm is Leacock & Chodorow's (1998).
-        ``"wu_palmer"``
-            2 n / (d + d' + 2 n), Wu & Palmer (1994), with n the number of synsets from the root
-            down to c, on the longest way.
-        ``"lin"``
-            2 I(c) / (I(a) + I(b)), Lin (1998). I(c) is minus the logarithm of the share of c in
-            the occurrences of its part of speech (Resnik 1995): every synset occurs once, and for
-            its share of the `counts` of each of its words, and wherever something below it does.
-            Without counts it is the intrinsic information of Seco et al. (2004).
-
-        Words of one synset have similarity 1. Ancestors are found along hypernyms and instance
-        hypernyms, within a part of speech; verbs, which have many roots, get one above them all.
+        Two synsets are compared by a common ancestor, themselves included, the one that makes them
+        most similar: 1 / (1 + d), with d steps from the one up to it and down to the other (Rada et
+        al. 1989). Words of one synset have similarity 1. Ancestors are found along hypernyms and
+        instance hypernyms, within a part of speech; verbs, which have many roots, get one above
+        them all. `softcosine.lab.wordnet_similarity` has other measures.
 
         Parameters
         ----------
@@ -227,23 +215,17 @@ class ThesaurusSimilarity(PersonsList):
             WordNet, or a folder of two tables; see
             `softcosine.similarity.thesaurus.wordnet_files.read_wordnet`. By default the usual
             places.
-        measure : "path", "wu_palmer" or "lin", default "path"
-        relations : sequence of str, optional
-            What counts as a step. By default ``"hypernym"`` and ``"instance_hypernym"``, and for
-            paths ``"similar"`` (adjectives) too. A path may begin and end with one step along a
-            further relation, in either direction, into another part of speech as well: also_see,
-            attribute, cause, derivation, domain, entailment, holonym, participle, pertainym,
-            verb_group.
-        threshold : float, optional
-            Least similarity that counts, before the exponent. The lower, the longer the walks. By
-            default 0.25 for paths, 0.8 for Wu & Palmer, 0.5 for Lin.
+        relations : sequence of str, default ("hypernym", "instance_hypernym", "similar")
+            What counts as a step. A path may begin and end with one step along a further relation,
+            in either direction, into another part of speech as well: also_see, attribute, cause,
+            derivation, domain, entailment, holonym, participle, pertainym, verb_group.
+        threshold : float, default 0.25
+            Least similarity that counts, before the exponent. The lower, the longer the walks.
         exponent : float, default 1.0
             Power that similarities are raised to.
         max_senses : int, optional
             How many of a word's synsets count for each part of speech, the most frequent first;
             of Princeton's files this needs ``index.noun``, ..., too. By default all.
-        counts : Vocabulary or mapping of str to float, optional
-            How often words occur, for Lin's measure; of a vocabulary, in how many documents.
         progress : callable, optional
             Called as ``progress(done, total)`` while the files are read, in synsets.
 
@@ -269,22 +251,15 @@ class ThesaurusSimilarity(PersonsList):
         array([1. , 0.5], dtype=float32)
         """
         from softcosine.similarity.thesaurus.wordnet_files import read_wordnet
-        from softcosine.similarity.thesaurus.wordnet_measures import (
-            checked_settings,
-            concepts_of_wordnet,
-        )
 
-        steps, least = checked_settings(measure, relations, threshold, counts)
-        _check_settings(least, exponent)
-        if max_senses is not None and not (is_whole(max_senses) and max_senses >= 1):
-            raise InvalidInputError(
-                f"max_senses is {max_senses!r}; needed is a whole number of 1 or more."
-            )
+        for relation in relations:
+            check_relation(relation)
+        _check_settings(threshold, exponent)
         wordnet = read_wordnet(path, max_senses=max_senses, progress=progress)
         concepts = concepts_of_wordnet(
-            wordnet, measure=measure, relations=steps, threshold=least, counts=counts
+            wordnet, by_paths, relations=tuple(relations), threshold=threshold
         )
-        return cls(concepts, name=f"wordnet by {measure}", threshold=least, exponent=exponent)
+        return cls(concepts, name="wordnet by path", threshold=threshold, exponent=exponent)
 
     @property
     def name(self) -> str:

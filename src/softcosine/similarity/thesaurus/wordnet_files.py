@@ -20,6 +20,7 @@ from typing import IO, cast
 import numpy as np
 
 from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.inputs import is_whole
 from softcosine.similarity.thesaurus.wordnet import WordNet
 from softcosine.similarity.thesaurus.wordnet_lmf import read_lmf, read_wn_package, wn_database
 from softcosine.storage import checked_path
@@ -135,7 +136,13 @@ def read_wordnet(
         If there is no WordNet.
     MalformedFileError
         If a line breaks the format, or points to a synset that is not there; names the line.
+    InvalidInputError
+        If `max_senses` is out of range.
     """
+    if max_senses is not None and not (is_whole(max_senses) and max_senses >= 1):
+        raise InvalidInputError(
+            f"max_senses is {max_senses!r}; needed is a whole number of 1 or more."
+        )
     place = find_wordnet() if path is None else checked_path(path)
     if not place.exists():
         raise FileNotFoundError(f"there is no WordNet at {place}.")

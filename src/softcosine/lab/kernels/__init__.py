@@ -1,0 +1,1 @@
+"""Numba kernels that only the laboratory uses; see `softcosine.kernels`."""

@@ -1,0 +1,158 @@
+"""What all sources share whose pairs of similar terms were learned from a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from softcosine.similarity.neighbors import Neighbors
+from softcosine.similarity.pairs import PairSimilarity
+from softcosine.similarity.source import SourceState
+
+__all__ = ["LearnedPairs", "best_pairs"]
+
+
+class LearnedPairs:
+    """A table of pairs, and how it was learned; terms without a similar one are not known.
+
+    Parameters
+    ----------
+    pairs : PairSimilarity
+    learned : mapping
+        How it was learned: settings that JSON can hold.
+    """
+
+    __slots__ = ("_learned", "_pairs")
+
+    kind: ClassVar[str]
+
+    def __init__(self, pairs: PairSimilarity, learned: Mapping[str, Any]) -> None:
+        self._pairs = pairs
+        self._learned = dict(learned)
+
+    @classmethod
+    def _of(
+        cls,
+        names: Sequence[str],
+        rows: NDArray[np.int32],
+        S: csr_array,
+        learned: Mapping[str, Any],
+    ) -> Self:
+        """Source over the similarities of terms, which may have several names each."""
+        similar = np.diff(S.indptr) > 0
+        places = (np.cumsum(similar) - 1).astype(np.int32)
+        named = np.flatnonzero(similar[rows]) if len(rows) else np.empty(0, np.int64)
+        words = [names[i] for i in named.tolist()]
+        table = S[similar][:, similar]
+        return cls(PairSimilarity.of_matrix(words, table, rows=places[rows[named]]), learned)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Terms and surface forms that are similar to some other."""
+        return self._pairs.words
+
+    @property
+    def learned(self) -> dict[str, Any]:
+        """The settings that it was learned with."""
+        return dict(self._learned)
+
+    @property
+    def exponent(self) -> float:
+        """Power that the values were raised to."""
+        return float(self._learned.get("exponent", 1.0))
+
+    @property
+    def matrix(self) -> csr_array:
+        """The similarities of the terms, float32, symmetric, without the diagonal."""
+        return self._pairs.matrix
+
+    def __len__(self) -> int:
+        """Return the number of pairs of similar terms."""
+        return len(self._pairs)
+
+    def __repr__(self) -> str:
+        settings = "".join(f", {name}={value!r}" for name, value in self._learned.items())
+        return f"{type(self).__name__}({len(self)} pairs of {len(self.words)} words{settings})"
+
+    def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether each term is similar to some other, shape (n_terms,)."""
+        return self._pairs.knows(terms)
+
+    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
+        """Similarity of the pairs ``(left[i], right[i])``; 1 for equal strings, 0 for unknown."""
+        return self._pairs.similarities(left, right)
+
+    def neighbors(
+        self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
+    ) -> Neighbors:
+        """Return the most similar strings of `among` of every term, exactly."""
+        return self._pairs.neighbors(terms, among, max_neighbors=max_neighbors)
+
+    def state(self) -> SourceState:
+        """Everything that is needed to build an equal source."""
+        return SourceState(self.kind, self._learned, self._pairs.state().arrays)
+
+    @classmethod
+    def from_state(cls, state: SourceState) -> Self:
+        """Source that `state` was taken from."""
+        pairs = PairSimilarity.from_state(SourceState("pairs", arrays=state.arrays))
+        return cls(pairs, state.settings)
+
+
+def best_pairs(
+    blocks: Iterable[tuple[int, csr_array]],
+    n_terms: int,
+    *,
+    threshold: float,
+    exponent: float,
+    max_neighbors: int,
+) -> csr_array:
+    """Keep the pairs that are among the best of either of their terms.
+
+    Every term chooses at most `max_neighbors` others, so that there are at most ``max_neighbors *
+    n_terms`` pairs; a term that many others choose has more. Ties go to the lower number.
+
+    Parameters
+    ----------
+    blocks : iterable of (int, csr_array)
+        Number of the first row, and some successive rows of a symmetric matrix, float64, whose
+        diagonal is empty.
+    n_terms : int
+    threshold : float
+        Least value that counts, compared in float32.
+    exponent : float
+        Power that the values are raised to.
+    max_neighbors : int
+
+    Returns
+    -------
+    csr_array of shape (n_terms, n_terms), float32
+        Symmetric to the bit, in (0, 1].
+    """
+    rows: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
+    columns: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
+    values: list[NDArray[np.float32]] = [np.empty(0, np.float32)]
+    # Strings in the order of the numbers, of which only the order matters.
+    order = tuple(f"{i:08x}" for i in range(n_terms))
+    for first, block in blocks:
+        of = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
+        above = np.flatnonzero(block.data.astype(np.float32) >= threshold)
+        powers = np.minimum(block.data[above] ** exponent, 1.0).astype(np.float32)
+        found = Neighbors.from_pairs(
+            of[above],
+            block.indices[above],
+            powers,
+            n_terms=block.shape[0],
+            among=order,
+            max_neighbors=max_neighbors,
+        )
+        rows.append(found.rows() + first)
+        columns.append(found.indices)
+        values.append(found.similarities)
+    ends = (np.concatenate(rows), np.concatenate(columns))
+    chosen = csr_array((np.concatenate(values), ends), shape=(n_terms, n_terms))
+    return csr_array(chosen.maximum(chosen.T))

@@ -1,0 +1,1 @@
+"""Similarities of terms by statistical regression."""

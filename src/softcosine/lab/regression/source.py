@@ -1,0 +1,166 @@
+"""Terms are similar when each helps to predict the other, all other terms being known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from softcosine.errors import InvalidInputError
+from softcosine.inputs import is_number
+from softcosine.lab.learned_pairs import LearnedPairs, best_pairs
+from softcosine.lab.regression.inverse import BLOCK, invert_in_place
+from softcosine.similarity.cooccurrence.counts import Company, Nearness, company
+from softcosine.similarity.cooccurrence.learned_vectors import check_scale
+
+if TYPE_CHECKING:
+    from softcosine.text.corpus import AnalyzedTexts
+    from softcosine.text.stream import TextStream
+
+__all__ = ["RegressionSimilarity"]
+
+_PRECISIONS = {"single": np.float32, "double": np.float64}
+
+
+class RegressionSimilarity(LearnedPairs):
+    r"""Similarity of terms by statistical regression of each on all others.
+
+    Let X tell which document has which term (1 or 0), each column divided by its length. The ridge
+    regression of all columns on each other, none on itself, has a closed form (Steck 2019,
+    "Embarrassingly shallow autoencoders for sparse data"):
+
+    .. math:: \min_B |X - XB|^2 + \lambda |B|^2, \; b_{ii} = 0: \quad
+        B = I - P \operatorname{diag}(P)^{-1}, \quad P = (X^\top X + \lambda I)^{-1}
+
+    A weight b_ij is what the presence of term i adds to the prediction of term j beyond all other
+    terms: of two terms that come together only because both are in the company of a third, it says
+    nothing, where direct co-occurrence says much. Negative weights count as 0, and the mean of the
+    two directions is scaled,
+
+    .. math:: s_{ij} = \left((1 + \lambda) \frac{\max(0, b_{ij}) + \max(0, b_{ji})}{2}\right)^e
+        \text{ where the power's base is at least } t, \text{ else } 0
+
+    with s_ii = 1. The factor takes back what the penalty takes: two terms that meet no third have
+    the cosine of their columns for similarity. What exceeds 1 counts as 1.
+
+    The source knows the terms that are similar to some other, and under stemming all surface forms
+    of each. Build it by `fit`.
+
+    Examples
+    --------
+    >>> from softcosine.text.corpus import analyze
+    >>> texts = ["river bank", "money bank", "bank", "river bank", "money bank", "tree"] * 5
+    >>> source = RegressionSimilarity.fit(analyze(texts))
+    >>> source.similarities(["bank", "bank", "river"], ["river", "money", "money"]).round(2)
+    array([0.42, 0.42, 0.  ], dtype=float32)
+    """
+
+    __slots__ = ()
+
+    kind: ClassVar[str] = "regression"
+
+    @classmethod
+    def fit(
+        cls,
+        corpus: AnalyzedTexts | TextStream,
+        *,
+        penalty: float = 2.0,
+        min_count: int = 5,
+        max_terms: int = 15_000,
+        precision: Literal["single", "double"] = "single",
+        threshold: float = 0.05,
+        exponent: float = 2.0,
+        max_neighbors: int = 10,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> RegressionSimilarity:
+        """Learn from a corpus.
+
+        Parameters
+        ----------
+        corpus : AnalyzedTexts or TextStream
+            What `analyze` gave, or texts that are too many for memory. Both teach the same.
+        penalty : float, default 2.0
+            lambda above, above 0. It means the same for every corpus, since all columns have the
+            length 1. The larger, the nearer to the cosines of the columns.
+        min_count : int, default 5
+            Terms in fewer documents are left out.
+        max_terms : int, default 15,000
+            Of the rest, those in most documents are taken, ties by their strings.
+        precision : {"single", "double"}, default "single"
+            Of the inverse: 4 or 8 bytes for every two terms, 0.9 or 1.8 GB for 15,000 terms.
+        threshold : float, default 0.05
+            t above, in [0, 1].
+        exponent : float, default 2.0
+            e above.
+        max_neighbors : int, default 10
+            How many others each term chooses; a pair stays that either of its terms chose.
+        progress : callable, optional
+            Called as ``progress(done, total)``, in steps of the inversion.
+
+        Returns
+        -------
+        RegressionSimilarity
+            The same bits for the same corpus and settings, on any number of threads.
+
+        Raises
+        ------
+        InvalidInputError
+            If a setting is out of range, or the penalty is too small for the precision.
+
+        Notes
+        -----
+        O(max_terms³).
+        """
+        if not (is_number(penalty) and 0.0 < penalty < np.inf):
+            raise InvalidInputError(f"penalty is {penalty!r}; needed is a number above 0.")
+        if precision not in _PRECISIONS:
+            raise InvalidInputError(
+                f"precision is {precision!r}; needed is one of {', '.join(_PRECISIONS)}."
+            )
+        check_scale(threshold=threshold, exponent=exponent, max_neighbors=max_neighbors)
+        nearness = Nearness(None, min_count=min_count, max_terms=max_terms)
+        with company(corpus, nearness) as known:
+            P = _gram(known, penalty, np.dtype(_PRECISIONS[precision]))
+        n_terms = len(known.frequencies)
+        invert_in_place(P, progress=progress)
+        S = best_pairs(
+            _averages(P[:n_terms, :n_terms], 1.0 + penalty),
+            n_terms,
+            threshold=threshold,
+            exponent=exponent,
+            max_neighbors=max_neighbors,
+        )
+        return cls._of(
+            known.names, known.rows, S, {"penalty": float(penalty), "exponent": float(exponent)}
+        )
+
+
+def _gram(known: Company, penalty: float, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return XᵀX + lambda I, with rows and columns of the identity up to a multiple of BLOCK."""
+    n = len(known.frequencies)
+    order = -(-n // BLOCK) * BLOCK
+    A = np.zeros((order, order), dtype)
+    A.flat[:: order + 1] = 1.0
+    factors = 1.0 / np.sqrt(np.maximum(known.frequencies, 1))
+    for first, last, block in known.pairs.blocks():
+        rows = np.repeat(np.arange(first, last), np.diff(block.indptr))
+        A[rows, block.indices] = block.data * (factors[rows] * factors[block.indices])
+    A.flat[: n * order : order + 1] = 1.0 + penalty
+    return A
+
+
+def _averages(P: NDArray[Any], scale: float) -> Iterator[tuple[int, csr_array]]:
+    """Scaled mean of the weights of both directions where it is positive, block by block."""
+    pivots = 1.0 / np.diag(P).astype(np.float64)
+    for first in range(0, len(P), BLOCK):
+        # Weights of both directions have one sign, so the mean of the positive parts is the
+        # positive part of the mean.
+        sums = pivots[first : first + BLOCK, np.newaxis] + pivots
+        block = -0.5 * scale * P[first : first + BLOCK] * sums
+        block[block < 0.0] = 0.0
+        rows = np.arange(len(block))
+        block[rows, first + rows] = 0.0
+        yield first, csr_array(block)

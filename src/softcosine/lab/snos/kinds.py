@@ -1,0 +1,58 @@
+"""Kinds of objects, and which kind's similarities follow from which (theory T13)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from softcosine.lab.snos.scaling import Lambdas
+
+__all__ = ["FEATURES", "OBJECTS", "Influence", "Kind", "two_kinds"]
+
+# The order in which a round learns the two kinds.
+FEATURES, OBJECTS = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Influence:
+    """A kind whose similarities spread to another.
+
+    Attributes
+    ----------
+    of : int
+        Number of the kind.
+    C : csr_array of shape (n of the other kind, n of this one)
+        The relation, times the root of its λ: what is added is C S Cᵀ.
+    """
+
+    of: int
+    C: csr_array
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of objects.
+
+    Attributes
+    ----------
+    n : int
+        How many there are.
+    influences : sequence of Influence
+    measured : bool
+        Whether a trace counts the changes of this kind.
+    """
+
+    n: int
+    influences: Sequence[Influence]
+    measured: bool = True
+
+
+def two_kinds(B: csr_array, lambdas: Lambdas) -> tuple[Kind, Kind]:
+    """Features and objects; the features follow from the objects, so only these are measured."""
+    first, second = np.sqrt(lambdas)
+    features = Kind(B.shape[0], [Influence(OBJECTS, csr_array(B * second))], measured=False)
+    objects = Kind(B.shape[1], [Influence(FEATURES, csr_array(B.T * first))])
+    return features, objects

@@ -1,0 +1,215 @@
+"""SNOS: similarities of objects and features of a weighted bipartite graph (theory T13)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, eye_array
+
+from softcosine.errors import InvalidInputError, SoftCosineWarning
+from softcosine.lab.snos.dense import DenseLearner
+from softcosine.lab.snos.factored import FactoredLearner, feature_diagonal
+from softcosine.lab.snos.graph import normalized, read_graph
+from softcosine.lab.snos.kinds import FEATURES, OBJECTS, two_kinds
+from softcosine.lab.snos.result import SnosResult
+from softcosine.lab.snos.scaling import SEARCH, Lambdas, lambdas_of, searched
+from softcosine.lab.snos.sparse import SparseLearner
+from softcosine.lab.snos.start import checked_start
+from softcosine.lab.snos.trace import Trace, check_rounds, learned
+
+__all__ = ["METHODS", "snos"]
+
+# Up to so many objects and features everything is kept; up to so many objects, S_o is.
+_DENSE = 1000
+_FACTORED = 6000
+_USUAL_NEIGHBORS = 100
+
+# How exactly λ is searched: each of dozens of runs only has to be compared with the others.
+_SEARCH_TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What all methods are given."""
+
+    B: csr_array
+    lambdas: Lambdas
+    start: csr_array
+    max_neighbors: int | None
+    run: Callable[[Any], Trace]
+
+
+_Found = tuple[Any, Any, NDArray[np.float64], NDArray[np.float64], Trace]
+
+
+def _dense(task: _Task) -> _Found:
+    start = [np.eye(task.B.shape[0]), task.start.toarray()]
+    np.fill_diagonal(start[OBJECTS], 1.0)
+    learner = DenseLearner(two_kinds(task.B, task.lambdas), start)
+    trace = task.run(learner)
+    features, objects = learner.diagonals
+    return learner.S[OBJECTS], learner.S[FEATURES], objects, features, trace
+
+
+def _factored(task: _Task) -> _Found:
+    start = task.start.toarray()
+    np.fill_diagonal(start, 1.0)
+    learner = FactoredLearner(task.B, task.lambdas, start)
+    trace = task.run(learner)
+    # That of the S_f that follows from the last S_o.
+    features = task.lambdas[1] * feature_diagonal(task.B, learner.S)
+    return learner.S, None, learner.object_diagonal, features, trace
+
+
+def _sparse(task: _Task) -> _Found:
+    n_features = task.B.shape[0]
+    start = [csr_array((n_features, n_features)), task.start]
+    learner = SparseLearner(two_kinds(task.B, task.lambdas), start, task.max_neighbors)
+    trace = task.run(learner)
+    S_f, S_o = (csr_array(S + eye_array(S.shape[0])) for S in learner.S)
+    features, objects = learner.diagonals
+    return S_o, S_f, objects, features, trace
+
+
+METHODS: Mapping[str, Callable[[_Task], _Found]] = {
+    "dense": _dense,
+    "factored": _factored,
+    "sparse": _sparse,
+}
+
+
+def snos(
+    B: ArrayLike | csr_array,
+    *,
+    lam: str | float | Lambdas = "spectral",
+    normalize: str = "raw",
+    method: str = "auto",
+    max_neighbors: int | None = None,
+    initial: str | ArrayLike | csr_array | None = None,
+    max_iterations: int = 200,
+    tolerance: float = 1e-6,
+    allow_divergence: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> SnosResult:
+    r"""Learn similarities of objects and of features from each other (theory T13).
+
+    .. math:: S_f = \lambda_2 B S_o B^\top + L_2, \qquad S_o = \lambda_1 B^\top S_f B + L_1
+
+    Diagonal matrices L make all diagonals 1. A round learns S_f from S_o and then S_o from S_f; the
+    paper learns both at once from those before, which gives the same every other time.
+
+    Parameters
+    ----------
+    B : array or sparse array of shape (n_features, n_objects)
+        Weights, not negative: terms in documents, clicked pages of queries.
+    lam : str, float or two floats
+        λ₁ and λ₂: "spectral", "norm" or "paper" (see
+        `softcosine.lab.snos.scaling.lambdas_of`), "search" for the smallest norms of L₁ and
+        L₂ among those that converge (some 80 runs), or numbers.
+    normalize : str
+        "raw", "binary", "rows", "columns", "both" or "length"; see
+        `softcosine.lab.snos.graph.normalized`.
+    method : {"auto", "dense", "factored", "sparse"}
+        "dense" keeps S_o and S_f whole, "factored" only S_o (and one more matrix of its size),
+        "sparse" the greatest entries of both. "auto" takes the last where `max_neighbors` is
+        given or there are more than 6,000 objects, the first up to 1,000 of either kind.
+    max_neighbors : int, optional
+        How many others each object and each feature chooses, of the sparse method; a pair stays
+        that either chose. All by default; 100 where "auto" chooses the method.
+    initial : {"identity", "cosine"} or array of shape (n_objects, n_objects), optional
+        S_o to start from. Where the iteration converges and nothing is truncated, it leads to
+        the same limit from everywhere.
+    max_iterations : int
+    tolerance : float
+        It ends when no entry of S_o changes by more.
+    allow_divergence : bool
+        Whether to return what diverges, for the record, and not to raise.
+    progress : callable, optional
+        Called as ``progress(round, max_iterations)``.
+
+    Returns
+    -------
+    SnosResult
+
+    Raises
+    ------
+    InvalidInputError
+        If a weight is negative or not finite, a setting is unknown, or the iteration diverges.
+
+    Notes
+    -----
+    Memory: dense, three matrices (n_features, n_features) and three (n_objects, n_objects) of
+    float64; factored, two of the latter; sparse, about 65 bytes for every neighbour that is
+    chosen: 200 MiB for a million edges between 200,000 objects and 100,000 features that choose 10
+    each, 300 MiB for 20.
+
+    Examples
+    --------
+    >>> result = snos([[1, 1, 0], [0, 1, 1], [0, 0, 1]])
+    >>> result.S_o.round(2)
+    array([[1.  , 0.46, 0.25],
+           [0.46, 1.  , 0.66],
+           [0.25, 0.66, 1.  ]])
+    """
+    matrix = read_graph(B)
+    check_rounds(max_neighbors, max_iterations, tolerance)
+    scaled = normalized(matrix, normalize)
+    chosen, limit = _method(method, scaled, max_neighbors)
+    start = checked_start(initial, scaled)
+
+    def run(lambdas: Lambdas, tolerance: float) -> _Found:
+        def rounds(learner: Any) -> Trace:
+            return learned(
+                learner, max_iterations=max_iterations, tolerance=tolerance, progress=progress
+            )
+
+        return METHODS[chosen](_Task(scaled, lambdas, start, limit, rounds))
+
+    def remainder(lambdas: Lambdas) -> float:
+        _, _, objects, features, trace = run(lambdas, max(tolerance, _SEARCH_TOLERANCE))
+        if not trace.converged:
+            return np.inf
+        return float(np.sum((1.0 - objects) ** 2) + np.sum((1.0 - features) ** 2))
+
+    by_search = isinstance(lam, str) and lam == SEARCH
+    lambdas = searched(scaled, remainder) if by_search else lambdas_of(scaled, lam)
+    S_o, S_f, objects, features, trace = run(lambdas, tolerance)
+    if trace.diverged and not allow_divergence:
+        raise InvalidInputError(
+            f"with λ₁ = {lambdas[0]:.3g} and λ₂ = {lambdas[1]:.3g} {trace.diverged}; take "
+            'lam="spectral", which always converges, or scale the weights by normalize="rows".'
+        )
+    if not trace.converged and not trace.diverged:
+        warnings.warn(
+            f"SNOS did not converge in {max_iterations} rounds: the last changed an entry by "
+            f"{trace.rounds[-1].change.greatest:.2g}; raise max_iterations or tolerance.",
+            SoftCosineWarning,
+            stacklevel=2,
+        )
+    return SnosResult(
+        S_o, S_f, lambdas, trace, chosen, scaled, normalize,
+        np.asarray(matrix.sum(axis=1)), objects, features,
+    )  # fmt: skip
+
+
+def _method(method: str, B: csr_array, max_neighbors: int | None) -> tuple[str, int | None]:
+    if method != "auto":
+        if method not in METHODS:
+            raise InvalidInputError(
+                f"method is {method!r}; needed is one of auto, {', '.join(METHODS)}."
+            )
+        if max_neighbors is not None and method != "sparse":
+            raise InvalidInputError(
+                f"max_neighbors is {max_neighbors}, but the {method} method leaves nothing out; "
+                'take method="sparse".'
+            )
+        return method, max_neighbors
+    n_features, n_objects = B.shape
+    if max_neighbors is not None or n_objects > _FACTORED:
+        return "sparse", _USUAL_NEIGHBORS if max_neighbors is None else max_neighbors
+    return ("dense" if max(n_features, n_objects) <= _DENSE else "factored"), None

@@ -1,0 +1,93 @@
+"""The kinds of sources that the laboratory adds to those of recipes, as entry points."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.similarity.registry import SourceKind, SourceSettings, texts_for
+from softcosine.similarity.source import TermSimilaritySource
+
+__all__ = [
+    "CLICKS",
+    "PHONETIC",
+    "REGRESSION",
+    "SNOS",
+    "SYNTACTIC",
+    "WORDNET_LIN",
+    "WORDNET_WU_PALMER",
+]
+
+
+def _snos(_: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.lab.snos.source import SnosSimilarity
+    from softcosine.text.corpus import AnalyzedTexts
+
+    texts = texts_for("snos", settings)
+    if not isinstance(texts, AnalyzedTexts):
+        raise InvalidInputError(
+            "the source 'snos' must see all texts at once, and these are more than --memory "
+            "allows; give more, or leave it out."
+        )
+    return SnosSimilarity.fit(
+        texts,
+        progress=settings.progress("spreading similarities"),
+        **settings.of_cosines(),
+    )
+
+
+def _clicks(path: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.lab.snos.source import SnosSimilarity
+
+    source = SnosSimilarity.load(
+        path,
+        reading=settings.progress(f"reading {Path(path).name}"),
+        progress=settings.progress("spreading similarities"),
+        **settings.of_cosines(),
+    )
+    if not source.words:
+        raise MalformedFileError(
+            path,
+            "it makes no two queries similar; needed are lines of query, page and perhaps the "
+            "number of clicks, with pages that several queries led to.",
+        )
+    return source
+
+
+def _regression(_: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.lab.regression.source import RegressionSimilarity
+
+    return RegressionSimilarity.fit(
+        texts_for("regression", settings), progress=settings.progress("regression")
+    )
+
+
+def _phonetic(_: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.lab.phonetic import PhoneticSimilarity
+
+    return PhoneticSimilarity()
+
+
+def _syntactic(_: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.lab.syntactic.source import SyntacticSimilarity
+
+    return SyntacticSimilarity()
+
+
+def _wordnet(path: str, settings: SourceSettings, *, measure: str) -> TermSimilaritySource:
+    from softcosine.lab.wordnet import wordnet_similarity
+
+    progress = settings.progress("reading WordNet")
+    return wordnet_similarity(path or None, measure=measure, progress=progress)
+
+
+SNOS = SourceKind(_snos, named=True, learned=True, of_cosines=True)
+CLICKS = SourceKind(_clicks, placed=True, of_file=True, of_cosines=True)
+REGRESSION = SourceKind(_regression, named=True, learned=True)
+PHONETIC = SourceKind(_phonetic, named=True)
+SYNTACTIC = SourceKind(_syntactic, named=True)
+WORDNET_WU_PALMER = SourceKind(
+    partial(_wordnet, measure="wu_palmer"), named=True, placed=True, of_file=True
+)
+WORDNET_LIN = SourceKind(partial(_wordnet, measure="lin"), named=True, placed=True, of_file=True)

@@ -1,0 +1,284 @@
+"""Syntactic n-grams are similar when they have most parts in common (theory T18)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from softcosine.errors import InvalidInputError
+from softcosine.inputs import is_number
+from softcosine.lab.kernels.paths import path_distances
+from softcosine.lab.syntactic.dependency import split_path
+from softcosine.lab.syntactic.path_index import (
+    Paths,
+    Searched,
+    equal_parts,
+    pairs_of_parts,
+    promising_parts,
+)
+from softcosine.similarity.cooccurrence.pair_counts import row_blocks
+from softcosine.similarity.neighbors import Neighbors, StringOrder
+from softcosine.similarity.source import (
+    SourceState,
+    TermSimilaritySource,
+    check_limit,
+    check_pairs,
+    equal_strings,
+    source_from_state,
+    state_of,
+)
+from softcosine.similarity.threads import for_each_chunk
+
+__all__ = ["SyntacticSimilarity"]
+
+_BELOW_ONE = np.nextafter(np.float32(1.0), np.float32(0.0))
+_BLOCK_PAIRS = 1 << 22  # pairs of paths compared at a time
+_BLOCK_TABLE = 1 << 24  # similarities of parts held at a time
+_CHUNK_PAIRS = 1 << 14
+
+# The number of the first of some asked paths, these, the searched paths, how similar the parts of
+# the two are (nothing if only equal ones are), and the pairs of the two that may be similar.
+_Candidates = tuple[int, Paths, Paths, NDArray[np.float32], NDArray[np.int32], NDArray[np.int32]]
+
+
+class SyntacticSimilarity:
+    r"""Similarity of paths in dependency trees by the edit distance of their parts.
+
+    .. math:: s(p, q) = \min(1, \alpha \, c^\beta) \text{ where }
+        c = 1 - \frac{d(p, q)}{\max(|p|, |q|)} \ge t, \text{ else } 0
+
+    with d the least cost of turning p into q, where to put in or leave out a part costs 1 and to
+    replace it costs 1, or with a source of the parts' similarity 1 less that. Different paths are
+    always less than wholly similar.
+
+    The source knows the terms of two parts or more that `SyntacticNgrams` makes, whatever their
+    parts; other strings are similar to themselves only.
+
+    Parameters
+    ----------
+    parts : TermSimilaritySource, optional
+        Who tells how similar two parts are. By default equal parts only.
+    threshold : float, default 0.5
+        t above, in (0, 1]. Half of the parts in common by default; the higher, the faster.
+    alpha, beta : float, default 1.0
+        Above 0. Those of theory T14, for single words, are 1.8 and 5.
+
+    Raises
+    ------
+    InvalidInputError
+        If a setting is out of range.
+
+    Examples
+    --------
+    >>> source = SyntacticSimilarity()
+    >>> source.similarities(["chase>cats", "chase>cats"], ["chase>dogs", "see>dogs"]).tolist()
+    [0.5, 0.0]
+    >>> found = source.neighbors(["a>b>c"], ("b>c", "c>d", "a>b>x", "a"), max_neighbors=3)
+    >>> found.indices.tolist(), found.similarities.round(3).tolist()
+    ([2, 0], [0.6669999957084656, 0.6669999957084656])
+    """
+
+    __slots__ = ("_alpha", "_beta", "_order", "_parts", "_searched", "_threshold")
+
+    def __init__(
+        self,
+        parts: TermSimilaritySource | None = None,
+        *,
+        threshold: float = 0.5,
+        alpha: float = 1.0,
+        beta: float = 1.0,
+    ) -> None:
+        if parts is not None and not isinstance(parts, TermSimilaritySource):
+            raise InvalidInputError(
+                f"{parts!r} is not a term similarity source; needed are the methods knows, "
+                "neighbors and similarities."
+            )
+        if not (is_number(threshold) and 0.0 < threshold <= 1.0):
+            raise InvalidInputError(f"threshold is {threshold!r}; needed is a number in (0, 1].")
+        for name, value in (("alpha", alpha), ("beta", beta)):
+            if not (is_number(value) and 0.0 < value < np.inf):
+                raise InvalidInputError(f"{name} is {value!r}; needed is a number above 0.")
+        self._parts = parts
+        self._threshold = float(threshold)
+        self._alpha = float(alpha)
+        self._beta = float(beta)
+        self._searched: Searched | None = None  # the last tuple
+        self._order = StringOrder()
+
+    @property
+    def parts(self) -> TermSimilaritySource | None:
+        """Who tells how similar two parts are."""
+        return self._parts
+
+    def __repr__(self) -> str:
+        return (
+            f"SyntacticSimilarity({self._parts!r}, threshold={self._threshold:g}, "
+            f"alpha={self._alpha:g}, beta={self._beta:g})"
+        )
+
+    def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether each term is a path of two parts or more, shape (n_terms,)."""
+        return np.fromiter((len(split_path(term)) > 1 for term in terms), np.bool_, len(terms))
+
+    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
+        """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,).
+
+        Raises
+        ------
+        InvalidInputError
+            If the two sequences differ in length.
+        """
+        n_pairs = check_pairs(left, right)
+        answer = np.zeros(n_pairs, np.float32)
+        # The table of the parts' similarities grows with the square of a block.
+        step = n_pairs if self._parts is None else 512
+        for start in range(0, n_pairs, max(step, 1)):
+            part = slice(start, start + step)
+            answer[part] = self._of_pairs(Paths.of(left[part]), Paths.of(right[part]))
+        answer[equal_strings(left, right)] = 1.0
+        return answer
+
+    def _of_pairs(self, left: Paths, right: Paths) -> NDArray[np.float32]:
+        """Similarity of each path with the one at its place."""
+        places = np.flatnonzero((left.lengths > 0) & (right.lengths > 0)).astype(np.int32)
+        similar = np.empty((0, 0), np.float32)
+        if self._parts is None:
+            right = right.renumbered(left)
+        else:
+            i, j = pairs_of_parts(left, right, places)
+            similar = np.zeros((len(left.parts), len(right.parts)), np.float32)
+            similar[i, j] = self._parts.similarities(
+                [left.parts[a] for a in i.tolist()], [right.parts[b] for b in j.tolist()]
+            )
+        answer = np.zeros(len(left), np.float32)
+        answer[places] = self._compared(left, right, similar, places, places)
+        return answer
+
+    def _compared(
+        self,
+        left: Paths,
+        right: Paths,
+        similar: NDArray[np.float32],
+        i: NDArray[np.int32],
+        j: NDArray[np.int32],
+    ) -> NDArray[np.float32]:
+        """Similarity of the paths ``i`` of the left with the paths ``j`` of the right."""
+        distances = np.empty(len(i), np.float64)
+        starts, numbers = right.starts, right.numbers
+
+        def work(first: int, last: int) -> None:
+            path_distances(
+                left.starts, left.numbers, starts, numbers, similar, i, j, first, last, distances
+            )
+
+        for_each_chunk(work, len(i), chunk=_CHUNK_PAIRS)
+        share = np.maximum(1.0 - distances / np.maximum(left.lengths[i], right.lengths[j]), 0.0)
+        values = (self._alpha * share**self._beta).astype(np.float32)
+        values[share.astype(np.float32) < np.float32(self._threshold)] = 0.0
+        return np.minimum(values, _BELOW_ONE)
+
+    def neighbors(
+        self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
+    ) -> Neighbors:
+        """Return the most similar strings of `among` of every term, exactly.
+
+        Only paths are compared that share a part, or have similar ones: of a path of n parts, at
+        least ``threshold * n`` have a counterpart in each of its neighbours, so that one of its
+        ``n - ceil(threshold * n) + 1`` rarest has.
+
+        Parameters
+        ----------
+        terms : sequence of str
+        among : sequence of str
+            What is searched. The preparation of a tuple is kept for the next call with the same
+            tuple.
+        max_neighbors : int
+
+        Raises
+        ------
+        InvalidInputError
+            If `max_neighbors` is negative.
+        """
+        check_limit(max_neighbors)
+        asked = Paths.of(terms)
+        if not len(asked.parts) or max_neighbors == 0:
+            return Neighbors.none(len(terms))
+        searched = self._search(among)
+        if not len(searched.paths.parts):
+            return Neighbors.none(len(terms))
+        ids = np.fromiter((searched.ids.get(term, -1) for term in terms), np.int32, len(terms))
+        rows, columns, values = [], [], []
+        for first, left, right, similar, i, j in self._candidates(asked, searched):
+            similarities = self._compared(left, right, similar, i, j)
+            stay = (similarities > 0.0) & (ids[first + i] != searched.numbers[j])
+            part = Neighbors.from_pairs(
+                i[stay],
+                j[stay],
+                similarities[stay],
+                n_terms=len(left),
+                among=among,
+                max_neighbors=max_neighbors,
+                order=self._order,
+            )
+            rows.append(np.diff(part.indptr))
+            columns.append(part.indices)
+            values.append(part.similarities)
+        indptr = np.zeros(len(terms) + 1, np.int64)
+        np.cumsum(np.concatenate(rows), out=indptr[1:])
+        return Neighbors(indptr, np.concatenate(columns), np.concatenate(values))
+
+    def _candidates(self, asked: Paths, searched: Searched) -> Iterator[_Candidates]:
+        """Pairs of paths that may be similar, block by block of the asked paths."""
+        n_parts = len(searched.paths.parts)
+        step = len(asked)
+        if self._parts is not None:
+            step = max(1, _BLOCK_TABLE // (n_parts * int(asked.lengths.max())))
+        for start in range(0, len(asked), step):
+            block = asked.some(start, min(start + step, len(asked)))
+            if self._parts is None:
+                right, similar = searched.paths.renumbered(block), np.empty((0, 0), np.float32)
+                counterparts = equal_parts(block, searched.paths)
+            else:
+                right = searched.paths
+                similar = self._similar_parts(block, searched.paths)
+                counterparts = csr_array(similar > 0.0, dtype=np.float32)
+            promising, costs = promising_parts(block, counterparts, searched, self._threshold)
+            for first, last in row_blocks(costs, _BLOCK_PAIRS):
+                found = csr_array(promising[first:last] @ counterparts @ searched.holders)
+                i = np.repeat(np.arange(last - first, dtype=np.int32), np.diff(found.indptr))
+                left = block.some(first, last, parts=block.parts)
+                yield start + first, left, right, similar, i, found.indices.astype(np.int32)
+
+    def _similar_parts(self, left: Paths, right: Paths) -> NDArray[np.float32]:
+        """Similarity of every part of the left with every part of the right."""
+        assert self._parts is not None
+        found = self._parts.neighbors(left.parts, right.parts, max_neighbors=len(right.parts))
+        similar = np.zeros((len(left.parts), len(right.parts)), np.float32)
+        similar[found.rows(), found.indices] = found.similarities
+        same = equal_parts(left, right).tocoo()
+        similar[same.coords] = 1.0
+        return similar
+
+    def _search(self, among: Sequence[str]) -> Searched:
+        last = self._searched  # read once: another thread may replace it
+        if last is not None and last.strings is among:
+            return last
+        searched = Searched.of(among)
+        if isinstance(among, tuple):
+            self._searched = searched
+        return searched
+
+    def state(self) -> SourceState:
+        """Everything that is needed to build an equal source."""
+        settings = {"threshold": self._threshold, "alpha": self._alpha, "beta": self._beta}
+        parts = () if self._parts is None else (state_of(self._parts),)
+        return SourceState("syntactic", settings, parts=parts)
+
+    @classmethod
+    def from_state(cls, state: SourceState) -> SyntacticSimilarity:
+        """Source that `state` was taken from."""
+        parts = source_from_state(state.parts[0]) if state.parts else None
+        return cls(parts, **state.settings)

@@ -1,0 +1,1 @@
+"""Similarities of pairs of terms, learned from preferences between documents."""

@@ -1,0 +1,313 @@
+"""Similarities of pairs of terms, learned from what people found relevant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import Bounds, minimize
+from scipy.sparse import csr_array
+
+from softcosine.errors import InvalidInputError
+from softcosine.inputs import is_number
+from softcosine.lab.term_pairs.preference_loss import PreferenceLoss
+from softcosine.lab.term_pairs.preferences import Preferences
+from softcosine.matrix.difference import MatrixDifference
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.space.latent import check_whole
+from softcosine.space.norms import checked_matrix
+from softcosine.space.pair_pattern import PairPattern, check_positive, coordinates
+from softcosine.text.weighting import Weighting
+
+# What is learned, by its name; see `softcosine.lab.term_pairs.preference_loss.PreferenceLoss`.
+_LEARN = {"pairs": ("pairs",), "terms": ("terms",), "both": ("pairs", "terms")}
+
+# What an equal term counts at least, so that what it shares with others can be divided by it.
+_LEAST_TERM = 1e-2
+
+__all__ = [
+    "LearnedPairWeights",
+    "Preferences",
+    "bm25_vectors",
+    "held_out_losses",
+    "learn_pair_weights",
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LearnedPairWeights:
+    """A matrix learned from preferences, and what learning did.
+
+    Attributes
+    ----------
+    S : TermSimilarityMatrix
+        The learned one.
+    term_weights : ndarray of shape (n_terms,), float64
+        What coordinates of queries and documents are to be multiplied by; ones where terms were
+        not learned.
+    given : TermSimilarityMatrix
+        The one that it began with.
+    n_learned : int
+        Pairs and terms that some judged score depends on; the others are as they were.
+    loss_before, loss_after : float
+        Mean logistic loss of the preferences, without the pull towards the given S.
+    accuracy_before, accuracy_after : float
+        Share of the preferences that scores agree with. Of the preferences learned from, so too
+        good: measure on other queries.
+    scale : float
+        The difference of scores that counted for one.
+    n_iterations : int
+    converged : bool
+    """
+
+    S: TermSimilarityMatrix
+    term_weights: NDArray[np.float64]
+    given: TermSimilarityMatrix
+    n_learned: int
+    loss_before: float
+    loss_after: float
+    accuracy_before: float
+    accuracy_after: float
+    scale: float
+    n_iterations: int
+    converged: bool
+
+    def changes(self, *, tolerance: float = 1e-3) -> MatrixDifference:
+        """Return the pairs that changed by more than `tolerance`, the most first."""
+        return self.given.difference(self.S, tolerance=tolerance)
+
+    def weighted(self, X: ArrayLike | csr_array) -> csr_array:
+        """Return queries or documents, (any, n_terms), with the learned term weights."""
+        return csr_array(checked_matrix(X, len(self.S), "X") * self.term_weights)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.n_learned:,} numbers learned in {self.n_iterations} iterations"
+            f"{'' if self.converged else ' (not converged)'}: loss {self.loss_before:.4f} -> "
+            f"{self.loss_after:.4f}, preferences met {self.accuracy_before:.1%} -> "
+            f"{self.accuracy_after:.1%}"
+        )
+
+
+def learn_pair_weights(
+    S: TermSimilarityMatrix,
+    Q: ArrayLike | csr_array,
+    D: ArrayLike | csr_array,
+    preferences: Preferences,
+    *,
+    measure: str = "inner_product",
+    learn: str = "pairs",
+    strength: float = 1.0,
+    scale: float | None = None,
+    max_similarity: float = 1.0,
+    max_iterations: int = 100,
+    tolerance: float = 1e-6,
+) -> LearnedPairWeights:
+    r"""Change the similarities of S so that better documents get higher scores than worse ones.
+
+    .. math:: \min_{0 \le m \le 1} \ \frac{1}{n} \sum_q \frac{1}{n_q} \sum_{(q, b, w)}
+        \ln\bigl(1 + e^{-(f(q, b) - f(q, w)) / \tau}\bigr) + \frac{\lambda}{2 n} \lVert m - m_0
+        \rVert^2
+
+    Here m are the similarities of the pairs that S has; no pair is added. What a term counts where
+    both query and document have it, 1 in S, can be learned too. Convex for the inner product.
+
+    Parameters
+    ----------
+    S : TermSimilarityMatrix of order n_terms
+        Symmetric and not negative.
+    Q : array or sparse array of shape (n_queries, n_terms)
+        Coordinates of the queries, not negative.
+    D : array or sparse array of shape (n_docs, n_terms)
+        Of the documents, weighted as they will be searched; for soft BM25 see `bm25_vectors`.
+    preferences : Preferences
+    measure : {"inner_product", "soft_cosine"}
+    learn : {"pairs", "terms", "both"}
+        Similarities of pairs, what equal terms count, or both. The latter two give `term_weights`.
+    strength : float
+        How strongly similarities are held to the given ones, lambda; above 0. Choose it by
+        `held_out_losses`.
+    scale : float, optional
+        Difference of scores that counts for one, tau. By default the mean size of a difference by
+        the given S.
+    max_similarity : float
+        No learned similarity is above it, or above the given one where that is higher; before
+        `term_weights` are divided out.
+    max_iterations : int
+    tolerance : float
+        Of the largest entry of the projected gradient.
+
+    Returns
+    -------
+    LearnedPairWeights
+
+    Raises
+    ------
+    InvalidInputError
+        If S is asymmetric or negative, a coordinate is negative, a triple names no row, or a
+        setting is out of range.
+    VocabularyMismatchError
+        If S, Q and D count different numbers of terms.
+
+    Examples
+    --------
+    Whoever asked for a jaguar wanted the car, not the animal:
+
+    >>> import softcosine as sc
+    >>> terms = sc.Vocabulary(["car", "cat", "jaguar"])
+    >>> S = sc.TermSimilarityMatrix.from_matrix(
+    ...     [[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]], terms
+    ... )
+    >>> wanted = Preferences.of([{0: 1.0}], [[0, 1]])
+    >>> learned = learn_pair_weights(S, [[0, 0, 1]], [[1, 0, 0], [0, 1, 0]], wanted)
+    >>> [(term, round(s, 2)) for term, s in learned.S.neighbors("jaguar")]
+    [('car', 0.84), ('cat', 0.16)]
+    >>> print(learned.changes())
+    pairs: 0 added, 0 removed, 2 changed, 0 equal; terms: 0 added, 0 removed
+      car ~ jaguar  0.500 -> 0.837
+      cat ~ jaguar  0.500 -> 0.163
+    """
+    pattern = PairPattern.of(S)
+    queries, documents = (coordinates(X, len(S), name) for X, name in ((Q, "Q"), (D, "D")))
+    check_positive(strength=strength, tolerance=tolerance)
+    if scale is not None:
+        check_positive(scale=scale)
+    if not is_number(max_similarity) or not 0.0 <= max_similarity <= 1.0:
+        raise InvalidInputError(f"max_similarity is {max_similarity!r}; needed is one in [0, 1].")
+    check_whole(max_iterations=max_iterations)
+    if learn not in _LEARN:
+        raise InvalidInputError(f"learn is {learn!r}; choose one of {', '.join(_LEARN)}.")
+    loss = PreferenceLoss.of(
+        pattern, queries, documents, preferences, measure=measure, learn=_LEARN[learn], scale=scale
+    )
+    given, n_terms = loss.given, len(loss.terms)
+    pull = float(strength) / preferences.n_queries
+
+    def penalized(values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        value, gradient = loss(values)
+        moved = values - given
+        return value + 0.5 * pull * float(moved @ moved), gradient + pull * moved
+
+    values, n_iterations, converged = given, 0, True
+    if len(given):
+        lowest, highest = np.zeros_like(given), np.maximum(given, max_similarity)
+        lowest[:n_terms], highest[:n_terms] = _LEAST_TERM, np.inf
+        found = minimize(
+            penalized, given, jac=True, method="L-BFGS-B",
+            bounds=Bounds(lowest, highest),
+            options={"maxiter": max_iterations, "gtol": tolerance, "ftol": 0.0},
+        )  # fmt: skip
+        # Where a line search ends for lack of digits, nothing better was to be had.
+        values = np.clip(found.x, lowest, highest)
+        n_iterations, converged = int(found.nit), found.status != 1
+    diagonal, similarities = np.ones(len(S)), pattern.given.copy()
+    diagonal[loss.terms], similarities[loss.pairs] = values[:n_terms], values[n_terms:]
+    learned, term_weights = pattern.normalized(
+        similarities, diagonal, learned=learn, strength=float(strength)
+    )
+    return LearnedPairWeights(
+        S=learned,
+        term_weights=term_weights,
+        given=S,
+        n_learned=len(given),
+        loss_before=loss(given)[0],
+        loss_after=loss(values)[0],
+        accuracy_before=loss.accuracy(given),
+        accuracy_after=loss.accuracy(values),
+        scale=loss.scale,
+        n_iterations=n_iterations,
+        converged=converged,
+    )
+
+
+def held_out_losses(
+    S: TermSimilarityMatrix,
+    Q: ArrayLike | csr_array,
+    D: ArrayLike | csr_array,
+    preferences: Preferences,
+    *,
+    strengths: Sequence[float] = (0.3, 1.0, 3.0, 10.0, 30.0),
+    folds: int = 5,
+    random_state: int = 0,
+    **settings: Any,
+) -> dict[float, float]:
+    """Return the loss of each strength on queries that were not learned from.
+
+    The least is the one to take: ``min(losses, key=losses.get)``.
+
+    Parameters
+    ----------
+    S, Q, D, preferences
+        As of `learn_pair_weights`.
+    strengths : sequence of float
+    folds : int
+        So many parts of the queries are held out in turn.
+    random_state : int
+        Which query comes into which part.
+    **settings
+        Further ones of `learn_pair_weights`.
+    """
+    check_whole(folds=folds, least=2)
+    queries = np.unique(preferences.queries)
+    if len(queries) < 2:
+        raise InvalidInputError("there is one query only; cross-validation needs two or more.")
+    folds = min(folds, len(queries))
+    fold_of = np.random.default_rng(random_state).permutation(len(queries)) % folds
+    # One scale for all, so that losses can be compared.
+    measure, scale = settings.get("measure", "inner_product"), settings.pop("scale", None)
+    if scale is None:
+        asked, documents = (coordinates(X, len(S), name) for X, name in ((Q, "Q"), (D, "D")))
+        scale = PreferenceLoss.of(
+            PairPattern.of(S), asked, documents, preferences, measure=measure
+        ).scale
+    losses = dict.fromkeys(strengths, 0.0)
+    for fold in range(folds):
+        learned_from, held = (
+            preferences.of_queries(queries[part]) for part in (fold_of != fold, fold_of == fold)
+        )
+        for strength in strengths:
+            learned = learn_pair_weights(
+                S, Q, D, learned_from, strength=strength, scale=scale, **settings
+            )
+            loss = PreferenceLoss.of(
+                PairPattern.of(learned.S), learned.weighted(Q), learned.weighted(D), held,
+                measure=measure, scale=scale,
+            )  # fmt: skip
+            losses[strength] += loss(loss.given)[0] * held.n_queries / len(queries)
+    return losses
+
+
+def bm25_vectors(
+    Q: ArrayLike | csr_array,
+    D: ArrayLike | csr_array,
+    *,
+    k1: float = 1.2,
+    b: float = 0.75,
+) -> tuple[csr_array, csr_array]:
+    """Return queries and documents whose soft inner product is soft BM25 (theory T15).
+
+    Parameters
+    ----------
+    Q : array or sparse array of shape (n_queries, n_terms)
+        Term frequencies.
+    D : array or sparse array of shape (n_docs, n_terms)
+        Term frequencies; document frequencies and the average length are counted in it.
+    k1, b : float
+        See `softcosine.Weighting`.
+
+    Returns
+    -------
+    queries : csr_array of shape (n_queries, n_terms), float64
+        Frequencies times the root of idf.
+    documents : csr_array of shape (n_docs, n_terms), float64
+        Saturated frequencies times the root of idf.
+    """
+    impacts = Weighting(tf="bm25", idf="none", k1=k1, b=b).transform(D)
+    n_docs, n_terms = impacts.shape
+    counts = checked_matrix(Q, n_terms, "Q")
+    frequencies = np.bincount(impacts.indices, minlength=n_terms)
+    roots = np.sqrt(Weighting(idf="bm25").term_weights(frequencies, n_docs))
+    return csr_array(counts * roots), csr_array(impacts * roots)

@@ -1,0 +1,1 @@
+"""Measures of pairs of short texts, and a ranking learned from them."""

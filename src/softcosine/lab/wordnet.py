@@ -1,0 +1,150 @@
+"""Similarity by WordNet, by the measures of Wu & Palmer and of Lin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from os import PathLike
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError
+from softcosine.inputs import is_number
+from softcosine.similarity.cooccurrence.learned_vectors import check_scale
+from softcosine.similarity.thesaurus.synonyms import written_terms
+from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
+from softcosine.similarity.thesaurus.wordnet import KINDS, Ancestors, WordNet
+from softcosine.similarity.thesaurus.wordnet_concepts import Weighed, concepts_of_wordnet
+from softcosine.similarity.thesaurus.wordnet_files import read_wordnet
+from softcosine.text.vocabulary import Vocabulary
+
+__all__ = ["wordnet_similarity"]
+
+Counts = Vocabulary | Mapping[str, float]
+
+_LEAST = 1e-30  # information of a root: above 0, so that its own words are still synonyms
+_THRESHOLDS = {"wu_palmer": 0.8, "lin": 0.5}
+
+
+def wordnet_similarity(
+    path: str | PathLike[str] | None = None,
+    *,
+    measure: str,
+    threshold: float | None = None,
+    exponent: float = 1.0,
+    max_senses: int | None = None,
+    counts: Counts | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> ThesaurusSimilarity:
+    """Similarity by WordNet: of two words, that of their most similar synsets.
+
+    Two synsets are compared by a common ancestor c, themselves included, the one that makes them
+    most similar; the ways up to it are d and d' steps long:
+
+    ``"wu_palmer"``
+        2 n / (d + d' + 2 n), Wu & Palmer (1994), with n the number of synsets from the root down to
+        c, on the longest way.
+    ``"lin"``
+        2 I(c) / (I(a) + I(b)), Lin (1998). I(c) is minus the logarithm of the share of c in the
+        occurrences of its part of speech (Resnik 1995): every synset occurs once, and for its share
+        of the `counts` of each of its words, and wherever something below it does. Without counts
+        it is the intrinsic information of Seco et al. (2004).
+
+    Parameters
+    ----------
+    path, exponent, max_senses, progress
+        See `softcosine.ThesaurusSimilarity.from_wordnet`.
+    measure : {"wu_palmer", "lin"}
+    threshold : float, optional
+        Least similarity that counts, before the exponent; by default 0.8 for Wu & Palmer, 0.5 for
+        Lin.
+    counts : Vocabulary or mapping of str to float, optional
+        How often words occur, for Lin's measure; of a vocabulary, in how many documents.
+
+    Returns
+    -------
+    ThesaurusSimilarity
+
+    Raises
+    ------
+    FileNotFoundError, MalformedFileError
+        See `softcosine.ThesaurusSimilarity.from_wordnet`.
+    InvalidInputError
+        If a setting is not one of the above.
+    """
+    if not (isinstance(measure, str) and measure in _THRESHOLDS):
+        raise InvalidInputError(
+            f"there is no measure {measure!r}; choose one of {', '.join(_THRESHOLDS)}."
+        )
+    if counts is not None and measure != "lin":
+        raise InvalidInputError(f"the measure {measure!r} needs no counts; take measure='lin'.")
+    numbers = {} if counts is None else _word_counts(counts)
+    least = _THRESHOLDS[measure] if threshold is None else threshold
+    check_scale(threshold=least, exponent=exponent)
+    wordnet = read_wordnet(path, max_senses=max_senses, progress=progress)
+    weigh = weighing(measure, wordnet, numbers)
+    concepts = concepts_of_wordnet(wordnet, weigh, relations=KINDS, threshold=least)
+    return ThesaurusSimilarity(
+        concepts, name=f"wordnet by {measure}", threshold=least, exponent=exponent
+    )
+
+
+def weighing(
+    measure: str, wordnet: WordNet, counts: Mapping[str, float]
+) -> Callable[[Ancestors], Weighed]:
+    """Return how a measure weighs synsets, with the occurrences of words for Lin's."""
+    if measure == "wu_palmer":
+        return _by_depth
+    return partial(_by_information, _synset_counts(wordnet, counts))
+
+
+def _by_depth(above: Ancestors) -> Weighed:
+    depths = above.depths.astype(np.float64)
+    return depths, above.distances + depths[above.ancestors]
+
+
+def _by_information(own: NDArray[np.float64], above: Ancestors) -> Weighed:
+    # A virtual root does not occur itself.
+    own = np.pad(own, (0, len(above.depths) - len(own)))
+    total = np.bincount(above.taxonomies, weights=own)
+    below = np.bincount(above.ancestors, weights=own[above.of], minlength=len(above.depths))
+    shares = below / total[above.taxonomies]
+    information = np.maximum(-np.log(np.minimum(shares, 1.0)), _LEAST)
+    return information, information[above.of]
+
+
+def _synset_counts(wordnet: WordNet, counts: Mapping[str, float]) -> NDArray[np.float64]:
+    """Occurrences of every synset: 1, and its share of those of its words."""
+    words, of, synsets, _ = wordnet.senses
+    numbers = np.array(
+        [sum(counts.get(name, 0.0) for name in written_terms(word)[-1:]) for word in words]
+    )
+    shares = numbers / np.maximum(np.bincount(of, minlength=len(words)), 1)
+    own = np.ones(len(wordnet))
+    return own + np.bincount(synsets, weights=shares[of], minlength=len(wordnet))
+
+
+def _word_counts(counts: Counts) -> dict[str, float]:
+    """Occurrences of words; of a stem, shared equally by its forms."""
+    if isinstance(counts, Vocabulary):
+        if counts.document_frequencies is None:
+            raise InvalidInputError(
+                "the vocabulary has no document frequencies; build it from texts, or pass a "
+                "mapping of words to counts."
+            )
+        answer: dict[str, float] = {}
+        forms = counts.forms or tuple((term,) for term in counts.terms)
+        for words, number in zip(forms, counts.document_frequencies.tolist(), strict=True):
+            for word in words:
+                answer[word] = answer.get(word, 0.0) + number / len(words)
+        return answer
+    if not isinstance(counts, Mapping):
+        raise InvalidInputError(
+            f"counts are of type {type(counts).__name__}; pass a mapping of words to counts, or a "
+            "vocabulary."
+        )
+    for word, number in counts.items():
+        if not is_number(number) or not 0.0 <= number < np.inf:
+            raise InvalidInputError(f"the count of {word!r} is {number}; needed is 0 or more.")
+    return dict(counts)

@@ -1,1 +1,0 @@
-"""Estimators of scikit-learn that work in the soft vector space."""

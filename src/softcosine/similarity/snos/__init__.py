@@ -1,1 +1,0 @@
-"""SNOS: similarities of objects and of their features, each learned from the other (theory T13)."""

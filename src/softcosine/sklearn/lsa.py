@@ -1,0 +1,133 @@
+"""Latent semantic analysis whose queries know which terms mean alike (theory T11)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from softcosine.errors import InvalidInputError
+from softcosine.matrix.recipe import SimilarityRecipe
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sklearn.estimator import Vectors, row_blocks
+from softcosine.sklearn.few_dimensions import FewDimensions
+from softcosine.space.latent import Blocks, check_whole, right_singular_vectors
+from softcosine.space.measures import soft_norm
+from softcosine.space.norms import reciprocal, row_sums, scaled_rows
+from softcosine.text.vocabulary import Vocabulary
+
+__all__ = ["SoftLSA"]
+
+_ROUNDING = 16 * float(np.finfo(np.float64).eps)
+
+
+class SoftLSA(FewDimensions):
+    r"""Latent semantic analysis for the soft cosine (theory T11).
+
+    With the truncated singular value decomposition of the documents :math:`y' = y / \lvert y
+    \rvert_S`, `transform` gives :math:`V_k^\top y'` and `transform_queries` :math:`V_k^\top S^\top
+    x / \lvert x \rvert_S`, whose dot products are near the soft cosines. For a dot product among
+    documents alike, as in clustering, use `SoftCosineTransformer` with `n_components`.
+
+    Parameters
+    ----------
+    S : TermSimilarityMatrix or SimilarityRecipe, optional
+        A symmetric matrix, or how one is built in `fit`; see
+        `softcosine.sklearn.coordinates.SoftCosineTransformer`.
+    vocabulary : Vocabulary or sequence of str, optional
+        The term of every column, for a recipe. By default a DataFrame's column names.
+    n_components : int
+        Dimensions, k.
+    n_iterations : int
+        Passes over the documents; the more, the nearer to the exact decomposition.
+    random_state : int, RandomState or None
+        Seed of the randomised decomposition.
+
+    Attributes
+    ----------
+    S_ : TermSimilarityMatrix
+    components_ : ndarray of shape (n_terms, n_components)
+        V_k. Columns of zeros stand last where the documents have a lower rank.
+    singular_values_ : ndarray of shape (n_components,)
+    residual_ : float
+        The greatest :math:`\lvert y' - V_k V_k^\top y' \rvert` of the fitted documents: at most the
+        next singular value if the decomposition is exact.
+
+    Examples
+    --------
+    >>> import softcosine as sc
+    >>> S = sc.TermSimilarityMatrix.from_matrix([[1, 0, 0], [0, 1, 0.5], [0, 0.5, 1]])
+    >>> lsa = SoftLSA(S, n_components=2).fit([[1, 1, 0], [1, 0, 1], [0, 1, 1]])
+    >>> lsa.transform_queries([[0, 0, 1]]) @ lsa.transform([[1, 1, 0], [0, 1, 1]]).T
+    array([[...]])
+    """
+
+    components_: NDArray[np.float64]
+    singular_values_: NDArray[np.float64]
+    residual_: float
+
+    def __init__(
+        self,
+        S: TermSimilarityMatrix | SimilarityRecipe | None = None,
+        *,
+        vocabulary: Vocabulary | ArrayLike | None = None,
+        n_components: int = 100,
+        n_iterations: int = 6,
+        random_state: Any = 0,
+    ) -> None:
+        super().__init__(S, vocabulary, random_state)
+        self.n_components = n_components
+        self.n_iterations = n_iterations
+
+    def error_bounds(self, Q: Vectors) -> NDArray[np.float64]:
+        r"""Return how far a query's product with a fitted document can be from the soft cosine.
+
+        .. math:: \frac{\lvert S^\top x \rvert}{\lvert x \rvert_S} \max_y \lvert y' - V_k V_k^\top
+            y' \rvert
+
+        Parameters
+        ----------
+        Q : array or sparse array of shape (n_queries, n_terms)
+
+        Returns
+        -------
+        ndarray of shape (n_queries,), float64
+        """
+        lengths = [np.empty(0)]
+        for rows in row_blocks(self._documents(Q)):
+            expanded = self._expanded(rows)
+            lengths.append(np.sqrt(row_sums(expanded * expanded)))
+        return np.concatenate(lengths) * self.residual_
+
+    def _fit_blocks(self, blocks: Blocks) -> None:
+        check_whole(n_components=self.n_components)
+
+        factors: list[NDArray[np.float64]] = []
+
+        def unit() -> Iterator[csr_array]:
+            for number, block in enumerate(blocks()):
+                if number == len(factors):  # norms cost more than a pass: found in the first one
+                    factors.append(reciprocal(soft_norm(block, self.S_)))
+                if len(factors[number]) != block.shape[0]:
+                    raise InvalidInputError(
+                        f"block {number} has {block.shape[0]} documents and had "
+                        f"{len(factors[number])} before; every pass must give the same."
+                    )
+                yield scaled_rows(factors[number], block)
+
+        self.components_, self.singular_values_ = right_singular_vectors(
+            unit, len(self.S_), k=self.n_components, n_iterations=self.n_iterations,
+            random_state=self._seed,
+        )  # fmt: skip
+        self.residual_ = max((self._residual(block) for block in unit()), default=0.0)
+        self._n_features_out = self.n_components
+
+    def _residual(self, block: csr_array) -> float:
+        kept = block @ self.components_
+        squares = row_sums(block * block)
+        # The difference of nearly equal numbers is known but for their rounding.
+        rest = np.maximum(squares - np.sum(kept * kept, axis=1), 0.0) + _ROUNDING * squares
+        return float(np.sqrt(rest.max(initial=0.0)))

@@ -1,0 +1,141 @@
+"""The graph of nearest neighbours by soft cosine, for estimators of precomputed distances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+
+from softcosine.errors import InvalidInputError
+from softcosine.index.soft_neighbors import GRAPH_MODES, SoftNeighbors
+from softcosine.matrix.recipe import SimilarityRecipe
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sklearn.estimator import SoftTransformer, Vectors
+from softcosine.space.latent import check_whole
+from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.weighting import Weighting
+
+__all__ = ["SoftNeighborsTransformer"]
+
+
+class SoftNeighborsTransformer(SoftTransformer):
+    """Change documents to the graph of their nearest neighbours among those fitted.
+
+    For estimators that take ``metric="precomputed"``, such as KNeighborsClassifier and DBSCAN, and
+    graph algorithms. Neighbours are exact, from an inverted index, and S may be large. As
+    scikit-learn's KNeighborsTransformer; the distance is 1 - soft cosine, never below 0.
+
+    Parameters
+    ----------
+    S : TermSimilarityMatrix or SimilarityRecipe, optional
+        A symmetric matrix, or how one is built in `fit`; see
+        `softcosine.sklearn.coordinates.SoftCosineTransformer`.
+    vocabulary : Vocabulary or sequence of str, optional
+        The term of every column, for a recipe. By default a DataFrame's column names.
+    n_neighbors : int
+        How many neighbours each document gets; one more with distances, as each fitted document is
+        its own neighbour, so that an estimator can leave it out.
+    mode : {"distance", "connectivity"}
+        Whether entries are distances, or ones.
+    weighting : Weighting, optional
+        How counts become coordinates. By default values are coordinates already, such as tf-idf.
+    n_jobs : int, optional
+        Threads; all processors by default. Does not change results.
+    random_state : int, RandomState or None
+        Seed; matters where S is learned.
+
+    Attributes
+    ----------
+    S_ : TermSimilarityMatrix
+    neighbors_ : SoftNeighbors
+    n_samples_fit_ : int
+
+    Examples
+    --------
+    >>> import softcosine as sc
+    >>> S = sc.TermSimilarityMatrix.from_matrix([[1, 0, 0], [0, 1, 0.5], [0, 0.5, 1]])
+    >>> graph = SoftNeighborsTransformer(S, n_neighbors=1).fit_transform(
+    ...     [[1, 0, 0], [0, 1, 0], [0, 0, 2], [1, 0, 1]]
+    ... )
+    >>> graph.toarray()[1]
+    array([0. , 0. , 0.5, 0. ])
+    """
+
+    neighbors_: SoftNeighbors
+    n_samples_fit_: int
+
+    def __init__(
+        self,
+        S: TermSimilarityMatrix | SimilarityRecipe | None = None,
+        *,
+        vocabulary: Vocabulary | ArrayLike | None = None,
+        n_neighbors: int = 5,
+        mode: str = "distance",
+        weighting: Weighting | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        super().__init__(S, vocabulary, random_state)
+        self.n_neighbors = n_neighbors
+        self.mode = mode
+        self.weighting = weighting
+        self.n_jobs = n_jobs
+
+    def transform(self, X: Vectors) -> csr_array:
+        """Return the graph from the rows of X to their neighbours.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_docs, n_terms)
+            Not negative.
+
+        Returns
+        -------
+        csr_array of shape (n_docs, n_samples_fit_), float64
+            In each row by distance, equal ones by the neighbour's number; distances of 0 are
+            stored.
+
+        Raises
+        ------
+        InvalidInputError
+            If a weight is negative.
+        """
+        documents = self._documents(X)
+        return self.neighbors_.kneighbors_graph(documents, self._n_found, self.mode)
+
+    def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn asks of an estimator."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags
+
+    @property
+    def _n_found(self) -> int:
+        return int(self.n_neighbors) + (self.mode == "distance")
+
+    def _documents(self, X: Vectors, *, reset: bool = False) -> csr_array:
+        documents = super()._documents(X, reset=reset)
+        if documents.nnz and documents.data.min() < 0:
+            raise InvalidInputError(
+                "Negative values in data passed to SoftNeighborsTransformer; weights must be 0 or "
+                "more. For others, put SoftCosineTransformer before KNeighborsTransformer."
+            )
+        return documents
+
+    def _fit(self, X: csr_array) -> None:
+        check_whole(n_neighbors=self.n_neighbors)
+        if self.mode not in GRAPH_MODES:
+            raise InvalidInputError(
+                f"mode is {self.mode!r}; needed is one of {', '.join(GRAPH_MODES)}."
+            )
+        if self._n_found > X.shape[0]:
+            raise InvalidInputError(
+                f"{self._n_found} neighbours are needed, and n_samples = {X.shape[0]}; ask for at "
+                f"most n_neighbors={X.shape[0] - (self.mode == 'distance')}."
+            )
+        self.neighbors_ = SoftNeighbors(
+            self.S_, weighting=self.weighting, n_neighbors=self._n_found, n_jobs=self.n_jobs
+        ).fit(X)
+        self.n_samples_fit_ = X.shape[0]
+        self._n_features_out = X.shape[0]

@@ -1,0 +1,270 @@
+"""Nearest neighbours in the soft vector space that vote for a class."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from softcosine.errors import InvalidInputError
+from softcosine.index.soft_neighbors import SoftNeighbors
+from softcosine.index.votes import (
+    CANDIDATES,
+    Neighborhood,
+    Voting,
+    VotingGrid,
+    best_voting,
+    class_votes,
+    hub_levels,
+    lowered,
+)
+from softcosine.inputs import is_number, refuse_texts
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sklearn.estimator import NotFittedError, Vectors, row_blocks
+from softcosine.sklearn.similarity import built_similarity
+from softcosine.space.latent import check_whole
+from softcosine.space.norms import checked_matrix
+from softcosine.text.weighting import Weighting
+
+__all__ = ["SoftNeighborsClassifier"]
+
+AUTO = "auto"
+_USUAL = VotingGrid()
+_MOST = 1e300  # times a similarity it is finite
+
+
+class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    r"""Classify documents by the votes of their nearest neighbours by soft cosine.
+
+    A neighbour y of a document x votes with
+
+    .. math:: \exp\left(\frac{s(x, y) - s_1}{\text{temperature}}\right), \quad
+       s(x, y) = \cos_S(x, y) - \text{hubness} \cdot r(y),
+
+    where :math:`r(y)` is the mean soft cosine of y with its own ten nearest training documents, and
+    :math:`s_1` the best s. What has a soft cosine of 0 with x is no neighbour; a document without
+    any gets the class that is most frequent in training. What is ``"auto"`` is chosen in `fit` by
+    leaving out one training document at a time, which costs one search for every training document.
+
+    Parameters
+    ----------
+    S : TermSimilarityMatrix, optional
+        Symmetric. By default it is learned from the documents, as by `SoftCosineTransformer`;
+        ``TermSimilarityMatrix.identity(vocabulary)`` makes the soft cosine the ordinary one.
+    n_neighbors : int or "auto"
+        How many vote; chosen from 1 to 100.
+    temperature : float or "auto"
+        See above; infinite: all neighbours count alike.
+    hubness : float or "auto"
+        0 or more. Documents that are near to everything say little.
+    balance : float or "auto"
+        Votes for a class are divided by its frequency to this power, 0 or more: small classes are
+        outvoted otherwise.
+    weighting : Weighting, optional
+        How counts become coordinates. By default values are coordinates already, such as tf-idf.
+    n_candidates : int
+        So many nearest are found before hubs are held back; at least `n_neighbors`.
+    n_jobs : int, optional
+        Threads; all processors by default. Does not change results.
+    random_state : int, RandomState or None
+        Seed; matters where S is learned.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    S_ : TermSimilarityMatrix
+    voting_ : Voting
+        What was given or chosen.
+    leave_one_out_error_ : float
+        The share of training documents that the others label wrongly; a little too good, as the
+        best of many. NaN where nothing was to be chosen.
+    hub_levels_ : ndarray of shape (n_train,), float64
+        r of every training document.
+    neighbors_ : SoftNeighbors
+
+    Examples
+    --------
+    >>> import softcosine as sc
+    >>> S = sc.TermSimilarityMatrix.from_matrix([[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]])
+    >>> classifier = SoftNeighborsClassifier(S, n_neighbors=1)
+    >>> classifier.fit([[1, 0, 0], [0, 0, 1]], ["kill", "cook"]).predict([[0, 2, 0]])
+    array(['kill'], dtype='<U4')
+    """
+
+    classes_: NDArray[Any]
+    S_: TermSimilarityMatrix
+    neighbors_: SoftNeighbors
+    voting_: Voting
+    leave_one_out_error_: float
+    hub_levels_: NDArray[np.float64]
+
+    def __init__(
+        self,
+        S: TermSimilarityMatrix | None = None,
+        *,
+        n_neighbors: int | str = AUTO,
+        temperature: float | str = AUTO,
+        hubness: float | str = AUTO,
+        balance: float | str = AUTO,
+        weighting: Weighting | None = None,
+        n_candidates: int = CANDIDATES,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.S = S
+        self.n_neighbors = n_neighbors
+        self.temperature = temperature
+        self.hubness = hubness
+        self.balance = balance
+        self.weighting = weighting
+        self.n_candidates = n_candidates
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Vectors, y: ArrayLike) -> Self:
+        """Index labelled documents, and choose how their neighbours vote.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_docs, n_terms)
+            Not negative.
+        y : array of shape (n_docs,)
+            Class of each document.
+
+        Raises
+        ------
+        InvalidInputError
+            If a weight is negative or a setting out of range.
+        VocabularyMismatchError
+            If X and S count different numbers of terms.
+        """
+        self.__dict__.pop("voting_", None)  # if this fails, it is not fitted
+        if y is None:
+            raise InvalidInputError("requires y to be passed, but the target y is None")
+        grid = self._grid()
+        refuse_texts(X, "X")
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        check_classification_targets(y)
+        documents = self._checked(X)
+        self.classes_, labels = np.unique(column_or_1d(y), return_inverse=True)
+        self._labels = labels.astype(np.int64)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self.S_ = built_similarity(
+            self.S, None, lambda: row_blocks(documents), self.n_features_in_,
+            names=getattr(self, "feature_names_in_", None), seed=seed,
+        )  # fmt: skip
+        self.neighbors_ = SoftNeighbors(self.S_, weighting=self.weighting, n_jobs=self.n_jobs).fit(
+            documents
+        )
+        around = self._around_each_other(documents)
+        self.hub_levels_ = hub_levels(around)
+        self.voting_, self.leave_one_out_error_ = best_voting(
+            around, self._labels, len(self.classes_), grid
+        )
+        return self
+
+    def predict(self, X: Vectors) -> NDArray[Any]:
+        """Return the class of every document, shape (n_docs,); of equal votes, the nearest's."""
+        shares = self.predict_proba(X)
+        return np.asarray(self.classes_[shares.argmax(axis=1)])
+
+    def predict_proba(self, X: Vectors) -> NDArray[np.float64]:
+        """Return the share of the votes that every class gets, shape (n_docs, n_classes).
+
+        Raises
+        ------
+        NotFittedError, InvalidInputError
+        """
+        return class_votes(self.nearest(X), self._labels, len(self.classes_), self.voting_)
+
+    def nearest(self, X: Vectors) -> Neighborhood:
+        """Return the training documents that vote on every document, hubs held back.
+
+        Where fewer than `n_neighbors` have anything in common with it, the rest are -1.
+
+        Raises
+        ------
+        NotFittedError, InvalidInputError
+        """
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                "this SoftNeighborsClassifier is not fitted yet; call fit(X, y) first."
+            )
+        refuse_texts(X, "X")
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        found = self.neighbors_.search(self._checked(X), k=self.n_candidates)
+        near = lowered(
+            Neighborhood.of(found.ids, found.scores), self.hub_levels_, self.voting_.hubness
+        )
+        n = self.voting_.n_neighbors
+        return Neighborhood(near.ids[:, :n], near.scores[:, :n])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether `fit` was called."""
+        return hasattr(self, "voting_")
+
+    def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn asks of an estimator."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.classifier_tags.poor_score = True  # of points that differ by distance, not by angle
+        return tags
+
+    def _grid(self) -> VotingGrid:
+        """Return what is to be chosen from, checked."""
+        check_whole(n_candidates=self.n_candidates)
+        sizes = tuple(size for size in _USUAL.sizes if size <= self.n_candidates)
+        if not _is_auto(self.n_neighbors):
+            check_whole(n_neighbors=self.n_neighbors)
+            sizes = (int(self.n_neighbors),)
+            if sizes[0] > self.n_candidates:
+                raise InvalidInputError(
+                    f"n_neighbors is {self.n_neighbors} and n_candidates {self.n_candidates}; "
+                    "no more can vote than are found, so raise n_candidates."
+                )
+        return VotingGrid(
+            sizes,
+            _chosen_from("temperature", self.temperature, _USUAL.temperatures),
+            _chosen_from("hubness", self.hubness, _USUAL.hubnesses),
+            _chosen_from("balance", self.balance, _USUAL.balances),
+        )
+
+    def _around_each_other(self, documents: csr_array) -> Neighborhood:
+        """Return the nearest of every training document, itself left out."""
+        n = documents.shape[0]
+        width = min(self.n_candidates, n - 1)
+        if not width:
+            return Neighborhood.of(np.empty((n, 0), np.int64), np.empty((n, 0)))
+        found = self.neighbors_.search(k=width)
+        return Neighborhood.of(found.ids, found.scores)
+
+    def _checked(self, X: Vectors) -> csr_array:
+        documents = checked_matrix(X, self.n_features_in_, "X")
+        if documents.nnz and documents.data.min() < 0:
+            raise InvalidInputError(
+                "Negative values in data passed to SoftNeighborsClassifier; weights must be 0 or "
+                "more."
+            )
+        return documents
+
+
+def _is_auto(value: object) -> bool:
+    return isinstance(value, str) and value == AUTO
+
+
+def _chosen_from(name: str, value: Any, usual: tuple[float, ...]) -> tuple[float, ...]:
+    if _is_auto(value):
+        return usual
+    infinite = name == "temperature"  # where all neighbours count alike
+    lowest, highest = (np.nextafter(0.0, 1.0), np.inf) if infinite else (0.0, _MOST)
+    if not is_number(value) or not lowest <= value <= highest:
+        needed = "above 0, infinite for equal votes" if infinite else f"from 0 to {_MOST:g}"
+        raise InvalidInputError(f"{name} is {value!r}; needed is a number {needed}, or {AUTO!r}.")
+    return (float(value),)
