@@ -136,10 +136,18 @@ def resolves(name: str) -> bool:
 def accept(app: Sphinx, env: object, node: Element, shown: Element) -> Element | None:
     """Show a name without a page as it is: a parameter, or what exists and is not documented."""
     name: str = node["reftarget"]
-    return shown if re.fullmatch("[a-z_][a-z0-9_]*|[A-Z]", name) or resolves(name) else None
+    return shown if re.fullmatch("[a-z_][a-z0-9_]*|[A-Z]_?", name) or resolves(name) else None
+
+
+def skip(
+    app: Sphinx, what: str, name: str, member: object, skipped: bool, options: object
+) -> bool | None:
+    """Leave out what scikit-learn documents."""
+    return True if str(getattr(member, "__module__", "")).startswith("sklearn.") else None
 
 
 def setup(app: Sphinx) -> None:
     """Have the reference written before pages are read."""
     app.connect("builder-inited", write_reference)
     app.connect("missing-reference", accept)
+    app.connect("autodoc-skip-member", skip)

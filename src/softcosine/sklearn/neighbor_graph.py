@@ -92,7 +92,7 @@ class SoftNeighborsTransformer(SoftTransformer):
 
         Returns
         -------
-        csr_array of shape (n_docs, n_samples_fit_), float64
+        csr_array of shape (n_docs, n_fitted), float64
             In each row by distance, equal ones by the neighbour's number; distances of 0 are
             stored.
 
