@@ -28,7 +28,7 @@ help:
 	@echo "make demo    ask the names of Unicode characters for meanings (no download but Python packages)"
 	@echo "make test    run the tests and the examples in the documentation"
 	@echo "make check   style, types, imports, and the kernels' tests with the compiler off"
-	@echo "make docs    the documentation as HTML, with a reference made of docstrings: docs/_build"
+	@echo "make docs    the documentation as HTML, with a reference made of docstrings: build/docs"
 	@echo "make lock    refresh requirements/dev.txt, the versions that development runs with"
 	@echo "make clean   remove .venv, caches and build results"
 
@@ -46,7 +46,7 @@ check: $(VENV)/.tools
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q $(INTERPRETED_TESTS)
 
 docs: $(VENV)/.tools
-	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
 
 # The comment at the top of the lock stands here, so that it is written anew each time.
 lock: $(VENV)/.tools
@@ -60,7 +60,7 @@ lock: $(VENV)/.tools
 	@git --no-pager diff --stat -- requirements/dev.txt
 
 clean:
-	rm -rf $(VENV) build dist docs/_build docs/reference .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist docs/reference .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The package and what it needs to run.

@@ -24,7 +24,6 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "numpyd
 html_theme = "furo"
 html_title = "softcosine"
 root_doc = "reference/contents"
-exclude_patterns = ["_build"]
 default_role = "py:obj"
 myst_heading_anchors = 4
 myst_enable_extensions = ["dollarmath"]
