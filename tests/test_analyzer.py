@@ -159,7 +159,7 @@ def test_tokens_are_taken_as_they_are():
         (lambda: Analyzer().terms(float("nan")), "nan"),
         (lambda: Analyzer().terms(["a", None]), "token 1 of the document is None"),
         (lambda: Analyzer().terms({"a"}), "of type set"),
-        (lambda: Analyzer("klingon"), "no stemmer 'klingon'"),
+        (lambda: Analyzer("klingon"), "stemmer is 'klingon'"),
         (lambda: Analyzer(stop_words="klingon"), "no list of stop words"),
         (lambda: Analyzer(stop_words=[1]), "1 among stop_words is no string"),
         (lambda: Analyzer(max_ngram=0), "max_ngram is 0"),

@@ -180,7 +180,7 @@ def test_a_gpu_gives_the_exact_neighbors() -> None:
 
 def test_an_engine_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     inner = cloud(10)
-    with pytest.raises(InvalidInputError, match="engine is 'annoy'; needed is one of faiss, us"):
+    with pytest.raises(InvalidInputError, match="engine is 'annoy'; it must be one of faiss, us"):
         ApproximateSimilarity(inner, "annoy")
     with pytest.raises(InvalidInputError, match="sampled is -1"):
         ApproximateSimilarity(inner, "faiss", sampled=-1)

@@ -246,7 +246,7 @@ def test_the_topics_of_trec_covid_are_read_by_query_question_or_narrative(folder
         match=r"line 8: topic 50 has no narrative to ask; .* it has title, description\.",
     ):
         load(folder, topic_fields=("narrative",))
-    with pytest.raises(InvalidInputError, match=r"no field 'answer'; choose of .*query, question"):
+    with pytest.raises(InvalidInputError, match=r"no field 'answer'; it must be one of .*query, question"):
         load(folder, topic_fields=("answer",))
 
 
@@ -581,7 +581,7 @@ def test_what_cannot_be_told_is_said_with_what_is_understood(tmp_path):
         load(tmp_path / "nowhere")
     with pytest.raises(InvalidInputError, match="it needs files or folders that begin with"):
         load(tmp_path, kind="retrieval")
-    with pytest.raises(InvalidInputError, match="there is no kind 'novel'"):
+    with pytest.raises(InvalidInputError, match="kind is 'novel'"):
         load(tmp_path / "prose.txt", kind="novel")
     with pytest.raises(MalformedFileError, match="line 1: this is no row of pairs"):
         load(tmp_path / "prose.txt", kind="pairs")

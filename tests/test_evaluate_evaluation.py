@@ -205,7 +205,7 @@ def test_a_run_made_elsewhere_is_measured_with_the_others(dataset):
         ([], {}, "no system was named"),
         ([Overlap("a"), Overlap("a")], {}, "the system 'a' is named twice"),
         ([Overlap("a")], {"baseline": "b"}, "the baseline 'b' is not among what is compared: a"),
-        ([Overlap("a")], {"measures": ["error"]}, "no measure 'error' for toy"),
+        ([Overlap("a")], {"measures": ["error"]}, "measure is 'error' for toy"),
         (["nothing"], {}, "no system 'nothing'"),
         ([Overlap("a")], {"keep": ["b"]}, "'b' is to be kept and is not compared; there are a"),
         ([Overlap("a")], {"n_resamples": 0}, "n_resamples is 0"),

@@ -152,8 +152,8 @@ def test_bad_edges_are_named(edge, message):
     [
         ({"of": "top"}, "of is 'top'; needed is left or right"),
         ({"threshold": 2.0}, "threshold is 2.0; needed is a number in"),
-        ({"exponent": 0}, "exponent is 0; needed is a number above 0"),
-        ({"max_neighbors": 0}, "max_neighbors is 0; needed is 1 or more"),
+        ({"exponent": 0}, "exponent is 0; it must be a finite number above 0"),
+        ({"max_neighbors": 0}, "max_neighbors is 0; it must be a whole number of 1 or more"),
         ({"lam": 9.0, "normalize": "raw"}, "grow without bound"),
     ],
 )

@@ -129,7 +129,7 @@ def test_saved_then_built_anew_it_gives_the_same(parts: TermSimilaritySource | N
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        ({"threshold": 0.0}, r"threshold is 0.0; needed is a number in \(0, 1\]"),
+        ({"threshold": 0.0}, r"threshold is 0.0; it must be a number above 0 and at most 1"),
         ({"threshold": 1.5}, "threshold is 1.5"),
         ({"threshold": "high"}, "threshold is 'high'"),
         ({"alpha": 0.0}, "alpha is 0.0"),

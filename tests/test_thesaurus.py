@@ -174,5 +174,5 @@ def test_wrong_settings_are_refused() -> None:
     empty = concepts_of_groups([])
     with pytest.raises(InvalidInputError, match=r"threshold is 1.5; needed is a number"):
         ThesaurusSimilarity(empty, name="x", threshold=1.5)
-    with pytest.raises(InvalidInputError, match="exponent is 0; needed is a number above 0"):
+    with pytest.raises(InvalidInputError, match="exponent is 0; it must be a finite number above 0"):
         ThesaurusSimilarity(empty, name="x", exponent=0)

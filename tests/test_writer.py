@@ -601,7 +601,7 @@ def test_weights_are_exchanged(store):
     index = written(store, TEXTS)
     with writing(store) as writer:
         writer.set_weighting(Weighting(tf="raw", idf="none"), ranking="inner_product")
-        with pytest.raises(InvalidInputError, match="there is no ranking 'best'"):
+        with pytest.raises(InvalidInputError, match="ranking is 'best'"):
             writer.set_weighting(Weighting(), ranking="best")
         with pytest.raises(InvalidInputError, match="weighting"):
             writer.set_weighting("raw")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from softcosine._validation import check_choice
 from softcosine.cli.asking import Index, Json
 from softcosine.cli.failures import saying_how_to_go_on
 from softcosine.cli.options import Threads
@@ -147,8 +148,7 @@ def dedupe(
     from softcosine.cli.progress import Reporter
     from softcosine.index.soft_index import SoftIndex
 
-    if method not in _METHODS:
-        raise InvalidInputError(f"there is no method {method!r}; choose {' or '.join(_METHODS)}.")
+    check_choice("method", method, _METHODS)
     if keep not in (None, "first"):
         raise InvalidInputError(f"--keep is {keep!r}; 'first' is what can be kept.")
     started, opened = time.perf_counter(), SoftIndex.open(index)

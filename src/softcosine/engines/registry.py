@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from softcosine._validation import check_choice
 from softcosine.engines.engine import Engine
 from softcosine.errors import InvalidInputError
 
@@ -53,8 +54,7 @@ def engine_by_name(name: str, settings: Mapping[str, Any] | None = None) -> Engi
 
 def check_engine(name: str) -> None:
     """Raise InvalidInputError unless there is an engine of that name."""
-    if not isinstance(name, str) or name not in ENGINES:
-        raise InvalidInputError(f"there is no engine {name!r}; choose one of {', '.join(ENGINES)}.")
+    check_choice("engine", name, ENGINES)
 
 
 def _settings_of(kind: Any) -> list[str]:

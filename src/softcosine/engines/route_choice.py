@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from softcosine._validation import check_choice, check_whole
 from softcosine.engines.capabilities import Capabilities
 from softcosine.engines.routes import Basis, Lsa, Route, Sparse
 from softcosine.errors import IndefiniteMatrixError, InvalidInputError
 from softcosine.index.search.ranked_vectors import RankedVectors
-from softcosine.inputs import is_whole
 
 __all__ = ["MAX_MEMORY", "N_DIMENSIONS", "Progress", "made_route", "silent"]
 
@@ -69,14 +69,8 @@ def made_route(
         If ``basis`` is named and S is not positive definite.
     """
     for setting, value in (("n_dimensions", n_dimensions), ("max_memory", max_memory)):
-        if value is not None and not (is_whole(value) and value >= 1):
-            raise InvalidInputError(
-                f"{setting} is {value!r}; needed is a whole number of 1 or more."
-            )
-    if not isinstance(name, str) or name not in (*_MAKERS, "auto"):
-        raise InvalidInputError(
-            f"there is no route {name!r}; choose one of auto, {', '.join(_MAKERS)}."
-        )
+        check_whole(setting, value, optional=True)
+    check_choice("route", name, (*_MAKERS, "auto"))
     sparse = capabilities.vectors == "sparse"
     if name != "auto" and (name == Sparse.name) != sparse:
         raise InvalidInputError(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine._validation import check_whole
 from softcosine.engines.contents import Contents, rows_of_slots, vectors_of_slots
 from softcosine.engines.engine import Block, Engine, Vectors
 from softcosine.engines.registry import engine_by_name
@@ -20,7 +21,6 @@ from softcosine.errors import InvalidInputError
 from softcosine.index.search.plan import NOTHING, Plan
 from softcosine.index.search.top_docs import QueryVector, Top
 from softcosine.index.threads import n_threads
-from softcosine.inputs import is_whole
 
 __all__ = ["Asked", "State", "told"]
 
@@ -131,10 +131,7 @@ class State:
             See `Engine.search`.
         """
         for name, value in (("rerank", rerank), ("width", width)):
-            if value is not None and not (is_whole(value) and 1 <= value < 2**31):
-                raise InvalidInputError(
-                    f"{name} is {value!r}; needed is a whole number of 1 or more, or None."
-                )
+            check_whole(name, value, most=2**31 - 1, optional=True)
         workers = n_threads(threads)
         found = self._found(
             vectors, max(k, int(rerank or 0)), width, workers, exact=rerank is not None

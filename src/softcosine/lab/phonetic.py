@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import InvalidInputError, MissingDependencyError
-from softcosine.inputs import is_number, is_whole
+from softcosine._validation import check_choice, check_number, check_whole
+from softcosine.errors import MissingDependencyError
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.match_chunks import Found, best_of_chunks
 from softcosine.similarity.neighbors import Neighbors, StringOrder
@@ -101,16 +101,9 @@ class PhoneticSimilarity:
         tempered: bool = False,
         min_key_length: int = 2,
     ) -> None:
-        if not (isinstance(algorithm, str) and algorithm in ALGORITHMS):
-            raise InvalidInputError(
-                f"algorithm is {algorithm!r}; choose one of {', '.join(ALGORITHMS)}."
-            )
-        if not (is_number(similarity) and 0.0 < np.float32(similarity) < 1.0):
-            raise InvalidInputError(f"similarity is {similarity}; needed is a number in (0, 1).")
-        if not (is_whole(min_key_length) and min_key_length >= 1):
-            raise InvalidInputError(
-                f"min_key_length is {min_key_length}; needed is a whole number of 1 or more."
-            )
+        check_choice("algorithm", algorithm, ALGORITHMS)
+        check_number("similarity", similarity, above=0, below=1)
+        check_whole("min_key_length", min_key_length)
         try:
             import jellyfish
         except ImportError:

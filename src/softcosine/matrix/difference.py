@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine._validation import check_number
+from softcosine.errors import MissingDependencyError
 from softcosine.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -144,8 +145,7 @@ def difference(
     tolerance : float
         Similarities that both hold and that differ by no more count as equal.
     """
-    if not tolerance >= 0.0:
-        raise InvalidInputError(f"tolerance is {tolerance!r}; it must be a number of 0 or more.")
+    check_number("tolerance", tolerance, least=0)
     terms = Vocabulary(sorted(set(before.vocabulary) | set(after.vocabulary)))
     once = before.symmetric and after.symmetric
     keys, values = zip(*(_entries(S, terms, once) for S in (before, after)), strict=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
+from softcosine._validation import check_choice, check_list, check_number, check_type
 from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
-from softcosine.inputs import is_number
 from softcosine.matrix.neighbor_chunks import checked_source
 from softcosine.matrix.rules import Order, Rules, Strategy
 from softcosine.similarity.combine.by_name import JOINS, join_by
@@ -126,37 +126,24 @@ class SimilarityRecipe:
     def __post_init__(self) -> None:
         given: Any = self.sources
         if given is not None:
-            if isinstance(given, str) or not isinstance(given, Sequence):
-                raise InvalidInputError(
-                    f"sources is {given!r}; needed is a list of names or of sources."
-                )
+            check_list("sources", given, "names or of sources")
             object.__setattr__(self, "sources", tuple(given))
-        if not isinstance(self.overrides, Decisions | None):
-            raise InvalidInputError(
-                f"overrides is of type {type(self.overrides).__name__}; pass Decisions, such as "
-                "read_decisions(path) gives."
-            )
+        check_type(
+            "overrides",
+            self.overrides,
+            Decisions | None,
+            "pass Decisions, or read them by read_decisions(path)",
+        )
         Rules(self.max_neighbors or 0, self.min_similarity, self.strategy)
         for name, possible in (("order", _ORDERS), ("scaling", get_args(Scaling))):
-            if getattr(self, name) not in possible:
-                raise InvalidInputError(
-                    f"{name} is {getattr(self, name)!r}; choose one of {', '.join(possible)}."
-                )
+            check_choice(name, getattr(self, name), possible)
         if self.strategy == "rows" and self.scaling in ("balanced", "definite"):
             raise InvalidInputError(
                 'strategy "rows" makes S asymmetric, which cannot be balanced or made definite; '
                 'choose another strategy, or scaling="none".'
             )
-        if self.threshold is not None and not (
-            is_number(self.threshold) and 0.0 <= self.threshold <= 1.0
-        ):
-            raise InvalidInputError(
-                f"threshold is {self.threshold!r}; needed is a number from 0 to 1."
-            )
-        if self.exponent is not None and not (
-            is_number(self.exponent) and 0.0 < self.exponent < float("inf")
-        ):
-            raise InvalidInputError(f"exponent is {self.exponent!r}; needed is a number above 0.")
+        check_number("threshold", self.threshold, least=0, most=1, optional=True)
+        check_number("exponent", self.exponent, above=0, optional=True)
         self._check_sources()
 
     def _check_sources(self) -> None:

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine._validation import check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.filters import Where
 from softcosine.index.search.answering import Answering
 from softcosine.index.segment.metadata_columns import MISSING, value_at
-from softcosine.inputs import is_whole
 from softcosine.matrix.drawing import Picture
 from softcosine.plots.compared import compared_searcher, snapshot_of
 from softcosine.plots.layout import kept_neighbors, laid_out
@@ -181,12 +181,8 @@ def document_map(
     >>> drawn.save("map.png")  # doctest: +SKIP
     """
     snapshot = snapshot_of(index)
-    if not is_whole(max_documents) or not 1 <= max_documents <= _MOST:
-        raise InvalidInputError(
-            f"max_documents is {max_documents!r}; needed is 1 to {_MOST:,}, whole."
-        )
-    if n_neighbors is not None and (not is_whole(n_neighbors) or n_neighbors < 1):
-        raise InvalidInputError(f"n_neighbors is {n_neighbors!r}; needed is 1 or more, whole.")
+    check_whole("max_documents", max_documents, most=_MOST)
+    check_whole("n_neighbors", n_neighbors, optional=True)
     searcher = compared_searcher(snapshot, "soft_cosine")
     report = progress or (lambda what, done, total: None)
     candidates = _passing(snapshot, snapshot.documents.numbers, where)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from softcosine.inputs import is_number
+from softcosine._validation import is_number
 from softcosine.matrix.drawing import columns, label
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._validation import check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.neighbors import Neighbors
 
@@ -216,8 +217,7 @@ def usual_neighbors(source: TermSimilaritySource) -> int:
 
 def check_limit(max_neighbors: int) -> None:
     """Raise InvalidInputError if the number of neighbours asked for is negative."""
-    if max_neighbors < 0:
-        raise InvalidInputError(f"max_neighbors is {max_neighbors}; needed is 0 or more.")
+    check_whole("max_neighbors", max_neighbors, least=0)
 
 
 def rows_of(numbers: Mapping[str, int], terms: Sequence[str]) -> NDArray[np.int32]:

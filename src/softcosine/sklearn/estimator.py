@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
 from softcosine import errors
+from softcosine._validation import refuse_texts
 from softcosine.errors import InvalidInputError, MissingDependencyError
 from softcosine.inputs import refuse_texts
 from softcosine.matrix.recipe import SimilarityRecipe
@@ -218,8 +219,8 @@ def _renewed(blocks: Blocks) -> Blocks:
 def _given(blocks: Blocks) -> Iterator[Any]:
     if not callable(blocks):
         raise InvalidInputError(
-            f"blocks is of type {type(blocks).__name__}; needed is a function that gives the "
-            "blocks anew for every pass, such as lambda: parts."
+            f"blocks is of type {type(blocks).__name__}; pass a function that gives the blocks "
+            "anew for every pass, such as lambda: parts."
         )
     for block in blocks():
         array: NDArray[Any] | csr_array = block if issparse(block) else np.asarray(block)

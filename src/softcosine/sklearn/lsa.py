@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from softcosine._validation import check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -103,7 +104,7 @@ class SoftLSA(FewDimensions):
         return np.concatenate(lengths) * self.residual_
 
     def _fit_blocks(self, blocks: Blocks) -> None:
-        check_whole(n_components=self.n_components)
+        check_whole("n_components", self.n_components)
 
         factors: list[NDArray[np.float64]] = []
 

@@ -72,7 +72,7 @@ class SoftRandomProjection(FewDimensions):
         self.density = density
 
     def _fit_blocks(self, blocks: Blocks) -> None:
-        check_whole(n_components=self.n_components)
+        check_whole("n_components", self.n_components)
         self.components_ = sparse_projection(
             len(self.S_), k=self.n_components, density=self.density, random_state=self._seed
         )

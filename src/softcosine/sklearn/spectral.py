@@ -78,7 +78,7 @@ class SoftSpectralTransformer(FewDimensions):
         return self._unit(queries)
 
     def _fit_blocks(self, blocks: Blocks) -> None:
-        check_whole(n_components=self.n_components)
+        check_whole("n_components", self.n_components)
         vectors, self.eigenvalues_ = leading_eigenvectors(self.S_, k=self.n_components)
         self.components_ = vectors * np.sqrt(self.eigenvalues_)
         self._n_features_out = self.n_components

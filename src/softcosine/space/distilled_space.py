@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from softcosine.errors import InvalidInputError, VocabularyMismatchError
-from softcosine.inputs import is_number
+from softcosine._validation import check_number
+from softcosine.errors import VocabularyMismatchError
 from softcosine.similarity.cooccurrence.distilled_vectors import (
     WEIGHTING,
     distilled_vectors,
@@ -152,5 +152,4 @@ class DistilledSpace:
 
 
 def _check_power(power: float) -> None:
-    if not (is_number(power) and 0.0 <= power <= 1.0):
-        raise InvalidInputError(f"power is {power!r}; needed is a number from 0 to 1.")
+    check_number("power", power, least=0, most=1)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._validation import check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.counting import count_documents, count_terms, expand
 from softcosine.text.analyzer import Analyzer, checked_analyzer, describe, is_token_list
@@ -147,10 +148,7 @@ def analyze(
     """
     for name, limit in (("min_df", min_df), ("max_df", max_df)):
         check_df_limit(name, limit)
-    if isinstance(n_fields, bool) or not isinstance(n_fields, int) or n_fields < 1:
-        raise InvalidInputError(
-            f"n_fields is {n_fields!r}; it must be a whole number of 1 or more."
-        )
+    check_whole("n_fields", n_fields)
     rules = Analyzer() if analyzer is None else checked_analyzer(analyzer)
     stream = _with_ngrams(_terms(_read(texts, rules, progress), rules), rules)
     if (n_texts := len(stream.offsets) - 1) % n_fields:

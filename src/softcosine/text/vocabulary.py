@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softcosine.errors import InvalidInputError, UnknownTermError
+from softcosine._validation import check_type
+from softcosine.errors import UnknownTermError
 from softcosine.text.contents import Contents
 from softcosine.text.foreign import gensim_terms, sklearn_terms
 from softcosine.text.packing import PackedLists
@@ -230,8 +231,7 @@ class Vocabulary:
         InvalidInputError
             If it is no string.
         """
-        if not isinstance(term, str):
-            raise InvalidInputError(f"the term is of type {type(term).__name__}; pass a string.")
+        check_type("the term", term, str, "pass a string")
         number = self.get(term)
         if number < 0:
             raise UnknownTermError(
@@ -379,10 +379,7 @@ class Vocabulary:
         return f"<Vocabulary: {len(self)} terms{documents}>"
 
 
-def checked_vocabulary(vocabulary: object) -> Vocabulary:
+def checked_vocabulary(vocabulary: Vocabulary) -> Vocabulary:
     """Return the vocabulary; InvalidInputError says how to make one."""
-    if not isinstance(vocabulary, Vocabulary):
-        raise InvalidInputError(
-            f"the vocabulary is of type {type(vocabulary).__name__}; pass Vocabulary(terms)."
-        )
+    check_type("the vocabulary", vocabulary, Vocabulary, "pass Vocabulary(terms)")
     return vocabulary

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from softcosine._validation import check_number
 from softcosine.errors import CorruptIndexError, InvalidInputError, VocabularyMismatchError
 from softcosine.index.directory.commit import current_manifest, part_facts
 from softcosine.index.distilled.soft_words import attained, made_soft
@@ -112,8 +113,7 @@ class DistilledIndex:
         share: float = _SHARE,
         units: NDArray[np.float32] | None = None,
     ) -> None:
-        if not (is_number(share) and 0.0 <= share < np.inf):
-            raise InvalidInputError(f"share is {share!r}; needed is a number of 0 or more.")
+        check_number("share", share, least=0)
         # Of its own: what is committed to the index later are documents without units.
         view = index.with_note(index.note)
         searcher = view.searcher()

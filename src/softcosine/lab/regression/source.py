@@ -114,12 +114,8 @@ class RegressionSimilarity(LearnedPairs):
         -----
         O(max_terms³).
         """
-        if not (is_number(penalty) and 0.0 < penalty < np.inf):
-            raise InvalidInputError(f"penalty is {penalty!r}; needed is a number above 0.")
-        if precision not in _PRECISIONS:
-            raise InvalidInputError(
-                f"precision is {precision!r}; needed is one of {', '.join(_PRECISIONS)}."
-            )
+        check_number("penalty", penalty, above=0)
+        check_choice("precision", precision, _PRECISIONS)
         check_scale(threshold=threshold, exponent=exponent, max_neighbors=max_neighbors)
         nearness = Nearness(None, min_count=min_count, max_terms=max_terms)
         with company(corpus, nearness) as known:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, eye_array
 
+from softcosine._validation import check_choice
 from softcosine.errors import InvalidInputError, SoftCosineWarning
 from softcosine.lab.snos.dense import DenseLearner
 from softcosine.lab.snos.factored import FactoredLearner, feature_diagonal
@@ -199,10 +200,7 @@ def snos(
 
 def _method(method: str, B: csr_array, max_neighbors: int | None) -> tuple[str, int | None]:
     if method != "auto":
-        if method not in METHODS:
-            raise InvalidInputError(
-                f"method is {method!r}; needed is one of auto, {', '.join(METHODS)}."
-            )
+        check_choice("method", method, METHODS)
         if max_neighbors is not None and method != "sparse":
             raise InvalidInputError(
                 f"max_neighbors is {max_neighbors}, but the {method} method leaves nothing out; "

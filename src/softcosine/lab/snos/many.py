@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 
+from softcosine._validation import is_number
 from softcosine.errors import InvalidInputError, SoftCosineWarning
-from softcosine.inputs import is_number
 from softcosine.lab.snos.dense import DenseLearner
 from softcosine.lab.snos.graph import (
     greatest_column_sum,
@@ -176,7 +176,7 @@ def _lambdas(
         return {pair: _positive(lam, pair, "lam") for pair in directions}
     if not isinstance(lam, str) or lam not in _RULES:
         raise InvalidInputError(
-            f"lam is {lam!r}; needed is one of {', '.join(_RULES)}, or a mapping of each "
+            f"lam is {lam!r}; it must be one of {', '.join(_RULES)}, or a mapping of each "
             "direction to a number."
         )
     weights = {

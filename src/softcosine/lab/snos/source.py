@@ -165,8 +165,7 @@ class SnosSimilarity(LearnedPairs):
         InvalidInputError
             If an edge is none, a setting is out of range, or the iteration diverges.
         """
-        if of not in _SIDES:
-            raise InvalidInputError(f"of is {of!r}; needed is {' or '.join(_SIDES)}.")
+        check_choice("of", of, _SIDES)
         graph = read_edges(edges)
         names, B = graph.left, graph.B
         if of == "right":

@@ -9,7 +9,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from os import PathLike
 from typing import IO, Literal
 
-from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine._validation import check_choice, check_list, check_whole
+from softcosine.errors import MalformedFileError
 from softcosine.storage import checked_path
 from softcosine.text.words import normalize
 
@@ -272,23 +273,10 @@ class SyntacticNgrams:
     leave_out: Collection[str] = ("PUNCT",)
 
     def __post_init__(self) -> None:
-        for name in ("min_length", "max_length"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise InvalidInputError(f"{name} is {value!r}; needed is a whole number.")
-        if not 1 <= self.min_length <= self.max_length:
-            raise InvalidInputError(
-                f"min_length is {self.min_length} and max_length {self.max_length}; needed is "
-                "1 <= min_length <= max_length."
-            )
-        if self.parts not in _PARTS:
-            raise InvalidInputError(
-                f"parts is {self.parts!r}; needed is one of {', '.join(_PARTS)}."
-            )
-        if isinstance(self.leave_out, str):
-            raise InvalidInputError(
-                f"leave_out is one string; wrap it in a list: [{self.leave_out!r}]."
-            )
+        check_whole("min_length", self.min_length)
+        check_whole("max_length", self.max_length, least=self.min_length)
+        check_choice("parts", self.parts, _PARTS)
+        check_list("leave_out", self.leave_out)
         object.__setattr__(self, "leave_out", frozenset(self.leave_out))
 
     def terms(self, trees: DependencyTree | Iterable[DependencyTree]) -> list[str]:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine._validation import check_number
 from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number
 from softcosine.lab.kernels.paths import path_distances
 from softcosine.lab.syntactic.dependency import split_path
 from softcosine.lab.syntactic.path_index import (
@@ -96,11 +96,9 @@ class SyntacticSimilarity:
                 f"{parts!r} is not a term similarity source; needed are the methods knows, "
                 "neighbors and similarities."
             )
-        if not (is_number(threshold) and 0.0 < threshold <= 1.0):
-            raise InvalidInputError(f"threshold is {threshold!r}; needed is a number in (0, 1].")
+        check_number("threshold", threshold, above=0, most=1)
         for name, value in (("alpha", alpha), ("beta", beta)):
-            if not (is_number(value) and 0.0 < value < np.inf):
-                raise InvalidInputError(f"{name} is {value!r}; needed is a number above 0.")
+            check_number(name, value, above=0)
         self._parts = parts
         self._threshold = float(threshold)
         self._alpha = float(alpha)

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softcosine._validation import check_choice, check_number, check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.lab.text_pairs.grouped_precision import folds_of, mean_average_precision
 from softcosine.sklearn.estimator import NotFittedError
@@ -138,11 +139,10 @@ class PairReranker(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             If there are not two classes, a setting is out of range, or lengths differ.
         """
         self.__dict__.pop("coef_", None)  # if this fails, it is not fitted
-        if self.model not in _MODELS:
-            raise InvalidInputError(f"model is {self.model!r}; choose one of {', '.join(_MODELS)}.")
-        check_whole(folds=self.folds, least=2)
+        check_choice("model", self.model, _MODELS)
+        check_whole("folds", self.folds, least=2)
         if self.C is not None:
-            check_positive(C=self.C)
+            check_number("C", self.C, above=0)
         values, labels = self._labelled(X, y)
         self.classes_, wanted = _two_classes(labels)
         self.C_, self.precisions_ = self._chosen(values, wanted, groups)

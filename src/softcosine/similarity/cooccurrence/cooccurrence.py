@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_whole
+from softcosine._validation import check_whole
+from softcosine.lab.learned_pairs import check_scale
 from softcosine.similarity.cooccurrence.counts import Nearness, company
 from softcosine.similarity.cooccurrence.factors import leading_factors
 from softcosine.similarity.cooccurrence.information import check_information, information
@@ -109,10 +109,7 @@ class CooccurrenceSimilarity(LearnedVectors):
         -----
         20 Newsgroups (2.8 million running terms, 30,000 of them taken) takes some seconds.
         """
-        if not is_whole(dimensions) or dimensions < 1:
-            raise InvalidInputError(
-                f"dimensions is {dimensions!r}; needed is a whole number of 1 or more."
-            )
+        check_whole("dimensions", dimensions)
         check_scale(threshold=threshold, exponent=exponent)
         check_information(shift=shift, smoothing=smoothing, evidence=evidence)
         nearness = Nearness(window, min_count=min_count, max_terms=max_terms)

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number
+from softcosine._validation import check_number
 from softcosine.kernels.cooccurrence import positive_information
 from softcosine.similarity.cooccurrence.factors import SparseRows
 from softcosine.similarity.cooccurrence.pair_counts import PairCounts

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number, is_whole
+from softcosine._validation import check_number, check_whole
 from softcosine.kernels.selection import pair_similarities
 from softcosine.similarity.embeddings.deferred_table import DeferredTable
 from softcosine.similarity.embeddings.nearest import Nearest, UnitVectors
@@ -52,14 +51,9 @@ class _Checked:
 
     def __post_init__(self) -> None:
         threshold, exponent, n_removed = self.threshold, self.exponent, self.remove_components
-        if not (is_number(threshold) and 0.0 <= threshold <= 1.0):
-            raise InvalidInputError(f"threshold is {threshold}; needed is a cosine in [0, 1].")
-        if not (is_number(exponent) and 0.0 < exponent < np.inf):
-            raise InvalidInputError(f"exponent is {exponent}; needed is a number above 0.")
-        if not (is_whole(n_removed) and n_removed >= 0):
-            raise InvalidInputError(
-                f"remove_components is {n_removed}; needed is a whole number, 0 or more."
-            )
+        check_number("threshold", threshold, least=0, most=1)
+        check_number("exponent", exponent, above=0)
+        check_whole("remove_components", n_removed, least=0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._validation import check_list
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
 from softcosine.similarity.embeddings.fasttext_files import FASTTEXT_MAGIC, read_fasttext
@@ -101,8 +102,7 @@ def read_vectors(
         is of no known format.
     """
     path = checked_path(path)
-    if isinstance(words, str):
-        raise InvalidInputError(f"words are the one string {words!r}; wrap it in a list.")
+    check_list("words", words)
     if path.is_dir():
         return _kept(path, read_folder(path), words)
     with path.open("rb") as file:

@@ -10,8 +10,8 @@ from os import PathLike
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._validation import is_pair
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.inputs import is_pair
 from softcosine.storage import checked_path
 
 __all__ = ["Antonyms"]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._validation import check_number, check_whole
 from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number, is_whole
 from softcosine.kernels.character_ngrams import find_alike, invert, measure_cosines, write_ngrams
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.match_chunks import Found, best_of_chunks
@@ -116,15 +116,10 @@ class CharacterNgramSimilarity:
         threshold: float = 0.4,
         exponent: float = 2.0,
     ) -> None:
-        if not (is_whole(min_n) and is_whole(max_n) and 1 <= min_n <= max_n):
-            raise InvalidInputError(
-                f"min_n is {min_n} and max_n {max_n}; needed are whole numbers of 1 or more, and "
-                "max_n not below min_n."
-            )
-        if not (is_number(threshold) and 0.0 <= threshold <= 1.0):
-            raise InvalidInputError(f"threshold is {threshold}; needed is a cosine in [0, 1].")
-        if not (is_number(exponent) and 0.0 < exponent < np.inf):
-            raise InvalidInputError(f"exponent is {exponent}; needed is a number above 0.")
+        check_whole("min_n", min_n)
+        check_whole("max_n", max_n, least=min_n)
+        check_number("threshold", threshold, least=0, most=1)
+        check_number("exponent", exponent, above=0)
         self._min_n, self._max_n = int(min_n), int(max_n)
         self._threshold, self._exponent = float(threshold), float(exponent)
         self._weights = np.ones(1, np.uint8)

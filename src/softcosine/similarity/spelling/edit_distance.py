@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number
+from softcosine._validation import check_number, check_whole
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.match_chunks import best_of_chunks
 from softcosine.similarity.neighbors import Neighbors, StringOrder
@@ -93,18 +92,11 @@ class EditDistanceSimilarity:
         threshold: float = 0.3,
         cap: float = 0.95,
     ) -> None:
-        if not (is_number(alpha) and 0.0 < alpha < np.inf):
-            raise InvalidInputError(f"alpha is {alpha}; needed is a number above 0.")
-        if not (is_number(beta) and 0.0 < beta < np.inf):
-            raise InvalidInputError(f"beta is {beta}; needed is a number above 0.")
-        if max_distance not in (1, 2, 3):
-            raise InvalidInputError(f"max_distance is {max_distance!r}; needed is 1, 2 or 3.")
-        if not (is_number(threshold) and 0.0 <= threshold <= 1.0):
-            raise InvalidInputError(f"threshold is {threshold}; needed is a similarity in [0, 1].")
-        if not (is_number(cap) and 0.0 < np.float32(cap) < 1.0):
-            raise InvalidInputError(
-                f"cap is {cap}; needed is a number in (0, 1): a different string is never equal."
-            )
+        check_number("alpha", alpha, above=0)
+        check_number("beta", beta, above=0)
+        check_whole("max_distance", max_distance, most=3)
+        check_number("threshold", threshold, least=0, most=1)
+        check_number("cap", cap, above=0, below=1)
         self._alpha, self._beta = float(alpha), float(beta)
         self._threshold, self._cap = float(threshold), float(cap)
         self._max_distance = int(max_distance)

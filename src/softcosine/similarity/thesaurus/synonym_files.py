@@ -10,7 +10,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine._validation import check_choice, check_number
+from softcosine.errors import MalformedFileError
 from softcosine.similarity.text_lines import Cells, comma_cells, tab_cells, text_lines
 from softcosine.storage import checked_path
 
@@ -80,14 +81,10 @@ def read_groups(
         If a line breaks the format; names the line.
     """
     path = checked_path(path)
-    if not 0.0 < weight <= 1.0:
-        raise InvalidInputError(f"weight is {weight}; needed is a number in (0, 1].")
+    check_number("weight", weight, above=0, most=1)
     if format is None:
         format = format_of(path)
-    if format not in FORMATS:
-        raise InvalidInputError(
-            f"there is no synonym format {format!r}; choose one of {', '.join(FORMATS)}."
-        )
+    check_choice("synonym format", format, FORMATS)
     return FORMATS[format](path, text_lines(path, progress), weight)
 
 

@@ -491,7 +491,5 @@ class ThesaurusSimilarity(PersonsList):
 
 
 def _check_settings(threshold: float, exponent: float) -> None:
-    if not (is_number(threshold) and 0.0 <= threshold <= 1.0):
-        raise InvalidInputError(f"threshold is {threshold}; needed is a number in [0, 1].")
-    if not (is_number(exponent) and 0.0 < exponent < np.inf):
-        raise InvalidInputError(f"exponent is {exponent}; needed is a number above 0.")
+    check_number("threshold", threshold, least=0, most=1)
+    check_number("exponent", exponent, above=0)
