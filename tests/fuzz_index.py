@@ -39,6 +39,7 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
+from softcosine.similarity.cooccurrence.association import AssociationSimilarity
 
 from mutations import mutate
 from softcosine import MergePolicy, SoftIndex

@@ -163,7 +163,7 @@ def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     source = CharacterNgramSimilarity.fit(words, threshold=0.2)
     before = source.neighbors(words, words, max_neighbors=7)
     for n_threads in (1, 2, 5):
-        monkeypatch.setattr("os.cpu_count", lambda n=n_threads: n)
+        monkeypatch.setenv("SOFTCOSINE_THREADS", str(n_threads))
         monkeypatch.setattr(module, "_CHUNK_TERMS", 16)
         again = CharacterNgramSimilarity.fit(words, threshold=0.2)
         after = again.neighbors(words, words, max_neighbors=7)

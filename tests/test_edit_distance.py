@@ -238,7 +238,7 @@ def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     before = source.neighbors(words, words, max_neighbors=7)
     values = source.similarities(words[:-1], words[1:])
     for n_threads in (1, 2, 5):
-        monkeypatch.setattr("os.cpu_count", lambda n=n_threads: n)
+        monkeypatch.setenv("SOFTCOSINE_THREADS", str(n_threads))
         monkeypatch.setattr(module, "_CHUNK_TERMS", 16)
         monkeypatch.setattr(nearby_strings, "_CHUNK", 16)
         again = EditDistanceSimilarity(threshold=0.1)

@@ -455,7 +455,11 @@ def test_terms_of_like_documents_are_learned_to_be_similar():
         ),
         ({"vocabulary": "abc"}, InvalidInputError, "vocabulary is one string"),
         ({"vocabulary": ["a"]}, VocabularyMismatchError, "X has 3 terms but the vocabulary has 1"),
-        ({"n_components": 0}, InvalidInputError, "n_components is 0; it must be a whole number of 1 or more"),
+        (
+            {"n_components": 0},
+            InvalidInputError,
+            "n_components is 0; it must be a whole number of 1 or more",
+        ),
         ({"sparse_output": "yes"}, InvalidInputError, "sparse_output is 'yes'"),
     ],
 )

@@ -246,7 +246,9 @@ def test_the_topics_of_trec_covid_are_read_by_query_question_or_narrative(folder
         match=r"line 8: topic 50 has no narrative to ask; .* it has title, description\.",
     ):
         load(folder, topic_fields=("narrative",))
-    with pytest.raises(InvalidInputError, match=r"no field 'answer'; it must be one of .*query, question"):
+    with pytest.raises(
+        InvalidInputError, match=r"no field 'answer'; it must be one of .*query, question"
+    ):
         load(folder, topic_fields=("answer",))
 
 

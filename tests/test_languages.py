@@ -306,9 +306,7 @@ def test_languages_that_there_are_not_are_refused(folder, run):
         ("similarity", "build", "texts", "--vocabulary", "de.jsonl", "-o", "m"),
     ):
         message = run(*command, "--language", "klingon", code=2)
-        assert "language is 'klingon'; it must be one of auto, none, " in " ".join(
-            message.split()
-        )
+        assert "language is 'klingon'; it must be one of auto, none, " in " ".join(message.split())
 
 
 def test_systems_are_of_a_language():

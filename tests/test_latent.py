@@ -269,7 +269,10 @@ def test_a_density_outside_its_range_is_refused(density):
         ({"k": 0}, "k is 0; it must be a whole number of 1 or more"),
         ({"k": 1.5}, "k is 1.5; it must be a whole number of 1 or more"),
         ({"k": True}, "k is True"),
-        ({"k": 1, "n_iterations": -1}, "n_iterations is -1; it must be a whole number of 0 or more"),
+        (
+            {"k": 1, "n_iterations": -1},
+            "n_iterations is -1; it must be a whole number of 0 or more",
+        ),
         ({"k": 1, "oversampling": -1}, "oversampling is -1"),
     ],
 )

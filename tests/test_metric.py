@@ -222,7 +222,10 @@ def test_what_cannot_be_learned_from_is_refused():
         SoftMetric().fit(-np.array(SPORT), TOPICS)
     for settings, message in (
         ({"learn": "all"}, "learn is 'all'; it must be one of terms, pairs, both, full"),
-        ({"objective": "distance"}, "objective is 'distance'; it must be one of contrast, closeness"),
+        (
+            {"objective": "distance"},
+            "objective is 'distance'; it must be one of contrast, closeness",
+        ),
         ({"strength": 0}, "strength is 0; it must be a finite number above 0"),
         ({"max_iterations": 0}, "max_iterations is 0; it must be a whole number of 1 or more"),
     ):

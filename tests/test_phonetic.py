@@ -124,7 +124,9 @@ def test_settings_are_kept() -> None:
 
 
 def test_bad_settings_are_refused() -> None:
-    with pytest.raises(InvalidInputError, match="it must be one of metaphone, soundex, nysiis, match"):
+    with pytest.raises(
+        InvalidInputError, match="it must be one of metaphone, soundex, nysiis, match"
+    ):
         PhoneticSimilarity("caverphone")
     with pytest.raises(InvalidInputError, match=r"algorithm is \[\]; it must be one of"):
         PhoneticSimilarity([])  # type: ignore[arg-type]

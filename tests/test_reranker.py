@@ -348,7 +348,9 @@ def test_what_cannot_be_learned_from_is_refused():
         PairReranker().fit(X, np.ones(len(X)))
     with pytest.raises(InvalidInputError, match="Only binary classification is supported"):
         PairReranker().fit(X, np.arange(len(X)) % 3)
-    with pytest.raises(InvalidInputError, match="model is 'forest'; it must be one of logistic, svm"):
+    with pytest.raises(
+        InvalidInputError, match="model is 'forest'; it must be one of logistic, svm"
+    ):
         PairReranker(model="forest").fit(X, y)
     with pytest.raises(InvalidInputError, match="C is 0; it must be a finite number above 0"):
         PairReranker(C=0).fit(X, y)

@@ -343,7 +343,7 @@ def test_further_objects_are_scaled_as_those_learned_from(normalize):
 def test_one_thread_gives_the_bits_of_several(monkeypatch):
     B = random_array((300, 200), density=0.05, rng=2)
     several = snos(B, max_neighbors=5, method="sparse")
-    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    monkeypatch.setenv("SOFTCOSINE_THREADS", "1")
     monkeypatch.setattr("softcosine.lab.snos.sparse._CHUNK_ROWS", 7)
     alone = snos(B, max_neighbors=5, method="sparse")
     assert alone.S_o.data.tobytes() == several.S_o.data.tobytes()

@@ -88,7 +88,9 @@ def test_it_stands_before_a_classifier_and_is_copied_and_pickled():
 
 
 def test_bad_settings_of_the_estimator_say_what_was_needed():
-    with pytest.raises(InvalidInputError, match="measure is 'cosine'; it must be one of soft_cosin"):
+    with pytest.raises(
+        InvalidInputError, match="measure is 'cosine'; it must be one of soft_cosin"
+    ):
         SNOS(measure="cosine").fit(CLICKS)
     with pytest.raises(InvalidInputError, match="n_neighbors"):
         SNOS(n_neighbors=0).fit(CLICKS)
@@ -177,7 +179,11 @@ def test_shares_say_how_much_each_relation_counts():
         ({("a", "b"): [[1]]}, {"shares": {("a", "b"): "1"}}, r"shares\[\('a', 'b'\)\] is '1'"),
         ({("a", "b"): [[1]]}, {"max_neighbors": 0}, "max_neighbors is 0; it must be a whole"),
         ({("a", "b"): [[1]]}, {"max_iterations": 0}, "max_iterations is 0; it must be a whole"),
-        ({("a", "b"): [[1]]}, {"tolerance": "1"}, "tolerance is '1'; it must be a finite number of at least 0"),
+        (
+            {("a", "b"): [[1]]},
+            {"tolerance": "1"},
+            "tolerance is '1'; it must be a finite number of at least 0",
+        ),
         ({("a", "b"): [[1]]}, {"shares": {}}, r"shares\[\('a', 'b'\)\] is None"),
         (
             {("a", "b"): [[1, 1], [1, 1]]},

@@ -165,7 +165,9 @@ def test_what_cannot_be_counted_is_refused():
     S = similarity_matrix(HALF)
     with pytest.raises(InvalidInputError, match=r"X has -1 in row 1; weights of elements"):
         soft_cardinality([[1, 0, 0], [0, -1, 0]], S)
-    with pytest.raises(InvalidInputError, match="exponent is 0; it must be a finite number above 0"):
+    with pytest.raises(
+        InvalidInputError, match="exponent is 0; it must be a finite number above 0"
+    ):
         soft_cardinality([[1, 0, 0]], S, exponent=0)
     with pytest.raises(InvalidInputError, match="set measure is 'tanimoto'; choose one"):
         soft_set_similarity([[1, 0, 0]], None, S, measure="tanimoto")

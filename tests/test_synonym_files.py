@@ -148,9 +148,13 @@ def test_bytes_that_are_no_text_are_named_by_their_line(tmp_path: Path) -> None:
 
 
 def test_wrong_settings_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="synonym format is 'xml'; it must be one of solr, csv"):
+    with pytest.raises(
+        InvalidInputError, match="synonym format is 'xml'; it must be one of solr, csv"
+    ):
         groups(tmp_path / "a.txt", "a, b", format="xml")
-    with pytest.raises(InvalidInputError, match=r"weight is 0; it must be a number above 0 and at most 1"):
+    with pytest.raises(
+        InvalidInputError, match=r"weight is 0; it must be a number above 0 and at most 1"
+    ):
         ThesaurusSimilarity.load(tmp_path / "a.txt", weight=0)
     with pytest.raises(FileNotFoundError):
         ThesaurusSimilarity.load(tmp_path / "missing.txt")

@@ -95,7 +95,7 @@ def test_blocks_and_threads_change_no_bit(soft: bool, monkeypatch: pytest.Monkey
     monkeypatch.setattr(syntactic, "_BLOCK_TABLE", 2000)
     monkeypatch.setattr(syntactic, "_CHUNK_PAIRS", 7)
     for n_cpus in (1, 3):
-        monkeypatch.setattr(threads.os, "cpu_count", lambda n=n_cpus: n)
+        monkeypatch.setenv("SOFTCOSINE_THREADS", str(n_cpus))
         assert bits(source.neighbors(among, among, max_neighbors=5)) == expected
         assert bits(source.neighbors(among, list(among), max_neighbors=5)) == expected
 

@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from softcosine.similarity import threads
+from softcosine import _threads as threads
 
 
 def test_after_an_error_chunks_that_wait_are_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads.os, "cpu_count", lambda: 2)
+    monkeypatch.setenv("SOFTCOSINE_THREADS", "2")
     begun = []
 
     def work(start: int, stop: int) -> None:
@@ -26,7 +26,7 @@ def test_after_an_error_chunks_that_wait_are_not_begun(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_every_row_is_in_one_chunk(monkeypatch: pytest.MonkeyPatch, n_threads: int) -> None:
-    monkeypatch.setattr(threads.os, "cpu_count", lambda: n_threads)
+    monkeypatch.setenv("SOFTCOSINE_THREADS", str(n_threads))
     rows: list[int] = []
     threads.for_each_chunk(lambda start, stop: rows.extend(range(start, stop)), 23, chunk=5)
     assert sorted(rows) == list(range(23))

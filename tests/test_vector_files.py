@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.kernels.decimal import parse_rows
-from softcosine.similarity import threads
 from softcosine.similarity.embeddings import vector_files, vector_text
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.vector_files import read_vectors
@@ -346,7 +345,7 @@ def test_threads_do_not_change_a_bit(tmp_path: Path, monkeypatch: pytest.MonkeyP
     path.write_text("".join(f"w{i} {a} {b} {c}\n" for i, (a, b, c) in enumerate(rows.tolist())))
     answers = set()
     for n_cpus, chunk in ((1, 1024), (3, 7), (2, 1)):
-        monkeypatch.setattr(threads.os, "cpu_count", lambda n=n_cpus: n)
+        monkeypatch.setenv("SOFTCOSINE_THREADS", str(n_cpus))
         monkeypatch.setattr(vector_text, "_CHUNK_ROWS", chunk)
         answers.add(read_vectors(path).arrays()["vectors"].tobytes())
     assert answers == {rows.astype(np.float32).tobytes()}

@@ -517,7 +517,9 @@ def test_wrong_settings_are_refused(folder: Path) -> None:
     with pytest.raises(InvalidInputError, match="the count of 'car' is many"):
         wordnet_similarity(folder, measure="lin", counts={"car": "many"})  # type: ignore[dict-item]
     for senses in (0, "x"):
-        with pytest.raises(InvalidInputError, match=f"max_senses is {senses!r}; it must be a whole"):
+        with pytest.raises(
+            InvalidInputError, match=f"max_senses is {senses!r}; it must be a whole"
+        ):
             load(folder, max_senses=senses)  # type: ignore[arg-type]
     for threshold in (2.0, "x", math.nan):
         with pytest.raises(InvalidInputError, match=f"threshold is {threshold}; needed is a"):

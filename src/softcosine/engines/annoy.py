@@ -10,12 +10,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._threads import in_threads
 from softcosine._validation import check_choice
 from softcosine.engines.capabilities import Capabilities
 from softcosine.engines.engine import Block, Found, Vectors
 from softcosine.engines.settings import check_settings
 from softcosine.errors import MissingDependencyError
-from softcosine.index.threads import in_threads
 
 __all__ = ["Annoy"]
 

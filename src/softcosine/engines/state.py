@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine._threads import n_threads
 from softcosine._validation import check_whole
 from softcosine.engines.contents import Contents, rows_of_slots, vectors_of_slots
 from softcosine.engines.engine import Block, Engine, Vectors
@@ -20,7 +21,6 @@ from softcosine.engines.subject import Subject
 from softcosine.errors import InvalidInputError
 from softcosine.index.search.plan import NOTHING, Plan
 from softcosine.index.search.top_docs import QueryVector, Top
-from softcosine.index.threads import n_threads
 
 __all__ = ["Asked", "State", "told"]
 

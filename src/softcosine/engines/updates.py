@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from softcosine._threads import n_threads
 from softcosine.engines.contents import Changes, vectors_of_slots
 from softcosine.engines.route_choice import Progress
 from softcosine.engines.row_space import RowSpace
 from softcosine.engines.state import State, told
 from softcosine.engines.subject import Subject
 from softcosine.errors import InvalidInputError
-from softcosine.index.threads import n_threads
 
 __all__ = ["Update", "followed"]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
+from softcosine._threads import takes_threads
 from softcosine._validation import check_choice, check_list, check_number, check_type
 from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
 from softcosine.matrix.neighbor_chunks import checked_source
@@ -324,6 +325,7 @@ class SimilarityRecipe:
             source = decided(source, self.overrides)
         return in_terms(source, TermKeys(analyzer, vocabulary=vocabulary))
 
+    @takes_threads
     def build(
         self,
         vocabulary: Vocabulary,
@@ -332,6 +334,7 @@ class SimilarityRecipe:
         analyzer: Analyzer | None = None,
         language: str | None = None,
         words: Iterable[str] | None = None,
+        threads: int | None = None,
         report: Report | None = None,
         resume: str | Path | None = None,
     ) -> BuiltSimilarity:
@@ -348,6 +351,8 @@ class SimilarityRecipe:
             Of the texts, or ``"none"``; English antonyms are kept apart where it is not known.
         words : iterable of str, optional
             The only words whose vectors are needed; all by default.
+        threads : int, optional
+            See `softcosine.using_threads`.
         report : callable, optional
             Called with (what is being done, how far, out of how many or None).
         resume : path, optional

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, eye_array
 
+from softcosine._threads import takes_threads
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.matrix import definiteness
 from softcosine.matrix.entries import Arrays, asymmetry
@@ -122,6 +123,7 @@ class TermSimilarityMatrix(TermEntries):
         return cls.from_entries(S, vocabulary, settings={"made": "identity"})
 
     @classmethod
+    @takes_threads
     def from_source(
         cls,
         source: TermSimilaritySource,
@@ -136,6 +138,7 @@ class TermSimilarityMatrix(TermEntries):
         guard: bool = True,
         analyzer: Analyzer | None = None,
         warn: bool = True,
+        threads: int | None = None,
         progress: Progress | None = None,
         resume: str | Path | None = None,
     ) -> Self:
@@ -179,6 +182,8 @@ class TermSimilarityMatrix(TermEntries):
             has.
         warn : bool
             Whether to warn where S is not positive semidefinite.
+        threads : int, optional
+            See `softcosine.using_threads`.
         progress : callable, optional
             Called with (terms done, terms in all) while neighbours are searched.
         resume : path, optional
@@ -298,6 +303,7 @@ class TermSimilarityMatrix(TermEntries):
                 made.__dict__[name] = True
         return made
 
+    @takes_threads
     def extend(
         self,
         vocabulary: Vocabulary,
@@ -307,6 +313,7 @@ class TermSimilarityMatrix(TermEntries):
         guard: bool = True,
         analyzer: Analyzer | None = None,
         warn: bool = True,
+        threads: int | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Return S with further terms, by the rules that it was made by, asking for these only.
@@ -326,7 +333,7 @@ class TermSimilarityMatrix(TermEntries):
         source : TermSimilaritySource
         definite : bool
             Whether to shrink all off-diagonals, the old ones too, if the larger S needs it.
-        guard, analyzer, warn, progress
+        guard, analyzer, warn, threads, progress
             As for `from_source`.
 
         Raises

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._threads import n_threads
 from softcosine._validation import is_number
 from softcosine.errors import InvalidInputError
 from softcosine.index.near_duplicates.checkpoint import KeptNeighbors, KeptPairs, fingerprint
@@ -28,7 +29,6 @@ from softcosine.index.near_duplicates.panels import Bars, Found, PairDocuments, 
 from softcosine.index.near_duplicates.results import NeighborGraph, PairBlock
 from softcosine.index.search.parts import Part
 from softcosine.index.search.top_docs import check_k
-from softcosine.index.threads import n_threads
 from softcosine.kernels.documents import push_pairs
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._threads import in_threads
 from softcosine._validation import check_whole, is_number
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
@@ -47,7 +48,6 @@ from softcosine.index.search.top_docs import (
     check_offset,
 )
 from softcosine.index.segment.documents import title_of
-from softcosine.index.threads import in_threads
 
 if TYPE_CHECKING:
     from softcosine.index.query.suggestions import Suggestion

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._threads import in_threads
 from softcosine._validation import check_number
 from softcosine.errors import InvalidInputError
 from softcosine.index.search.plan import ALL, FIELDS, NOTHING, SHARING
 from softcosine.index.search.rankings import PreparedRanking
 from softcosine.index.search.searcher import Allowed, Searcher
 from softcosine.index.search.top_docs import QueryVector, Top, check_k, check_min_score
-from softcosine.index.threads import in_threads
 
 __all__ = ["TEXT", "Field", "FieldsSearcher", "checked_fields"]
 

@@ -18,11 +18,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._threads import n_threads
 from softcosine._validation import check_choice
 from softcosine.errors import InvalidInputError
 from softcosine.index.segment.segment import POSTINGS, STARTS, Segment
 from softcosine.index.segment.statistics import FieldStatistics
-from softcosine.index.threads import n_threads
 from softcosine.kernels.documents import COUNTS, REALS, SATURATED, soft_norms_squared
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.norms import ROUNDED_ONE, reciprocal, roots

@@ -63,6 +63,7 @@ class RegressionSimilarity(LearnedPairs):
     kind: ClassVar[str] = "regression"
 
     @classmethod
+    @takes_threads
     def fit(
         cls,
         corpus: AnalyzedTexts | TextStream,
@@ -74,6 +75,7 @@ class RegressionSimilarity(LearnedPairs):
         threshold: float = 0.05,
         exponent: float = 2.0,
         max_neighbors: int = 10,
+        threads: int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> RegressionSimilarity:
         """Learn from a corpus.
@@ -97,6 +99,8 @@ class RegressionSimilarity(LearnedPairs):
             e above.
         max_neighbors : int, default 10
             How many others each term chooses; a pair stays that either of its terms chose.
+        threads : int, optional
+            See `softcosine.using_threads`.
         progress : callable, optional
             Called as ``progress(done, total)``, in steps of the inversion.
 

@@ -60,6 +60,7 @@ class SnosSimilarity(LearnedPairs):
     kind: ClassVar[str] = "snos"
 
     @classmethod
+    @takes_threads
     def fit(
         cls,
         corpus: AnalyzedTexts,
@@ -73,6 +74,7 @@ class SnosSimilarity(LearnedPairs):
         exponent: float = 1.0,
         max_iterations: int = 200,
         tolerance: float = 1e-4,
+        threads: int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Self:
         """Learn similarities of terms from the documents that have them.
@@ -94,6 +96,8 @@ class SnosSimilarity(LearnedPairs):
             t above, in [0, 1].
         exponent : float, default 1.0
             e above.
+        threads : int, optional
+            See `softcosine.using_threads`.
         progress : callable, optional
             Called as ``progress(round, max_iterations)``.
 
@@ -135,6 +139,7 @@ class SnosSimilarity(LearnedPairs):
         return cls.fit(analyze(texts, analyzer), **settings)
 
     @classmethod
+    @takes_threads
     def from_graph(
         cls,
         edges: Iterable[tuple[str, str, float]],
@@ -147,6 +152,7 @@ class SnosSimilarity(LearnedPairs):
         exponent: float = 1.0,
         max_iterations: int = 200,
         tolerance: float = 1e-4,
+        threads: int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Self:
         """Learn similarities of one side of a bipartite graph.

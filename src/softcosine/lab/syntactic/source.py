@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine._threads import for_each_chunk
 from softcosine._validation import check_number
 from softcosine.errors import InvalidInputError
 from softcosine.lab.kernels.paths import path_distances
@@ -30,7 +31,6 @@ from softcosine.similarity.source import (
     source_from_state,
     state_of,
 )
-from softcosine.similarity.threads import for_each_chunk
 
 __all__ = ["SyntacticSimilarity"]
 

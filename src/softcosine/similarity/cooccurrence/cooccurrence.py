@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._threads import takes_threads
 from softcosine._validation import check_whole
 from softcosine.lab.learned_pairs import check_scale
 from softcosine.similarity.cooccurrence.counts import Nearness, company
@@ -54,6 +55,7 @@ class CooccurrenceSimilarity(LearnedVectors):
     kind: ClassVar[str] = "cooccurrence"
 
     @classmethod
+    @takes_threads
     def fit(
         cls,
         corpus: AnalyzedTexts | TextStream,
@@ -67,6 +69,7 @@ class CooccurrenceSimilarity(LearnedVectors):
         evidence: float = 10.0,
         threshold: float = 0.3,
         exponent: float = 4.0,
+        threads: int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> CooccurrenceSimilarity:
         """Learn from a corpus.
@@ -92,6 +95,8 @@ class CooccurrenceSimilarity(LearnedVectors):
             is.
         threshold, exponent : float
             As for EmbeddingSimilarity.
+        threads : int, optional
+            See `softcosine.using_threads`.
         progress : callable, optional
             Called as ``progress(done, total)``, in steps of about equal length.
 

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine._threads import for_each_chunk
 from softcosine._validation import check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.cooccurrence import context_sizes, fill_contexts, lay_out, sort_positions
 from softcosine.similarity.cooccurrence.names import names_of
 from softcosine.similarity.cooccurrence.pair_counts import CountedRows, PairCounts, row_blocks
-from softcosine.similarity.threads import for_each_chunk
 from softcosine.text.corpus import AnalyzedTexts
 from softcosine.text.stream import TextStream
 

@@ -58,6 +58,7 @@ class DistilledSimilarity(LearnedVectors):
     kind: ClassVar[str] = "distilled"
 
     @classmethod
+    @takes_threads
     def fit(
         cls,
         corpus: AnalyzedTexts,
@@ -66,6 +67,7 @@ class DistilledSimilarity(LearnedVectors):
         penalty: float = 1.0,
         threshold: float = 0.0,
         exponent: float = 1.0,
+        threads: int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> DistilledSimilarity:
         """Learn from a corpus whose documents have been encoded.
@@ -81,6 +83,8 @@ class DistilledSimilarity(LearnedVectors):
             its documents, whatever else stands in them.
         threshold, exponent : float
             As for EmbeddingSimilarity.
+        threads : int, optional
+            See `softcosine.using_threads`.
         progress : callable, optional
             Called as ``progress(done, total)``, in dimensions.
 
@@ -105,6 +109,7 @@ class DistilledSimilarity(LearnedVectors):
         return cls(EmbeddingSimilarity.of_table(table, threshold=threshold, exponent=exponent))
 
     @classmethod
+    @takes_threads
     def from_texts(
         cls,
         texts: Sequence[str],
@@ -117,6 +122,7 @@ class DistilledSimilarity(LearnedVectors):
         penalty: float = 1.0,
         threshold: float = 0.0,
         exponent: float = 1.0,
+        threads: int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> DistilledSimilarity:
         """Encode texts, each once, and learn from them.
@@ -132,6 +138,8 @@ class DistilledSimilarity(LearnedVectors):
             As for EncoderSimilarity: a later run takes from the file what is there.
         penalty, threshold, exponent : float
             As for `fit`.
+        threads : int, optional
+            See `softcosine.using_threads`.
         progress : callable, optional
             Called as ``progress(done, total)``, in texts that are encoded.
         """

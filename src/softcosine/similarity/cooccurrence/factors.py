@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._threads import for_each_chunk
 from softcosine.kernels.cooccurrence import (
     add_gram,
     combine_columns,
     diagonalize,
     sparse_times_dense,
 )
-from softcosine.similarity.threads import for_each_chunk
 
 __all__ = ["SparseRows", "leading_factors"]
 

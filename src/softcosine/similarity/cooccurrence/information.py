@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine._threads import for_each_chunk
 from softcosine._validation import check_number
 from softcosine.kernels.cooccurrence import positive_information
 from softcosine.similarity.cooccurrence.factors import SparseRows
 from softcosine.similarity.cooccurrence.pair_counts import PairCounts
-from softcosine.similarity.threads import for_each_chunk
 
 __all__ = ["check_information", "information"]
 

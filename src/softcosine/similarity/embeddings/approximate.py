@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._threads import for_each_chunk
 from softcosine._validation import check_type, check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.selection import pair_similarities
@@ -18,7 +19,6 @@ from softcosine.similarity.embeddings.encoder import EncoderSimilarity
 from softcosine.similarity.embeddings.proposers import Proposer, proposer_by_name
 from softcosine.similarity.neighbors import Neighbors, StringOrder
 from softcosine.similarity.source import SourceState, check_limit
-from softcosine.similarity.threads import for_each_chunk
 
 __all__ = ["ApproximateSimilarity"]
 

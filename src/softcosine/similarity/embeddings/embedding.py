@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softcosine._threads import for_each_chunk, takes_threads
 from softcosine._validation import check_number, check_whole
 from softcosine.kernels.selection import pair_similarities
 from softcosine.similarity.embeddings.deferred_table import DeferredTable
@@ -23,7 +24,6 @@ from softcosine.similarity.source import (
     check_pairs,
     equal_strings,
 )
-from softcosine.similarity.threads import for_each_chunk
 
 if TYPE_CHECKING:
     from gensim.models import KeyedVectors
@@ -141,11 +141,13 @@ class EmbeddingSimilarity:
         return source
 
     @classmethod
+    @takes_threads
     def load(
         cls,
         path: str | PathLike[str],
         *,
         words: Collection[str] | None = None,
+        threads: int | None = None,
         progress: Callable[[int, int], None] | None = None,
         **settings: Unpack[Settings],
     ) -> EmbeddingSimilarity:
@@ -159,6 +161,8 @@ class EmbeddingSimilarity:
             model2vec. Told apart by content.
         words : collection of str, optional
             Keep only these (in any letter case).
+        threads : int, optional
+            See `softcosine.using_threads`.
         progress : callable, optional
             Called as ``progress(done, total)``, in bytes of the file.
         **settings

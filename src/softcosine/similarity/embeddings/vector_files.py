@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._threads import Workers
 from softcosine._validation import check_list
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
@@ -31,7 +32,6 @@ from softcosine.similarity.embeddings.static_models import (
 from softcosine.similarity.embeddings.vector_text import GrowingRows, TextParser
 from softcosine.similarity.embeddings.word_pieces import WordPieces, has_word_pieces
 from softcosine.similarity.embeddings.word_vectors import WordVectors, checked_scales
-from softcosine.similarity.threads import Workers
 from softcosine.storage import checked_path
 
 __all__ = ["read_vectors"]

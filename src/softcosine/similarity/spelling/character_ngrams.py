@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._threads import for_each_chunk
 from softcosine._validation import check_number, check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.character_ngrams import find_alike, invert, measure_cosines, write_ngrams
@@ -17,7 +18,6 @@ from softcosine.similarity.match_chunks import Found, best_of_chunks
 from softcosine.similarity.neighbors import Neighbors, StringOrder
 from softcosine.similarity.source import SourceState, check_limit, check_pairs, equal_strings
 from softcosine.similarity.spelling.nearby_strings import CodePoints
-from softcosine.similarity.threads import for_each_chunk
 
 __all__ = ["CharacterNgramSimilarity"]
 
