@@ -17,7 +17,7 @@ from softcosine.similarity.embeddings import nearest
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.nearest import Nearest, UnitVectors
 from softcosine.similarity.neighbors import Neighbors
-from softcosine.similarity.progress import reporting
+from softcosine._progress import reporting
 
 
 def unit_vectors(vectors, strings=None):

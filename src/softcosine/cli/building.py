@@ -12,11 +12,11 @@ from softcosine.cli.failures import saying_how_to_go_on
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from softcosine._progress import Report
     from softcosine.cli.vocabularies import Corpus
     from softcosine.matrix.list_use import ListUse
     from softcosine.matrix.recipe import SimilarityRecipe
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-    from softcosine.similarity.progress import Report
 
 __all__ = ["Plan", "built_matrix", "document_limit", "recipe_of"]
 

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from contextlib import closing, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +20,6 @@ from softcosine.cli.showing import counted
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from softcosine.cli.progress import Reporter
     from softcosine.index.near_duplicates.similar import SimilarGroup
 
 __all__ = ["dedupe", "pairs"]
@@ -92,7 +92,7 @@ def pairs(
     with saying_how_to_go_on(checkpoint), report:
         found = opened.pairs(
             min_similarity=min_similarity or 0.0, k=k, threads=threads, checkpoint=checkpoint,
-            progress=None if shown else _progress(report),
+            progress=None if shown else partial(report, "comparing pairs"),
         )  # fmt: skip
         if k is not None:
             report.stop()
@@ -155,7 +155,7 @@ def dedupe(
     with saying_how_to_go_on(checkpoint), Reporter() as report:
         groups = opened.dedupe(
             min_similarity=min_similarity, method=method, threads=threads, checkpoint=checkpoint,
-            progress=_progress(report),
+            progress=partial(report, "comparing pairs"),
         )  # fmt: skip
     if keep is None:
         _show_groups(groups, as_json)
@@ -169,10 +169,6 @@ def dedupe(
         f"{n_others:,} to drop, among {len(opened):,}",
         started,
     )
-
-
-def _progress(report: Reporter) -> Callable[[int, int], None]:
-    return lambda done, total: report("comparing pairs", done, total)
 
 
 def _lines(as_json: bool) -> Callable[[dict[str, Any]], None]:

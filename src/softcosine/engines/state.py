@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine._progress import Report
 from softcosine._threads import n_threads
 from softcosine._validation import check_whole
 from softcosine.engines.contents import Contents, rows_of_slots, vectors_of_slots
 from softcosine.engines.engine import Block, Engine, Vectors
 from softcosine.engines.registry import engine_by_name
-from softcosine.engines.route_choice import N_DIMENSIONS, Progress, made_route
+from softcosine.engines.route_choice import N_DIMENSIONS, made_route
 from softcosine.engines.row_space import RowSpace
 from softcosine.engines.subject import Subject
 from softcosine.errors import InvalidInputError
@@ -80,7 +81,7 @@ class State:
 
     @classmethod
     def made(
-        cls, asked: Asked, subject: Subject, *, threads: int | None, progress: Progress
+        cls, asked: Asked, subject: Subject, *, threads: int | None, progress: Report
     ) -> State:
         """Find the route, and build the engine."""
         engine, workers = asked.engine(), n_threads(threads)
@@ -240,7 +241,7 @@ class State:
         return np.concatenate([documents, zeros]), np.concatenate([scores, np.zeros(len(zeros))])
 
 
-def told(vectors: Vectors, progress: Progress) -> Vectors:
+def told(vectors: Vectors, progress: Report) -> Vectors:
     """Return vectors that tell how many of them were taken."""
 
     def blocks() -> Any:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from softcosine._progress import Report
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.answering import Seconds, answered
 from softcosine.evaluate.datasets.loading import DataSet
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Evaluation", "evaluate"]
 
-# What is being done, how far it is, out of how many.
-Progress = Callable[[str, int, int | None], None]
 USUAL_BASELINE = "cosine"
 
 
@@ -212,7 +211,7 @@ def evaluate(
     confidence: float = CONFIDENCE,
     random_state: int = 0,
     keep: Sequence[str] = (),
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> Evaluation:
     """Run systems on a data set, measure what they give, and compare them.
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
+from softcosine._progress import Report, silent
 from softcosine._threads import takes_threads
 from softcosine._validation import check_choice, check_list, check_number, check_type
 from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
@@ -21,7 +23,6 @@ from softcosine.similarity.overrides.decision_files import decisions_of_lines
 from softcosine.similarity.overrides.decision_list import Decisions
 from softcosine.similarity.overrides.decisions import decided
 from softcosine.similarity.overrides.guard import guarded
-from softcosine.similarity.progress import Report, silent
 from softcosine.similarity.registry import (
     SourceSettings,
     kind_and_place,
@@ -287,7 +288,7 @@ class SimilarityRecipe:
                 )
             chosen = default_source(
                 settings.texts, vocabulary=settings.vocabulary, language=language,
-                progress=settings.progress("learning from the texts"), **self._of_cosines(),
+                progress=partial(settings.report, "learning from the texts"), **self._of_cosines(),
             )  # fmt: skip
             return chosen.source, chosen.note
         made: list[TermSimilaritySource] = []
@@ -376,7 +377,7 @@ class SimilarityRecipe:
         tell("finding similar terms", 0, len(vocabulary))
         S = TermSimilarityMatrix.from_source(
             source, vocabulary, guard=False, analyzer=analyzer, warn=False, resume=resume,
-            progress=lambda done, total: tell("finding similar terms", done, total),
+            progress=partial(tell, "finding similar terms"),
             **self.rules,
         )  # fmt: skip
         notes = [note, settings.recall_told()]

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, eye_array
 
+from softcosine._progress import Progress
 from softcosine._threads import takes_threads
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.matrix import definiteness
 from softcosine.matrix.entries import Arrays, asymmetry
-from softcosine.matrix.neighbor_chunks import Progress, checked_source
+from softcosine.matrix.neighbor_chunks import checked_source
 from softcosine.matrix.reading import is_gensim, read_similarities
 from softcosine.matrix.rules import Order, Rules, Strategy
 from softcosine.matrix.statistics import MatrixStatistics, matrix_statistics

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine._progress import Report
 from softcosine._validation import check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
@@ -31,8 +33,6 @@ __all__ = ["DocumentMap", "document_map"]
 
 _MOST = 20_000
 _COMPARED = 10  # nearest documents whose share on the map is told
-
-Progress = Callable[[str, int, "int | None"], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,7 +139,7 @@ def document_map(
     n_neighbors: int | None = None,
     random_state: int = 0,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> DocumentMap:
     """Lay documents out in the plane, each near those most similar to it by soft cosine.
 
@@ -202,7 +202,7 @@ def document_map(
     places = np.zeros((0, 2))
     if graph.shape[0]:
         pulling = Neighborhoods(numbers[drawn], graph).nearest(n_neighbors).graph
-        places = laid_out(pulling, progress=lambda step, of: report("laying out", step, of))
+        places = laid_out(pulling, progress=partial(report, "laying out"))
     regions, owners = regions_of(
         places, _presence(snapshot, numbers[drawn]), snapshot.S,
         stop_words=stop_word_lists().get(snapshot.language or "", frozenset()),

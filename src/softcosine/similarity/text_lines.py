@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from softcosine._progress import Progress
 from softcosine.errors import MalformedFileError
 
 __all__ = ["Cells", "comma_cells", "tab_cells", "text_lines"]
@@ -19,9 +20,7 @@ _SHOWN = 80  # characters of a line that is told of
 Cells = Callable[[Path, int, str], list[str]]
 
 
-def text_lines(
-    path: Path, progress: Callable[[int, int], None] | None = None
-) -> Iterator[tuple[int, str]]:
+def text_lines(path: Path, progress: Progress | None = None) -> Iterator[tuple[int, str]]:
     """Give the number and text of every line that is not blank.
 
     Parameters

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from softcosine._progress import Progress
 from softcosine._validation import check_number
 from softcosine.errors import VocabularyMismatchError
 from softcosine.similarity.cooccurrence.distilled_vectors import (
@@ -53,7 +53,7 @@ class DistilledSpace:
         *,
         penalty: float = 1.0,
         power: float = 0.5,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> DistilledSpace:
         """Learn from a corpus whose documents have been encoded.
 

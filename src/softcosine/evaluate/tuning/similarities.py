@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from softcosine._progress import silent
 from softcosine.evaluate.tuning.remembered import Remembered
 from softcosine.evaluate.tuning.settings import Settings
 from softcosine.matrix.recipe import SimilarityRecipe
@@ -28,7 +29,7 @@ from softcosine.similarity.source import (
 )
 
 if TYPE_CHECKING:
-    from softcosine.similarity.progress import Report
+    from softcosine._progress import Report
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.corpus import AnalyzedTexts
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from softcosine._progress import Progress
 from softcosine._validation import check_number
 from softcosine.errors import CorruptIndexError, InvalidInputError, VocabularyMismatchError
 from softcosine.index.directory.commit import current_manifest, part_facts
@@ -161,7 +162,7 @@ class DistilledIndex:
         power: float = 0.5,
         cache: str | PathLike[str] | None = None,
         name: str | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> DistilledIndex:
         """Encode texts, each once, learn from them, and index them.
 

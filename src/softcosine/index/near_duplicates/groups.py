@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._progress import Progress
 from softcosine._validation import check_choice
-from softcosine.index.near_duplicates.all_pairs import Progress, pair_documents, pairs_among
+from softcosine.index.near_duplicates.all_pairs import pair_documents, pairs_among
 from softcosine.index.near_duplicates.panels import PairDocuments, PanelSpace
 from softcosine.index.near_duplicates.results import PairBlock
 from softcosine.index.search.parts import Part

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from softcosine._progress import Progress
 from softcosine._validation import check_list
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import SegmentedDocuments, Snapshot
@@ -24,7 +25,6 @@ from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
 if TYPE_CHECKING:
-    from softcosine.index.near_duplicates.all_pairs import Progress
     from softcosine.index.near_duplicates.similar import SimilarGroup, SimilarPairs
     from softcosine.matrix.list_use import ListUse
 

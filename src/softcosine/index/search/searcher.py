@@ -19,6 +19,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._progress import Progress
 from softcosine._threads import n_threads
 from softcosine.errors import CorruptIndexError
 from softcosine.index.search.bounds import approximate_floor, slack
@@ -161,7 +162,7 @@ class Searcher:
         expand_postings: bool = True,
         allowed: Allowed | None = None,
         threads: int | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> list[Top]:
         """Search many queries on several threads; the same bits as one by one."""
         asked = self._asked(k, min_score, positive, expand_postings, allowed)

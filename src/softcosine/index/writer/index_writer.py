@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
+from softcosine._progress import Report, silent
 from softcosine._validation import check_flag, check_type
 from softcosine.errors import (
     InvalidInputError,
@@ -34,7 +35,6 @@ from softcosine.matrix.term_similarity_matrix import (
     checked_similarity,
     checked_source,
 )
-from softcosine.similarity.progress import Report, silent
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import shortened
 from softcosine.text.vocabulary import Vocabulary

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -76,7 +76,7 @@ class RegressionSimilarity(LearnedPairs):
         exponent: float = 2.0,
         max_neighbors: int = 10,
         threads: int | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> RegressionSimilarity:
         """Learn from a corpus.
 

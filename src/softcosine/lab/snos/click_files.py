@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 
+from softcosine._progress import Progress
 from softcosine.errors import MalformedFileError
 from softcosine.similarity.text_lines import comma_cells, tab_cells, text_lines
 from softcosine.storage import checked_path
@@ -21,7 +22,7 @@ _SHOWN = 80  # characters of a line that is told of
 
 
 def read_clicks(
-    path: str | PathLike[str], *, progress: Callable[[int, int], None] | None = None
+    path: str | PathLike[str], *, progress: Progress | None = None
 ) -> Iterator[tuple[str, str, float]]:
     """Give the (query, page, clicks) of a table, one after the other.
 

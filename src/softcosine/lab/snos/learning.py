@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, eye_array
 
+from softcosine._progress import Progress
 from softcosine._validation import check_choice
 from softcosine.errors import InvalidInputError, SoftCosineWarning
 from softcosine.lab.snos.dense import DenseLearner
@@ -95,7 +96,7 @@ def snos(
     max_iterations: int = 200,
     tolerance: float = 1e-6,
     allow_divergence: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> SnosResult:
     r"""Learn similarities of objects and of features from each other (theory T13).
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 
+from softcosine._progress import Progress
 from softcosine._validation import is_number
 from softcosine.errors import InvalidInputError, SoftCosineWarning
 from softcosine.lab.snos.dense import DenseLearner
@@ -60,7 +61,7 @@ def snos_many(
     max_neighbors: int | None = None,
     max_iterations: int = 200,
     tolerance: float = 1e-6,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> SnosKinds:
     r"""Learn similarities within every one of several related kinds (theory T13).
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -75,7 +75,7 @@ class SnosSimilarity(LearnedPairs):
         max_iterations: int = 200,
         tolerance: float = 1e-4,
         threads: int | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> Self:
         """Learn similarities of terms from the documents that have them.
 
@@ -153,7 +153,7 @@ class SnosSimilarity(LearnedPairs):
         max_iterations: int = 200,
         tolerance: float = 1e-4,
         threads: int | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> Self:
         """Learn similarities of one side of a bipartite graph.
 
@@ -196,7 +196,7 @@ class SnosSimilarity(LearnedPairs):
         cls,
         path: str | PathLike[str],
         *,
-        reading: Callable[[int, int], None] | None = None,
+        reading: Progress | None = None,
         **settings: Any,
     ) -> Self:
         """Learn similarities of queries from a file of clicks, as `from_clicks` does.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from softcosine._progress import Progress
 from softcosine._validation import check_number, check_whole
 
 __all__ = ["Change", "Learner", "Round", "Trace", "check_rounds", "learned"]
@@ -104,7 +104,7 @@ def learned(
     *,
     max_iterations: int,
     tolerance: float,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Trace:
     """Do rounds until no entry changes by more than `tolerance`, or it is plain that all will grow.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._progress import Progress
 from softcosine._threads import takes_threads
 from softcosine._validation import check_whole
 from softcosine.lab.learned_pairs import check_scale
@@ -70,7 +70,7 @@ class CooccurrenceSimilarity(LearnedVectors):
         threshold: float = 0.3,
         exponent: float = 4.0,
         threads: int | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> CooccurrenceSimilarity:
         """Learn from a corpus.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from os import PathLike
 from typing import ClassVar
 
@@ -68,7 +68,7 @@ class DistilledSimilarity(LearnedVectors):
         threshold: float = 0.0,
         exponent: float = 1.0,
         threads: int | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> DistilledSimilarity:
         """Learn from a corpus whose documents have been encoded.
 
@@ -123,7 +123,7 @@ class DistilledSimilarity(LearnedVectors):
         threshold: float = 0.0,
         exponent: float = 1.0,
         threads: int | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> DistilledSimilarity:
         """Encode texts, each once, and learn from them.
 

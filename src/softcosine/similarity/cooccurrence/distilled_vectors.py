@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from softcosine._progress import Progress
 from softcosine._validation import check_number, check_type, check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.cooccurrence.ridge import ridge_regression
@@ -87,7 +88,7 @@ def taught_vectors(
     term_encodings: ArrayLike | None = None,
     remove_components: int = 0,
     penalty: float = 1.0,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[_Floats, OwnMeaning | None]:
     r"""Return the vectors of terms whose sums come nearest to the encodings of documents.
 
@@ -152,7 +153,7 @@ def distilled_vectors(
     encodings: ArrayLike,
     *,
     penalty: float = 1.0,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> _Floats:
     """Return what `taught_vectors` learns from documents alone, weighted for retrieval.
 
@@ -190,7 +191,7 @@ def encoded(
     cache: str | PathLike[str] | None = None,
     name: str | None = None,
     batch_size: int = 32,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> NDArray[np.float32]:
     """Return what an encoder gives for each text, shape (n_texts, dimensions).
 

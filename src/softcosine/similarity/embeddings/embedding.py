@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softcosine._progress import Progress
 from softcosine._threads import for_each_chunk, takes_threads
 from softcosine._validation import check_number, check_whole
 from softcosine.kernels.selection import pair_similarities
@@ -148,7 +149,7 @@ class EmbeddingSimilarity:
         *,
         words: Collection[str] | None = None,
         threads: int | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
         **settings: Unpack[Settings],
     ) -> EmbeddingSimilarity:
         """Read word vectors from a file of any format.

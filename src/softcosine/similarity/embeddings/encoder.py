@@ -9,11 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softcosine._progress import Progress
 from softcosine._validation import check_type, check_whole
 from softcosine.errors import InvalidInputError, MissingDependencyError
 from softcosine.similarity.embeddings.carried_model import MINILM, carried_model
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
-from softcosine.similarity.embeddings.encoded_vectors import Encode, EncodedVectors, Progress
+from softcosine.similarity.embeddings.encoded_vectors import Encode, EncodedVectors
 from softcosine.similarity.embeddings.vector_cache import VectorCache
 from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.source import SourceState

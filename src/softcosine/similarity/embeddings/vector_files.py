@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._progress import Progress
 from softcosine._threads import Workers
 from softcosine._validation import check_list
 from softcosine.errors import InvalidInputError, MalformedFileError
@@ -47,8 +48,6 @@ _NPZ_VECTORS = ("vectors", "v", "embeddings", "embedding", "matrix", "X", "q")
 _PICKLE = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # the second is an empty one
 _BESIDE_NPY = (".words.txt", ".words", ".vocab", ".txt")
-
-Progress = Callable[[int, int], None]
 
 
 def read_vectors(

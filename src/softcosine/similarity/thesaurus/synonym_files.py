@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from softcosine._progress import Progress
 from softcosine._validation import check_choice, check_number
 from softcosine.errors import MalformedFileError
 from softcosine.similarity.text_lines import Cells, comma_cells, tab_cells, text_lines
@@ -19,7 +20,6 @@ __all__ = ["FORMATS", "Group", "format_of", "read_groups"]
 
 # Terms that are all similar to one another, and how much.
 Group = tuple[list[str], float]
-Progress = Callable[[int, int], None]
 Lines = Iterable[tuple[int, str]]
 
 _LEFT = ("left", "word1", "term1", "a", "word", "term", "source", "from")

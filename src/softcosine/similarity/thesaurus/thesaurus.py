@@ -124,7 +124,7 @@ class ThesaurusSimilarity(PersonsList):
         weight: float = 0.8,
         format: str | None = None,
         pinned: bool | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> ThesaurusSimilarity:
         r"""Read a file of synonyms.
 

@@ -10,7 +10,7 @@ import re
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from os import PathLike
@@ -19,6 +19,7 @@ from typing import IO, cast
 
 import numpy as np
 
+from softcosine._progress import Progress
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.inputs import is_whole
 from softcosine.similarity.thesaurus.wordnet import WordNet
@@ -111,7 +112,7 @@ def read_wordnet(
     path: str | PathLike[str] | None = None,
     *,
     max_senses: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> WordNet:
     """Read a WordNet.
 
@@ -216,7 +217,7 @@ class _Reading:
     """What has been read of a WordNet."""
 
     place: Path
-    progress: Callable[[int, int], None] | None
+    progress: Progress | None
     numbers: dict[str, int] = field(default_factory=dict)
     words: list[tuple[str, ...]] = field(default_factory=list)
     # Relation, source, target by name, numbers of the words, file and line.
