@@ -1,18 +1,21 @@
 """Checks of what users pass: numbers, choices, switches, matrices.
 
 A check returns nothing and raises InvalidInputError, ``NAME is X; it must be Y.``, otherwise.
+Importing this module does not import NumPy, for ``softcosine --help`` imports it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import Any
-
-import numpy as np
-from scipy.sparse import csr_array, issparse
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
 
 from softcosine.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = [
     "check_choice",
@@ -64,7 +67,7 @@ def check_number(
         return
     if (
         not is_number(value)
-        or not np.isfinite(float(value))
+        or not math.isfinite(float(value))
         or (least is not None and value < least)
         or (above is not None and value <= above)
         or (most is not None and value > most)
@@ -94,7 +97,7 @@ def check_choice(name: str, value: Any, choices: Iterable[str], *, optional: boo
 
 def check_flag(name: str, value: Any, *, optional: bool = False) -> None:
     """Refuse what is neither True nor False; None is a flag if `optional`."""
-    if not (isinstance(value, bool | np.bool_) or (optional and value is None)):
+    if not (isinstance(value, bool) or (optional and value is None)):
         raise must_be(name, value, f"True or False{', or None' if optional else ''}")
 
 
@@ -104,27 +107,29 @@ def check_type(name: str, value: Any, types: Any, advice: str) -> None:
         raise InvalidInputError(f"{name} is of type {type(value).__name__}; {advice}.")
 
 
-def check_list(name: str, value: Any, of: str = "strings") -> None:
-    """Refuse a single string, a mapping, and what is no iterable at all."""
+def check_list(
+    name: str, value: Any, of: str = "strings", *, types: type[Iterable[Any]] = Iterable
+) -> None:
+    """Refuse a single string, and what is none of the types, such as Sequence."""
     if isinstance(value, str):
         raise InvalidInputError(f"{name} is a single string; wrap it in a list: [{name}].")
-    if isinstance(value, Mapping) or not isinstance(value, Iterable):
+    if not isinstance(value, types):
         raise InvalidInputError(f"{name} is of type {type(value).__name__}; pass a list of {of}.")
 
 
 def is_number(value: object) -> bool:
     """Whether it is a real number that float64 can hold; infinity is, NaN is not."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+    if isinstance(value, bool) or not isinstance(value, Real):
         return False
     try:
-        return not np.isnan(float(value))
+        return not math.isnan(float(value))
     except OverflowError:
         return False
 
 
 def is_whole(value: object) -> bool:
     """Whether a value is a whole number."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def is_pair(value: object) -> bool:
@@ -134,6 +139,8 @@ def is_pair(value: object) -> bool:
 
 def refuse_texts(X: Any, name: str) -> None:
     """Raise InvalidInputError, which says what to do, where X is texts and no matrix."""
+    from scipy.sparse import issparse
+
     if issparse(X) or getattr(X, "ndim", 1) != 1:
         return
     kept = isinstance(X, Sequence) or (isinstance(X, Iterable) and hasattr(X, "__array__"))
@@ -153,6 +160,9 @@ def read_matrix(X: Any, name: str) -> csr_array:
     InvalidInputError
         If it is not two-dimensional, real and finite. The message calls it `name`.
     """
+    import numpy as np
+    from scipy.sparse import csr_array, issparse
+
     try:
         given = X if issparse(X) else np.asarray(X)
         if given.ndim != 2:

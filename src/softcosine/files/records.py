@@ -11,9 +11,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from softcosine._textio import ADVICE, STANDARD_INPUT, Text, opened
 from softcosine._validation import check_choice
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.files.lines import ADVICE, STANDARD_INPUT, Text, opened
 
 __all__ = ["FORMATS", "Record", "format_of", "parsed_json", "read_records"]
 

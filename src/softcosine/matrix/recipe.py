@@ -128,7 +128,7 @@ class SimilarityRecipe:
     def __post_init__(self) -> None:
         given: Any = self.sources
         if given is not None:
-            check_list("sources", given, "names or of sources")
+            check_list("sources", given, "names or of sources", types=Sequence)
             object.__setattr__(self, "sources", tuple(given))
         check_type(
             "overrides",

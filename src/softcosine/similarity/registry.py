@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -13,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from softcosine._progress import Report, silent
+from softcosine._textio import DAMAGED, unpacked
 from softcosine.errors import InvalidInputError, MalformedFileError
 
 if TYPE_CHECKING:
@@ -338,12 +337,9 @@ def _looks_like_vectors(path: Path) -> bool:
     Whatever is no text is left to the reader of vectors, which knows more formats.
     """
     with path.open("rb") as file:
-        start = file.read(1 << 16)
-    if start.startswith(b"\x1f\x8b"):
         try:
-            with gzip.open(path) as unpacked:
-                start = unpacked.read(1 << 16)
-        except (EOFError, OSError, zlib.error):
+            start = unpacked(file).read(1 << 16)
+        except DAMAGED:
             return False  # whoever reads it says what is wrong
     if b"\0" in start:
         return True

@@ -127,7 +127,8 @@ class SoftCosineTransformer(BlockwiseTransformer):
     def _fit_blocks(self, blocks: Blocks) -> None:
         for name in ("basis_", "components_", "singular_values_"):
             self.__dict__.pop(name, None)
-        check_flag("sparse_output", self.sparse_output)
+        if self.sparse_output is not np.True_ and self.sparse_output is not np.False_:
+            check_flag("sparse_output", self.sparse_output)
         if self.n_components is None:
             self.S_.require_symmetric("SoftCosineTransformer")
             try:

@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from softcosine._textio import numbered_lines
 from softcosine._validation import check_choice
 from softcosine.errors import DuplicateIdError, InvalidInputError, MalformedFileError
 from softcosine.evaluate.datasets.grades import CLEVERDON, GAINS, GRADES, grades_of
 from softcosine.evaluate.datasets.lines import (
     first_line,
     kept_fields,
-    numbered_lines,
     stem,
 )
 from softcosine.evaluate.datasets.ranking import RankingSet, known_judgements

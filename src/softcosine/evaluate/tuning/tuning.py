@@ -232,7 +232,8 @@ def _check(rule: str, budget: int) -> None:
 
 def _known(sources: Sequence[str] | Sources) -> Sources:
     """Return sources by their names, which somebody understands."""
-    check_list("sources", sources, "names")
+    if not isinstance(sources, Mapping):
+        check_list("sources", sources, "names")
     known = dict(sources) if isinstance(sources, Mapping) else dict.fromkeys(sources)
     check_names(known, known)
     return known

@@ -38,7 +38,7 @@ Facets = Mapping[str, tuple[FacetCount, ...]]
 
 def checked_facets(facets: Sequence[str]) -> tuple[str, ...]:
     """Return the keys that are counted; InvalidInputError if they are no list of keys."""
-    check_list("facets", facets, 'keys of metadata, such as ["lang", "year"]')
+    check_list("facets", facets, 'keys of metadata, such as ["lang", "year"]', types=Sequence)
     for key in facets:
         check_type(f"the facet {key!r}", key, str, "pass keys of metadata, which are strings")
         key_path(key)

@@ -7,8 +7,8 @@ from os import PathLike
 from pathlib import Path
 
 from softcosine._progress import Progress
+from softcosine._textio import comma_cells, numbered_lines, tab_cells
 from softcosine.errors import MalformedFileError
-from softcosine.similarity.text_lines import comma_cells, tab_cells, text_lines
 from softcosine.storage import checked_path
 
 __all__ = ["read_clicks"]
@@ -48,7 +48,7 @@ def read_clicks(
     cut = comma_cells if path.name.lower().removesuffix(".gz").endswith(".csv") else tab_cells
     places: tuple[int, int, int | None] | None = None
     narrow = False
-    for number, line in text_lines(path, progress):
+    for number, line in numbered_lines(path, progress=progress):
         cells = cut(path, number, line)
         if places is None:
             named = _named(cells)

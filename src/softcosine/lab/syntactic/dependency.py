@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from os import PathLike
-from typing import IO, Literal
+from typing import Literal
 
+from softcosine._textio import opened
 from softcosine._validation import check_choice, check_list, check_whole
 from softcosine.errors import MalformedFileError
 from softcosine.storage import checked_path
@@ -66,7 +65,7 @@ def read_trees(path: str | PathLike[str]) -> Iterator[DependencyTree]:
     Parameters
     ----------
     path : path
-        UTF-8, gzipped if the name ends in ``.gz``.
+        UTF-8, gzipped or not.
 
     Yields
     ------
@@ -80,27 +79,19 @@ def read_trees(path: str | PathLike[str]) -> Iterator[DependencyTree]:
     """
     name = str(path)
     sentence = _Sentence()
-    number = 0
-    with _opened(path) as lines:
-        try:
-            for number, line in enumerate(lines, start=1):
-                text = line.rstrip("\r\n")
-                if not text.strip():
-                    if sentence.words:
-                        yield sentence.tree(name)
-                        sentence = _Sentence(comments=[])
-                elif text.startswith("#") and not sentence.words:
-                    sentence.comments.append(text[1:].strip())
-                else:
-                    sentence.add(text, name, number)
-        except UnicodeDecodeError as error:
-            raise MalformedFileError(
-                name, f"is not UTF-8 ({error.reason}); convert it.", line=number + 1
-            ) from error
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise MalformedFileError(name, f"cannot be unpacked: {error}.") from error
-        if sentence.words:
-            yield sentence.tree(name)
+    with opened(checked_path(path)) as file:
+        for number, line in file.lines():
+            text = line.rstrip("\n")
+            if not text.strip():
+                if sentence.words:
+                    yield sentence.tree(name)
+                    sentence = _Sentence(comments=[])
+            elif text.startswith("#") and not sentence.words:
+                sentence.comments.append(text[1:].strip())
+            else:
+                sentence.add(text, name, number)
+    if sentence.words:
+        yield sentence.tree(name)
 
 
 def read_documents(path: str | PathLike[str]) -> Iterator[list[DependencyTree]]:
@@ -356,10 +347,3 @@ def split_path(term: str) -> tuple[str, ...]:
 
 def _escaped(part: str) -> str:
     return part.replace("\\", "\\\\").replace(_SEPARATOR, "\\" + _SEPARATOR)
-
-
-def _opened(path: str | PathLike[str]) -> IO[str]:
-    place = checked_path(path)
-    if place.suffix == ".gz":
-        return gzip.open(place, "rt", encoding="utf-8-sig")
-    return place.open(encoding="utf-8-sig")

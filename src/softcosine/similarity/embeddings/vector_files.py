@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import gzip
 import re
 import zipfile
 import zlib
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._progress import Progress
+from softcosine._textio import DAMAGED, unpacked
 from softcosine._threads import Workers
 from softcosine._validation import check_list
 from softcosine.errors import InvalidInputError, MalformedFileError
@@ -101,7 +101,8 @@ def read_vectors(
         is of no known format.
     """
     path = checked_path(path)
-    check_list("words", words)
+    if words is not None:
+        check_list("words", words)
     if path.is_dir():
         return _kept(path, read_folder(path), words)
     with path.open("rb") as file:
@@ -161,12 +162,10 @@ class _Stream:
 
 @contextmanager
 def _opened(path: Path, progress: Progress | None) -> Iterator[_Stream]:
-    """Open a file for reading, unpacked if it is gzipped."""
+    """Open a file for reading, unpacked if it is compressed."""
     total = path.stat().st_size
     with path.open("rb") as raw:
-        packed = raw.read(2) == b"\x1f\x8b"
-        raw.seek(0)
-        file = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if packed else raw
+        file = unpacked(raw)
 
         def report() -> None:
             if progress is not None:
@@ -174,8 +173,8 @@ def _opened(path: Path, progress: Progress | None) -> Iterator[_Stream]:
 
         try:
             yield _Stream(file, report)
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise MalformedFileError(path, f"the gzip file is damaged: {error}") from error
+        except DAMAGED as error:
+            raise MalformedFileError(path, f"the compressed file is damaged: {error}") from error
 
 
 def _read_stream(path: Path, stream: _Stream, keep: frozenset[str] | None) -> WordVectors:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from softcosine._progress import Progress
+from softcosine._textio import Cells, comma_cells, numbered_lines, tab_cells
 from softcosine._validation import check_choice, check_number
 from softcosine.errors import MalformedFileError
-from softcosine.similarity.text_lines import Cells, comma_cells, tab_cells, text_lines
 from softcosine.storage import checked_path
 
 __all__ = ["FORMATS", "Group", "format_of", "read_groups"]
@@ -85,7 +85,7 @@ def read_groups(
     if format is None:
         format = format_of(path)
     check_choice("synonym format", format, FORMATS)
-    return FORMATS[format](path, text_lines(path, progress), weight)
+    return FORMATS[format](path, numbered_lines(path, progress=progress), weight)
 
 
 def format_of(path: str | PathLike[str]) -> str:
@@ -95,7 +95,7 @@ def format_of(path: str | PathLike[str]) -> str:
     for ending, format in ((".csv", "csv"), (".tsv", "tsv"), (".jsonl", "jsonl")):
         if name.endswith(ending):
             return format
-    for _, line in text_lines(path):
+    for _, line in numbered_lines(path):
         if line.startswith("#"):
             continue
         for sign, format in (("|||", "ppdb"), ("\t", "tsv"), ("=>", "solr"), (",", "solr")):
