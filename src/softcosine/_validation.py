@@ -107,9 +107,7 @@ def check_type(name: str, value: Any, types: Any, advice: str) -> None:
         raise InvalidInputError(f"{name} is of type {type(value).__name__}; {advice}.")
 
 
-def check_list(
-    name: str, value: Any, of: str = "strings", *, types: type[Iterable[Any]] = Iterable
-) -> None:
+def check_list(name: str, value: Any, of: str = "strings", *, types: Any = Iterable) -> None:
     """Refuse a single string, and what is none of the types, such as Sequence."""
     if isinstance(value, str):
         raise InvalidInputError(f"{name} is a single string; wrap it in a list: [{name}].")

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softcosine._validation import check_choice
-from softcosine.cli.asking import Index, Json
 from softcosine.cli.failures import saying_how_to_go_on
-from softcosine.cli.options import Threads
+from softcosine.cli.options import Index, Json, Threads
 from softcosine.cli.showing import counted
 from softcosine.errors import InvalidInputError
 

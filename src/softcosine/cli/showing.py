@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import sys
-import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
+
+from softcosine.cli.escaping import is_harmless, printable
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -105,32 +106,8 @@ def print_json(value: Any) -> None:
     plain = (sys.stdout.encoding or "").lower().replace("-", "") not in ("utf8", "utf8sig")
     line = json.dumps(value, ensure_ascii=plain)
     if sys.stdout.isatty():
-        line = "".join(c if _is_harmless(c) else json.dumps(c)[1:-1] for c in line)
+        line = "".join(c if is_harmless(c) else json.dumps(c)[1:-1] for c in line)
     sys.stdout.write(f"{line}\n")
-
-
-def printable(text: str) -> str:
-    r"""Return a text in which nothing disturbs a terminal or turns its direction.
-
-    Control and format characters, line breaks, unassigned characters and lone surrogates become
-    escapes, such as ``\x1b`` and ``\u202e``. Blanks of all widths stay, and so do the two joiners
-    (U+200C, U+200D) that Persian, Hindi and emoji are written with.
-    """
-    return "".join(map(_shown, text)) if not text.isprintable() else text
-
-
-def _is_harmless(character: str) -> bool:
-    return (
-        character.isprintable()
-        or character in "\u200c\u200d"
-        or unicodedata.category(character) == "Zs"
-    )
-
-
-def _shown(character: str) -> str:
-    if _is_harmless(character):
-        return character
-    return character.encode("unicode_escape").decode("ascii")
 
 
 def score_shown(score: float) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from softcosine._validation import check_choice, check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.difference_views import Shown, excerpt, view_of
-from softcosine.evaluate.evaluation import Evaluation
+from softcosine.evaluate.measured import Measured
 
 __all__ = ["Difference", "Differences", "Shown", "differences"]
 
@@ -102,7 +102,7 @@ class Differences:
 
 
 def differences(
-    evaluation: Evaluation,
+    evaluation: Measured,
     system: str,
     *,
     against: str | None = None,

@@ -12,7 +12,7 @@ from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.evaluate.measures import lower_is_better
 
 if TYPE_CHECKING:
-    from softcosine.evaluate.evaluation import Evaluation
+    from softcosine.evaluate.measured import Measured
 
 __all__ = ["Cell", "cells", "html_table", "markdown_table", "notes_of", "text_table", "units_of"]
 
@@ -41,7 +41,7 @@ class Cell:
     better: bool = False
 
 
-def cells(evaluation: Evaluation) -> dict[str, dict[str, Cell]]:
+def cells(evaluation: Measured) -> dict[str, dict[str, Cell]]:
     """Return a cell for every system and measure."""
     found: dict[str, dict[str, Cell]] = {name: {} for name in evaluation.figures}
     for measure in evaluation.measures:
@@ -69,7 +69,7 @@ def cells(evaluation: Evaluation) -> dict[str, dict[str, Cell]]:
     return found
 
 
-def notes_of(evaluation: Evaluation) -> list[str]:
+def notes_of(evaluation: Measured) -> list[str]:
     """Return what a reader has to know beside the numbers."""
     first = next(iter(evaluation.figures.values()))
     notes = [f"{evaluation.dataset.name}: {_counted(evaluation, len(first.units))}"]
@@ -98,7 +98,7 @@ def _spread(values: Sequence[float | None]) -> str:
     return " to ".join(dict.fromkeys(ends))
 
 
-def text_table(evaluation: Evaluation) -> str:
+def text_table(evaluation: Measured) -> str:
     """Return a table for a text terminal; an asterisk marks the best."""
     header = ["system", *evaluation.measures, "seconds"]
     rows = [header]
@@ -122,7 +122,7 @@ def text_table(evaluation: Evaluation) -> str:
     return "\n".join([*lines, *([""] if changes else []), *changes])
 
 
-def markdown_table(evaluation: Evaluation) -> str:
+def markdown_table(evaluation: Measured) -> str:
     """Return a table in Markdown, and the notes below it."""
     lines = [
         "| " + " | ".join(["system", *evaluation.measures, "seconds"]) + " |",
@@ -138,7 +138,7 @@ def markdown_table(evaluation: Evaluation) -> str:
     return "\n".join([*lines, "", *(f"- {note}" for note in notes_of(evaluation)), ""])
 
 
-def html_table(evaluation: Evaluation) -> str:
+def html_table(evaluation: Measured) -> str:
     """Return a table for notebooks: bold is the best, the differences stand below the values."""
     header = "".join(f"<th>{html.escape(measure)}</th>" for measure in evaluation.measures)
     rows = []
@@ -162,20 +162,20 @@ def html_table(evaluation: Evaluation) -> str:
     )
 
 
-def seconds_shown(evaluation: Evaluation, name: str) -> str:
+def seconds_shown(evaluation: Measured, name: str) -> str:
     """Return how long a system took in all; nothing for a run made elsewhere."""
     seconds = evaluation.seconds.get(name)
     return "" if seconds is None else f"{seconds.fit + seconds.answer:.1f}"
 
 
-def units_of(evaluation: Evaluation) -> str:
+def units_of(evaluation: Measured) -> str:
     """Return what is averaged over, in a word."""
     if isinstance(evaluation.dataset, RankingSet):
         return "queries"
     return "pairs" if isinstance(evaluation.dataset, PairSet) else "documents"
 
 
-def _counted(evaluation: Evaluation, n_units: int) -> str:
+def _counted(evaluation: Measured, n_units: int) -> str:
     units, n_documents = units_of(evaluation), len(evaluation.dataset.documents)
     if units == "pairs":
         return f"{n_units:,} pairs"

@@ -18,7 +18,7 @@ from softcosine.text.vocabulary import Vocabulary
 if TYPE_CHECKING:
     import pandas as pd
 
-    from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+    from softcosine.matrix.term_entries import TermEntries
 
 __all__ = ["Change", "MatrixDifference", "difference"]
 
@@ -135,13 +135,13 @@ class MatrixDifference:
 
 
 def difference(
-    before: TermSimilarityMatrix, after: TermSimilarityMatrix, *, tolerance: float = 0.0
+    before: TermEntries, after: TermEntries, *, tolerance: float = 0.0
 ) -> MatrixDifference:
     """Compare two matrices by their terms, whatever the order of their vocabularies.
 
     Parameters
     ----------
-    before, after : TermSimilarityMatrix
+    before, after : TermEntries
     tolerance : float
         Similarities that both hold and that differ by no more count as equal.
     """
@@ -171,7 +171,7 @@ def difference(
 
 
 def _entries(
-    S: TermSimilarityMatrix, terms: Vocabulary, once: bool
+    S: TermEntries, terms: Vocabulary, once: bool
 ) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Off-diagonal entries by the numbers of their pair among the terms, ascending."""
     numbers = terms.indices(S.vocabulary.terms).astype(np.int64)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from softcosine._validation import check_flag, check_whole
+from softcosine._validation import check_whole, must_be
 from softcosine.errors import InvalidInputError
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -127,8 +127,8 @@ class SoftCosineTransformer(BlockwiseTransformer):
     def _fit_blocks(self, blocks: Blocks) -> None:
         for name in ("basis_", "components_", "singular_values_"):
             self.__dict__.pop(name, None)
-        if self.sparse_output is not np.True_ and self.sparse_output is not np.False_:
-            check_flag("sparse_output", self.sparse_output)
+        if not isinstance(self.sparse_output, bool | np.bool_):
+            raise must_be("sparse_output", self.sparse_output, "True or False")
         if self.n_components is None:
             self.S_.require_symmetric("SoftCosineTransformer")
             try:

@@ -10,7 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from softcosine._validation import check_type
 from softcosine.errors import UnknownTermError
+from softcosine.text.analyzer import Analyzer, checked_analyzer
 from softcosine.text.contents import Contents
+from softcosine.text.counted_terms import counted_terms
 from softcosine.text.foreign import gensim_terms, sklearn_terms
 from softcosine.text.packing import PackedLists
 
@@ -114,9 +116,14 @@ class Vocabulary:
         InvalidInputError
             If a text is no string (the message names its position) or a limit makes no sense.
         """
-        from softcosine.text.corpus import analyze
-
-        return analyze(texts, analyzer, min_df=min_df, max_df=max_df).vocabulary
+        rules = Analyzer() if analyzer is None else checked_analyzer(analyzer)
+        counted = counted_terms(texts, rules, min_df=min_df, max_df=max_df)
+        return cls(
+            counted.terms,
+            document_frequencies=counted.frequencies,
+            n_docs=counted.n_docs,
+            forms=counted.forms,
+        )
 
     @classmethod
     def from_tokens(
@@ -131,9 +138,8 @@ class Vocabulary:
 
         As `from_texts`, but the tokens are neither cut nor normalised.
         """
-        from softcosine.text.corpus import analyze
-
-        return analyze(documents, analyzer, min_df=min_df, max_df=max_df).vocabulary
+        texts: Iterable[Any] = documents
+        return cls.from_texts(texts, analyzer=analyzer, min_df=min_df, max_df=max_df)
 
     @classmethod
     def from_sklearn(cls, vectorizer: Any) -> Vocabulary:

@@ -31,7 +31,7 @@ from softcosine.matrix.term_similarity_matrix import (
 )
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
-from softcosine.text.corpus import check_df_limit
+from softcosine.text.counted_terms import check_df_limit
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting, checked_weighting
 

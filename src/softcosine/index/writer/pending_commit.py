@@ -37,7 +37,8 @@ from softcosine.similarity.default import antonyms_of
 from softcosine.similarity.in_terms import phrases_in
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
-from softcosine.text.corpus import AnalyzedTexts, analyze, within_df_limits
+from softcosine.text.corpus import AnalyzedTexts, analyze
+from softcosine.text.counted_terms import within_df_limits
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
