@@ -122,13 +122,7 @@ class SyntacticSimilarity:
         return np.fromiter((len(split_path(term)) > 1 for term in terms), np.bool_, len(terms))
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
-        """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,).
-
-        Raises
-        ------
-        InvalidInputError
-            If the two sequences differ in length.
-        """
+        """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,)."""
         n_pairs = check_pairs(left, right)
         answer = np.zeros(n_pairs, np.float32)
         # The table of the parts' similarities grows with the square of a block.
@@ -186,19 +180,6 @@ class SyntacticSimilarity:
         Only paths are compared that share a part, or have similar ones: of a path of n parts, at
         least ``threshold * n`` have a counterpart in each of its neighbours, so that one of its
         ``n - ceil(threshold * n) + 1`` rarest has.
-
-        Parameters
-        ----------
-        terms : sequence of str
-        among : sequence of str
-            What is searched. The preparation of a tuple is kept for the next call with the same
-            tuple.
-        max_neighbors : int
-
-        Raises
-        ------
-        InvalidInputError
-            If `max_neighbors` is negative.
         """
         check_limit(max_neighbors)
         asked = Paths.of(terms)

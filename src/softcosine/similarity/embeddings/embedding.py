@@ -278,11 +278,6 @@ class EmbeddingSimilarity:
         """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,).
 
         Symmetric to the bit, in [0, 1]; 1 for equal strings, else 0 where one is unknown.
-
-        Raises
-        ------
-        InvalidInputError
-            If the two sequences differ in length.
         """
         n_pairs = check_pairs(left, right)
         answer = np.zeros(n_pairs, np.float32)
@@ -323,20 +318,6 @@ class EmbeddingSimilarity:
 
         A matrix product in float32 finds the candidates; what is returned is computed anew in
         float64 and rounded to float32, the same bits as `similarities` gives.
-
-        Parameters
-        ----------
-        terms : sequence of str
-        among : sequence of str
-            What is searched. The preparation of a tuple is kept for the next call with the same
-            tuple, which makes single terms quick; a list could change unseen, so it is not kept.
-        max_neighbors : int
-            How many a term has at most.
-
-        Raises
-        ------
-        InvalidInputError
-            If `max_neighbors` is negative.
         """
         check_limit(max_neighbors)
         table, rows = self._table.look_up(terms)

@@ -221,11 +221,6 @@ class CharacterNgramSimilarity:
         """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,).
 
         Symmetric to the bit, in [0, 1]; 1 for equal strings, else 0 where one is unknown.
-
-        Raises
-        ------
-        InvalidInputError
-            If the two sequences differ in length.
         """
         n_pairs = check_pairs(left, right)
         numbers: dict[str, int] = {}
@@ -246,22 +241,7 @@ class CharacterNgramSimilarity:
     def neighbors(
         self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
     ) -> Neighbors:
-        """Return the most similar strings of `among` of every term, exactly.
-
-        Parameters
-        ----------
-        terms : sequence of str
-        among : sequence of str
-            What is searched. The preparation of a tuple is kept for the next call with the same
-            tuple, which makes single terms quick; a list could change unseen, so it is not kept.
-        max_neighbors : int
-            How many a term has at most.
-
-        Raises
-        ------
-        InvalidInputError
-            If `max_neighbors` is negative.
-        """
+        """Return the most similar strings of `among` of every term, exactly."""
         check_limit(max_neighbors)
         if max_neighbors == 0 or len(terms) == 0 or len(among) == 0:
             return Neighbors.none(len(terms))

@@ -173,11 +173,6 @@ class EditDistanceSimilarity:
         """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,).
 
         Symmetric to the bit, in [0, 1]; 1 for equal strings alone.
-
-        Raises
-        ------
-        InvalidInputError
-            If the two sequences differ in length.
         """
         check_pairs(left, right)
         a, b = CodePoints.of(left), CodePoints.of(right)
@@ -193,20 +188,6 @@ class EditDistanceSimilarity:
 
         No term is compared with every string: candidates are found by the hashes of what a few
         deletions leave of both, long ones by unchanged pieces, and then measured.
-
-        Parameters
-        ----------
-        terms : sequence of str
-        among : sequence of str
-            What is searched. The preparation of a tuple is kept for the next call with the same
-            tuple, which makes single terms quick; a list could change unseen, so it is not kept.
-        max_neighbors : int
-            How many a term has at most.
-
-        Raises
-        ------
-        InvalidInputError
-            If `max_neighbors` is negative.
         """
         check_limit(max_neighbors)
         if len(self._least) == 1 or max_neighbors == 0 or len(terms) == 0 or len(among) == 0:

@@ -353,13 +353,7 @@ class ThesaurusSimilarity(PersonsList):
         return rows_of(self._found, terms) >= 0
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
-        """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,).
-
-        Raises
-        ------
-        InvalidInputError
-            If the two sequences differ in length.
-        """
+        """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,)."""
         n_pairs = check_pairs(left, right)
         i, j = rows_of(self._found, left), rows_of(self._found, right)
         both = np.flatnonzero((i >= 0) & (j >= 0))
@@ -394,11 +388,6 @@ class ThesaurusSimilarity(PersonsList):
 
         Each concept above a term is asked for its members, the nearest first, as far as the
         threshold allows. What is prepared for a tuple is kept for the next call with it.
-
-        Raises
-        ------
-        InvalidInputError
-            If `max_neighbors` is negative.
         """
         check_limit(max_neighbors)
         rows = rows_of(self._found, terms)
