@@ -163,7 +163,7 @@ def test_tokens_are_taken_as_they_are():
         (lambda: Analyzer(stop_words="klingon"), "no list of stop words"),
         (lambda: Analyzer(stop_words=[1]), "1 among stop_words is no string"),
         (lambda: Analyzer(max_ngram=0), "max_ngram is 0"),
-        (lambda: Analyzer(phrases="disk space"), "phrases is 'disk space'; pass strings in a list"),
+        (lambda: Analyzer(phrases="disk space"), "phrases is a single string"),
         (lambda: Analyzer(phrases=[3]), "3 among phrases is no string"),
         (lambda: Analyzer(min_length=True), "min_length is True"),
         (lambda: Analyzer.from_dict({"rules": 0}), "version 0"),

@@ -187,7 +187,7 @@ def test_unknown_settings_name_the_known_ones():
             {"strategy": "greedy"},
             "strategy is 'greedy'; it must be one of symmetric, dominant, rows",
         ),
-        ({"order": "alphabet"}, "order is 'alphabet'; it must be one of rare_first"),
+        ({"order": "alphabet"}, "order is 'alphabet'; choose one of rare_first"),
         ({"max_neighbors": -1}, "max_neighbors is -1"),
         ({"max_neighbors": 2.5}, "max_neighbors is 2.5"),
         ({"min_similarity": 1.5}, "min_similarity is 1.5"),

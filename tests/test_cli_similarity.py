@@ -417,7 +417,7 @@ def test_a_matrix_of_quite_other_words_is_refused(run, folder):
         (["english", "--vocabulary", "nowhere.txt"], 1, "nowhere.txt: No such file"),
         (["english", "--vocabulary", "nowhere"], 1, "nowhere: No such file"),
         (["empty.txt", "V"], 2, "empty.txt: it makes no two words similar; needed are lines such"),
-        (["cut.txt.gz", "V"], 2, "cut.txt.gz, line 2: the compressed file cannot be read further"),
+        (["cut.txt.gz", "V"], 2, "cut.txt.gz, line 2: the compressed file is cut short"),
         (["nan.txt", "V"], 2, "nan.txt, line 1: 'nan' stands where a finite number is needed"),
         (["english", "V", "-o", "no/where"], 1, "the folder no does not exist"),
         (["english", "V", "-o", "docs.jsonl"], 1, "docs.jsonl exists and is no softcosine matrix"),

@@ -132,7 +132,7 @@ def test_malformed_files_are_named_with_the_line(
 def test_other_encodings_are_named(tmp_path: Path) -> None:
     path = tmp_path / "latin.conllu"
     path.write_bytes(conllu([("für", "_", 0, "_")]).encode("latin-1"))
-    with pytest.raises(MalformedFileError, match="is not UTF-8"):
+    with pytest.raises(MalformedFileError, match="is not utf-8"):
         list(read_trees(path))
 
 

@@ -357,7 +357,7 @@ def corpus() -> AnalyzedTexts:
             {"encodings": np.full((6, 2), 1e301)},
             "encodings holds 1e[+]301; scale it down to 1e[+]300",
         ),
-        ({"corpus": list(TEXTS)}, "of type list; call fit"),
+        ({"corpus": list(TEXTS)}, "of type list; pass softcosine.analyze"),
     ],
 )
 def test_bad_input_to_vectors(change: dict[str, object], message: str) -> None:
@@ -371,7 +371,7 @@ def test_bad_input_to_the_others() -> None:
         DistilledSimilarity.fit(corpus(), encodings(), threshold=2.0)
     with pytest.raises(InvalidInputError, match=r"power is 1\.5; it must be a number from 0 to 1"):
         DistilledSpace.fit(corpus(), encodings(), power=1.5)
-    with pytest.raises(InvalidInputError, match="share is -1; needed"):
+    with pytest.raises(InvalidInputError, match="share is -1; it must be"):
         DistilledIndex.from_texts(TEXTS, encodings=encodings(), share=-1)
     with pytest.raises(InvalidInputError, match="either a model, or the encodings"):
         DistilledIndex.from_texts(TEXTS)

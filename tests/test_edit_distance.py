@@ -273,7 +273,7 @@ def test_settings_are_kept() -> None:
         ("threshold", 1.5, r"threshold is 1\.5; it must be a number from 0 to 1"),
         ("cap", 1.0, r"cap is 1\.0; it must be a number above 0 and below 1"),
         ("cap", 1 - 1e-12, r"cap is 0\.99.*; it must be a number above 0 and below 1"),
-        ("alpha", "x", "alpha is x; it must be a finite number above 0"),
+        ("alpha", "x", "alpha is 'x'; it must be a finite number above 0"),
     ],
 )
 def test_bad_settings_are_refused(name: str, value: float, message: str) -> None:

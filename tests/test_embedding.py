@@ -314,7 +314,9 @@ def test_what_centring_leaves_of_rounding_is_no_direction() -> None:
 
 
 def test_components_that_are_not_there_cannot_be_removed() -> None:
-    with pytest.raises(InvalidInputError, match="remove_components is 3; needed is 0 to 2"):
+    with pytest.raises(
+        InvalidInputError, match="remove_components is 3; it must be a whole number from 0 to 2"
+    ):
         EmbeddingSimilarity(["a", "b"], [[1, 2], [2, 1]], remove_components=3)
     for wrong in (-1, 1.5, "1"):
         with pytest.raises(InvalidInputError, match=f"remove_components is {wrong}; needed is a"):

@@ -206,7 +206,7 @@ def test_documents_may_come_in_blocks(kind):
 @pytest.mark.parametrize("kind", BLOCKWISE)
 def test_blocks_that_cannot_be_used_are_refused(kind):
     transformer = kind(similarity_matrix(THREE), n_components=2)
-    with pytest.raises(InvalidInputError, match="blocks is of type list; needed is a function"):
+    with pytest.raises(InvalidInputError, match="blocks is of type list; pass a function"):
         transformer.fit_blocks([np.eye(3)])
     with pytest.raises(InvalidInputError, match="blocks\\(\\) gave no documents"):
         transformer.fit_blocks(list)
@@ -453,7 +453,7 @@ def test_terms_of_like_documents_are_learned_to_be_similar():
             InvalidInputError,
             "names no number of dimensions",
         ),
-        ({"vocabulary": "abc"}, InvalidInputError, "vocabulary is one string"),
+        ({"vocabulary": "abc"}, InvalidInputError, "vocabulary is a single string"),
         ({"vocabulary": ["a"]}, VocabularyMismatchError, "X has 3 terms but the vocabulary has 1"),
         (
             {"n_components": 0},

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import JIT
+from softcosine._progress import reporting
 from softcosine.kernels import lanes
 from softcosine.kernels.jit import kernel
 from softcosine.kernels.selection import pair_similarities, unit_rows
@@ -17,7 +18,6 @@ from softcosine.similarity.embeddings import nearest
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.nearest import Nearest, UnitVectors
 from softcosine.similarity.neighbors import Neighbors
-from softcosine._progress import reporting
 
 
 def unit_vectors(vectors, strings=None):

@@ -204,8 +204,8 @@ def test_extreme_settings_give_shares_too(setting):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"temperature": 0.0}, "temperature is 0.0; it must be a finite number above 0"),
-        ({"hubness": -1}, "hubness is -1; it must be a number from 0 to 1e[+]300"),
+        ({"temperature": 0.0}, "temperature is 0.0; needed is a number above 0"),
+        ({"hubness": -1}, "hubness is -1; needed is a number from 0 to 1e[+]300"),
         ({"balance": np.inf}, "balance is inf"),
         ({"n_neighbors": 0}, "n_neighbors"),
         ({"n_neighbors": 20, "n_candidates": 10}, "no more can vote than are found"),

@@ -286,7 +286,7 @@ def test_what_cannot_be_learned_from_is_refused():
         ({"learn": "all"}, "learn is 'all'; it must be one of pairs, terms, both"),
         ({"strength": 0}, "strength is 0; it must be a finite number above 0"),
         ({"scale": -1.0}, "scale is -1.0; it must be a finite number above 0"),
-        ({"max_similarity": 2}, r"max_similarity is 2; needed is one in \[0, 1\]"),
+        ({"max_similarity": 2}, r"max_similarity is 2; it must be a number from 0 to 1"),
         ({"max_iterations": 0}, "max_iterations is 0"),
     ):
         with pytest.raises(InvalidInputError, match=message):

@@ -167,7 +167,7 @@ def test_other_packages_add_kinds_of_sources(monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"sources": "english"}, "sources is 'english'; needed is a list"),
+        ({"sources": "english"}, "sources is a single string"),
         ({"sources": [3]}, "the source is of type int"),
         ({"sources": ["nonsense"]}, "the source 'nonsense' is not understood"),
         ({"combine": "best"}, "join is 'best'"),

@@ -173,7 +173,7 @@ def test_what_is_no_pair_is_refused(measures):
         features.fit([("tea", "coffee")])
     with pytest.raises(InvalidInputError, match="the left side of pair 0 is of type int"):
         PairFeatures().fit([(1, "coffee")])
-    with pytest.raises(InvalidInputError, match="measure 'x' is of type str; give a PairMeasure"):
+    with pytest.raises(InvalidInputError, match="measure 'x' is of type str; pass a PairMeasure"):
         PairFeatures({"x": "soft_cosine"}).fit(PAIRS)
     with pytest.raises(InvalidInputError, match="measure is 'cosine'; it must be one of"):
         PairMeasure("cosine")

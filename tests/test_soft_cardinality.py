@@ -169,7 +169,7 @@ def test_what_cannot_be_counted_is_refused():
         InvalidInputError, match="exponent is 0; it must be a finite number above 0"
     ):
         soft_cardinality([[1, 0, 0]], S, exponent=0)
-    with pytest.raises(InvalidInputError, match="set measure is 'tanimoto'; choose one"):
+    with pytest.raises(InvalidInputError, match="set measure is 'tanimoto'; it must be one"):
         soft_set_similarity([[1, 0, 0]], None, S, measure="tanimoto")
     with pytest.raises(InvalidInputError, match="S has negative entries"):
         soft_cardinality([[1, 1]], similarity_matrix([[1, -0.5], [-0.5, 1]]))

@@ -229,9 +229,9 @@ BROKEN = {
     ),
     "PNG": (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "neither text nor a known format", None),
     "UTF-16": ("a 1 2\n".encode("utf-16"), "it is UTF-16 text; convert it", None),
-    "gzip cut short": (gzip.compress(as_text() * 99)[:-20], "gzip file is damaged", None),
+    "gzip cut short": (gzip.compress(as_text() * 99)[:-20], "compressed file is damaged", None),
     "gzip of nothing": (gzip.compress(b""), "no word with a vector", None),
-    "gzip altered": (gzip.compress(as_text())[:-8] + bytes(8), "gzip file is damaged", None),
+    "gzip altered": (gzip.compress(as_text())[:-8] + bytes(8), "compressed file is damaged", None),
     "zip cut short": (as_npz()[:200], "not a readable .npz", None),
     "npz of other files": (
         as_zip(words=b"a\nb", vectors=b"1 2"),

@@ -70,7 +70,20 @@ def n_threads(threads: int | None = None) -> int:
 def using_threads(threads: int | None) -> Iterator[None]:
     """Work in so many threads inside the block, where no other number is given.
 
-    The protocol of sources has no argument for it, and a source may be wrapped in several others.
+    The methods of sources have no argument for it, and a source may be wrapped in several others.
+
+    Parameters
+    ----------
+    threads : int or None
+        -1 stands for all usable CPUs, -2 for all but one, and so on; None changes nothing.
+
+    Examples
+    --------
+    >>> import softcosine as sc
+    >>> source = sc.EditDistanceSimilarity()
+    >>> with sc.using_threads(1):  # doctest: +ELLIPSIS
+    ...     float(source.similarities(["tyre"], ["tire"])[0])
+    0.427...
     """
     token = _given.set(_given.get() if threads is None else n_threads(threads))
     try:

@@ -13,7 +13,7 @@ from softcosine.evaluate.datasets.loading import DataSet
 from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.evaluate.measured import Measured
 from softcosine.evaluate.measures import Answers, Figures, check_measures, measured
-from softcosine.evaluate.reports import html_table, markdown_table, text_table
+from softcosine.evaluate.reports import evaluation_table, text_table
 from softcosine.evaluate.runs import DEPTH, Run
 from softcosine.evaluate.significance import (
     CONFIDENCE,
@@ -96,7 +96,7 @@ class Evaluation(Measured):
 
     def to_markdown(self) -> str:
         """Return the table in Markdown, the best of every measure in bold."""
-        return markdown_table(self)
+        return evaluation_table(self).to_markdown()
 
     def to_pandas(self) -> pd.DataFrame:
         """One row a system and measure: value, difference to the baseline, low, high, p."""
@@ -139,7 +139,7 @@ class Evaluation(Measured):
         return self.table()
 
     def _repr_html_(self) -> str:
-        return html_table(self)
+        return evaluation_table(self).to_html()
 
 
 def evaluate(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine._validation import check_choice, check_number, check_whole
+from softcosine._validation import check_choice, check_whole, is_number, must_be
 from softcosine.errors import MissingDependencyError
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.match_chunks import Found, best_of_chunks
@@ -102,7 +102,8 @@ class PhoneticSimilarity:
         min_key_length: int = 2,
     ) -> None:
         check_choice("algorithm", algorithm, ALGORITHMS)
-        check_number("similarity", similarity, above=0, below=1)
+        if not (is_number(similarity) and 0.0 < np.float32(similarity) < 1.0):
+            raise must_be("similarity", similarity, "a number above 0 and below 1")
         check_whole("min_key_length", min_key_length)
         try:
             import jellyfish

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from softcosine._validation import check_whole
+from softcosine._validation import is_whole, must_be
 from softcosine.errors import (
     CorruptIndexError,
     IndefiniteMatrixError,
@@ -301,7 +301,8 @@ def _checked_limit(max_memory: int | None) -> int | None:
     if max_memory is None:
         available = available_memory()
         return None if available is None else int(available * _SHARE)
-    check_whole("max_memory", max_memory, least=0)
+    if not is_whole(max_memory):
+        raise must_be("max_memory", max_memory, "a number of bytes")
     return int(max_memory)
 
 

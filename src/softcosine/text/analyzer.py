@@ -372,7 +372,8 @@ def _strings(name: str, given: Any) -> list[str]:
 
 
 def _checked_text(text: str) -> str:
-    check_type("the text", text, str, "pass a string")
+    if not isinstance(text, str):
+        raise InvalidInputError(f"the text is {describe(text)}; pass a string.")
     return text
 
 

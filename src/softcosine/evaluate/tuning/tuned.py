@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from softcosine.evaluate.significance import Interval
+from softcosine.evaluate.tables import Table
 from softcosine.evaluate.tuning.settings import Settings, shown
 from softcosine.evaluate.tuning.space import DIMENSIONS
 
@@ -258,17 +260,11 @@ class Tuned:
         return _report(self, commands)
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        rows = "".join(
-            f"<tr><td>{trial.mean:.4f}</td>"
-            f"<td>{escape(trial.settings.told(self.default.settings))}</td></tr>"
-            for trial in self.trials[:10]
-        )
-        return (
-            f"<p>{escape(self.verdict)}</p><table><tr><th>{escape(self.measure)}</th>"
-            f"<th>against the default</th></tr>{rows}</table>"
-        )
+        rows = [
+            (f"{one.mean:.4f}", one.settings.told(self.default.settings)) for one in self.trials
+        ]
+        table = Table((self.measure, "against the default"), rows[:10])
+        return f"<p>{escape(self.verdict)}</p>{table.to_html()}"
 
 
 def _sources_told(settings: Settings) -> str:
@@ -346,8 +342,5 @@ def _report(tuned: Tuned, commands: Sequence[str] = ()) -> str:
     return "\n".join(lines)
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
-    def line(cells: Sequence[Any]) -> str:
-        return f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in cells)} |"
-
-    return [line(head), f"|{'---|' * len(head)}", *map(line, rows), ""]
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return [Table(header, rows, n_left=len(header)).to_markdown()]

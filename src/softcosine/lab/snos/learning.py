@@ -201,7 +201,7 @@ def snos(
 
 def _method(method: str, B: csr_array, max_neighbors: int | None) -> tuple[str, int | None]:
     if method != "auto":
-        check_choice("method", method, METHODS)
+        check_choice("method", method, ("auto", *METHODS))
         if max_neighbors is not None and method != "sparse":
             raise InvalidInputError(
                 f"max_neighbors is {max_neighbors}, but the {method} method leaves nothing out; "

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine._validation import check_number, check_whole
+from softcosine._validation import check_number, check_whole, is_number, must_be
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.match_chunks import best_of_chunks
 from softcosine.similarity.neighbors import Neighbors, StringOrder
@@ -96,7 +96,8 @@ class EditDistanceSimilarity:
         check_number("beta", beta, above=0)
         check_whole("max_distance", max_distance, most=3)
         check_number("threshold", threshold, least=0, most=1)
-        check_number("cap", cap, above=0, below=1)
+        if not (is_number(cap) and 0.0 < np.float32(cap) < 1.0):
+            raise must_be("cap", cap, "a number above 0 and below 1")
         self._alpha, self._beta = float(alpha), float(beta)
         self._threshold, self._cap = float(threshold), float(cap)
         self._max_distance = int(max_distance)
