@@ -12,9 +12,6 @@ import argparse
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from softcosine.similarity.cooccurrence.association import AssociationSimilarity
-from softcosine.similarity.cooccurrence.second_order import SecondOrderSimilarity
-
 from measure import interleave, peak_memory, write_report
 from newsgroups import newsgroups
 from softcosine.lab.regression.source import RegressionSimilarity

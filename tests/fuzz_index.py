@@ -39,7 +39,6 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
-from softcosine.similarity.cooccurrence.association import AssociationSimilarity
 
 from mutations import mutate
 from softcosine import MergePolicy, SoftIndex

@@ -7,7 +7,6 @@ import shutil
 
 import numpy as np
 import pytest
-from softcosine.similarity.cooccurrence.association import AssociationSimilarity
 
 from softcosine.errors import CorruptIndexError, SoftCosineError
 from softcosine.index.soft_index import SoftIndex

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from test_association import corpus
 
 from softcosine.errors import InvalidInputError
 from softcosine.lab.regression import inverse

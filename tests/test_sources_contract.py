@@ -10,8 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from softcosine.similarity.cooccurrence.association import AssociationSimilarity
-from softcosine.similarity.cooccurrence.second_order import SecondOrderSimilarity
 
 from softcosine.errors import InvalidInputError
 from softcosine.lab.phonetic import PhoneticSimilarity

@@ -14,8 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
-from softcosine.similarity.cooccurrence.association import AssociationSimilarity
-from softcosine.similarity.cooccurrence.second_order import SecondOrderSimilarity
 
 from conftest import JIT
 from softcosine.errors import InvalidInputError

@@ -11,7 +11,6 @@ from softcosine.errors import InvalidInputError
 from softcosine.lab.syntactic import source as syntactic
 from softcosine.lab.syntactic.dependency import join_path, split_path
 from softcosine.lab.syntactic.source import SyntacticSimilarity
-from softcosine.similarity import threads
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.source import TermSimilaritySource, source_from_state
 from test_sources_contract import as_lists, bits, brute_force, stored

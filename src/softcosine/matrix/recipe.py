@@ -154,10 +154,7 @@ class SimilarityRecipe:
         for one in given:
             if not isinstance(one, str):
                 checked_source(one)
-        if self.combine not in JOINS:
-            raise InvalidInputError(
-                f"there is no join {self.combine!r}; choose one of {', '.join(JOINS)}."
-            )
+        check_choice("join", self.combine, JOINS)
         kinds = [kind_named(name) for name in self.names]
         shown = ", ".join(self.names) or "the default sources"
         if self._of_cosines() and given and not any(kind.of_cosines for kind in kinds):

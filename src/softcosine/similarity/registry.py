@@ -169,7 +169,7 @@ def _texts(argument: str, settings: SourceSettings) -> TermSimilaritySource:
 
     return CooccurrenceSimilarity.fit(
         texts_for("texts", settings),
-        progress=settings.progress("learning vectors from the texts"),
+        progress=partial(settings.report, "learning vectors from the texts"),
         **settings.of_cosines(),
     )
 

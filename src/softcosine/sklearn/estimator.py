@@ -12,7 +12,6 @@ from scipy.sparse import csr_array, issparse
 from softcosine import errors
 from softcosine._validation import refuse_texts
 from softcosine.errors import InvalidInputError, MissingDependencyError
-from softcosine.inputs import refuse_texts
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sklearn.approximation_error import KeptSimilarity, kept_similarity

@@ -15,7 +15,7 @@ from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sklearn.estimator import Vectors, row_blocks
 from softcosine.sklearn.few_dimensions import FewDimensions
-from softcosine.space.latent import Blocks, check_whole, right_singular_vectors
+from softcosine.space.latent import Blocks, right_singular_vectors
 from softcosine.space.measures import soft_norm
 from softcosine.space.norms import reciprocal, row_sums, scaled_rows
 from softcosine.text.vocabulary import Vocabulary

@@ -12,7 +12,6 @@ from scipy.sparse import csr_array, issparse
 
 from softcosine._validation import check_choice, check_number, check_whole, refuse_texts
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
-from softcosine.inputs import refuse_texts
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.sklearn.centroid_cosines import OBJECTIVES, CentroidCosines
 from softcosine.sklearn.estimator import NotFittedError, Vectors
@@ -30,8 +29,7 @@ from softcosine.sklearn.scikit import (
     column_or_1d,
     validate_data,
 )
-from softcosine.space.latent import check_whole
-from softcosine.space.pair_pattern import PairPattern, check_positive, coordinates
+from softcosine.space.pair_pattern import PairPattern, coordinates
 from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["SoftMetric"]

@@ -13,7 +13,6 @@ from softcosine.index.soft_neighbors import GRAPH_MODES, SoftNeighbors
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sklearn.estimator import SoftTransformer, Vectors
-from softcosine.space.latent import check_whole
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 

@@ -25,11 +25,9 @@ from softcosine.index.votes import (
     hub_levels,
     lowered,
 )
-from softcosine.inputs import is_number, refuse_texts
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sklearn.estimator import NotFittedError, Vectors, row_blocks
 from softcosine.sklearn.similarity import built_similarity
-from softcosine.space.latent import check_whole
 from softcosine.space.norms import checked_matrix
 from softcosine.text.weighting import Weighting
 

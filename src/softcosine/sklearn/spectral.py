@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from softcosine._validation import check_whole
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sklearn.few_dimensions import FewDimensions
-from softcosine.space.latent import Blocks, check_whole
+from softcosine.space.latent import Blocks
 from softcosine.space.latent_eigenvectors import leading_eigenvectors
 from softcosine.text.vocabulary import Vocabulary
 

@@ -18,7 +18,6 @@ from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.encoder import EncoderSimilarity
 from softcosine.similarity.in_terms import TermKeys, in_terms
 from softcosine.similarity.overrides.guard import Guarded, guarded
-from softcosine.similarity.progress import silent
 from softcosine.similarity.registry import SourceSettings, kind_named, source_named
 from softcosine.similarity.source import (
     SourceState,

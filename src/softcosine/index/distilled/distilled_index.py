@@ -24,7 +24,6 @@ from softcosine.index.search.explanation import Part as ExplainedPart
 from softcosine.index.search.parts import Part
 from softcosine.index.search.top_docs import check_k
 from softcosine.index.soft_index import SoftIndex
-from softcosine.inputs import is_number
 from softcosine.similarity.cooccurrence.distilled_vectors import encoded
 from softcosine.similarity.embeddings.encoded_vectors import Encode
 from softcosine.similarity.embeddings.encoder import Encoder

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number
+from softcosine._progress import Progress
+from softcosine._threads import takes_threads
+from softcosine._validation import check_choice, check_number
 from softcosine.lab.learned_pairs import LearnedPairs, best_pairs
 from softcosine.lab.regression.inverse import BLOCK, invert_in_place
 from softcosine.similarity.cooccurrence.counts import Company, Nearness, company

@@ -13,12 +13,10 @@ from sklearn.utils.validation import validate_data
 
 from softcosine._validation import check_choice, check_whole, refuse_texts
 from softcosine.errors import InvalidInputError
-from softcosine.inputs import refuse_texts
 from softcosine.lab.snos.learning import snos
 from softcosine.lab.snos.result import SnosResult
 from softcosine.lab.snos.scaling import Lambdas
 from softcosine.sklearn.estimator import NotFittedError, Vectors
-from softcosine.space.latent import check_whole
 from softcosine.space.norms import distances
 
 __all__ = ["MEASURES", "SNOS"]

@@ -11,6 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine._progress import Progress
+from softcosine._threads import takes_threads
+from softcosine._validation import check_choice
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.lab.learned_pairs import LearnedPairs, best_pairs
 from softcosine.lab.snos.click_files import read_clicks

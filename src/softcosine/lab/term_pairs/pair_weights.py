@@ -13,14 +13,12 @@ from scipy.sparse import csr_array
 
 from softcosine._validation import check_choice, check_number, check_whole
 from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number
 from softcosine.lab.term_pairs.preference_loss import PreferenceLoss
 from softcosine.lab.term_pairs.preferences import Preferences
 from softcosine.matrix.difference import MatrixDifference
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sklearn.pair_pattern import PairPattern
 from softcosine.space.norms import checked_matrix
-from softcosine.space.pair_pattern import PairPattern, check_positive, coordinates
+from softcosine.space.pair_pattern import PairPattern, coordinates
 from softcosine.text.weighting import Weighting
 
 # What is learned, by its name; see `softcosine.lab.term_pairs.preference_loss.PreferenceLoss`.

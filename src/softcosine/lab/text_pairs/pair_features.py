@@ -12,7 +12,6 @@ from scipy.sparse import csr_array
 
 from softcosine._validation import check_type, is_number
 from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number
 from softcosine.lab.text_pairs.pair_measures import PairMeasure, TextPair, side_text
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sklearn.estimator import NotFittedError

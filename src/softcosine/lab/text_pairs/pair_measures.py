@@ -13,7 +13,6 @@ from scipy.sparse import csr_array
 
 from softcosine._validation import check_choice, check_type, is_number
 from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number
 from softcosine.lab.text_pairs.alignment import paired_alignment
 from softcosine.lab.text_pairs.cardinality import SET_MEASURES, paired_soft_set_similarity
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix

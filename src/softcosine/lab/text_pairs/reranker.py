@@ -27,8 +27,9 @@ from softcosine.sklearn.scikit import (
     type_of_target,
     validate_data,
 )
-from softcosine.space.latent import check_whole
-from softcosine.space.pair_pattern import check_positive
+from softcosine.storage import fill_folder, open_folder, replacing
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.weighting import Weighting
 
 __all__ = ["PairExplanation", "PairReranker"]
 

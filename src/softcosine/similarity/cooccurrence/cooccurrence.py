@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from softcosine._progress import Progress
 from softcosine._threads import takes_threads
 from softcosine._validation import check_whole
-from softcosine.lab.learned_pairs import check_scale
 from softcosine.similarity.cooccurrence.counts import Nearness, company
 from softcosine.similarity.cooccurrence.factors import leading_factors
 from softcosine.similarity.cooccurrence.information import check_information, information

@@ -9,6 +9,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from softcosine._progress import Progress
+from softcosine._threads import takes_threads
 from softcosine.similarity.cooccurrence.distilled_vectors import distilled_vectors, encoded, unit
 from softcosine.similarity.cooccurrence.learned_vectors import LearnedVectors, check_scale
 from softcosine.similarity.cooccurrence.names import names_of

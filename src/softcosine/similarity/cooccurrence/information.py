@@ -19,12 +19,9 @@ _CHUNK_TERMS = 256
 
 def check_information(*, shift: float, smoothing: float, evidence: float) -> None:
     """Raise InvalidInputError if a setting is out of range."""
-    if not (is_number(shift) and 1.0 <= shift < np.inf):
-        raise InvalidInputError(f"shift is {shift!r}; needed is 1 or more.")
-    if not (is_number(smoothing) and 0.0 < smoothing <= 1.0):
-        raise InvalidInputError(f"smoothing is {smoothing!r}; needed is a power in (0, 1].")
-    if not (is_number(evidence) and 0.0 <= evidence < np.inf):
-        raise InvalidInputError(f"evidence is {evidence!r}; needed is 0 or more.")
+    check_number("shift", shift, least=1)
+    check_number("smoothing", smoothing, above=0, most=1)
+    check_number("evidence", evidence, least=0)
 
 
 def information(pairs: PairCounts, *, shift: float, smoothing: float) -> SparseRows:

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import InvalidInputError, SoftCosineWarning
-from softcosine.inputs import is_number
+from softcosine._progress import Progress
+from softcosine._threads import for_each_chunk
+from softcosine._validation import check_number
+from softcosine.errors import SoftCosineWarning
 from softcosine.kernels.thesaurus import members_by_concepts, similarities_by_concepts
 from softcosine.similarity.deferred import Deferred
 from softcosine.similarity.identity_cache import LastTuple
@@ -31,7 +33,6 @@ from softcosine.similarity.thesaurus.concepts import Concepts
 from softcosine.similarity.thesaurus.members import Asked, Searched
 from softcosine.similarity.thesaurus.wordnet import KINDS, check_relation
 from softcosine.similarity.thesaurus.wordnet_concepts import by_paths, concepts_of_wordnet
-from softcosine.similarity.threads import for_each_chunk
 
 if TYPE_CHECKING:
     from softcosine.similarity.thesaurus.synonym_files import Group

@@ -20,8 +20,8 @@ from typing import IO, cast
 import numpy as np
 
 from softcosine._progress import Progress
+from softcosine._validation import check_whole
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.inputs import is_whole
 from softcosine.similarity.thesaurus.wordnet import WordNet
 from softcosine.similarity.thesaurus.wordnet_lmf import read_lmf, read_wn_package, wn_database
 from softcosine.storage import checked_path
@@ -140,10 +140,7 @@ def read_wordnet(
     InvalidInputError
         If `max_senses` is out of range.
     """
-    if max_senses is not None and not (is_whole(max_senses) and max_senses >= 1):
-        raise InvalidInputError(
-            f"max_senses is {max_senses!r}; needed is a whole number of 1 or more."
-        )
+    check_whole("max_senses", max_senses, optional=True)
     place = find_wordnet() if path is None else checked_path(path)
     if not place.exists():
         raise FileNotFoundError(f"there is no WordNet at {place}.")
