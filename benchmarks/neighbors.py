@@ -64,7 +64,7 @@ def in_one_thread() -> None:
         names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
         os.environ.update(dict.fromkeys(names, "1"))
         os.execv(sys.executable, [sys.executable, *sys.argv])
-    os.cpu_count = lambda: 1  # so many threads softcosine takes
+    os.environ["SOFTCOSINE_THREADS"] = "1"
 
 
 def product(vectors: Floats, n_rows: int) -> Callable[[], None]:

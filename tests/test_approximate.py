@@ -180,11 +180,11 @@ def test_a_gpu_gives_the_exact_neighbors() -> None:
 
 def test_an_engine_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     inner = cloud(10)
-    with pytest.raises(InvalidInputError, match="engine is 'annoy'; needed is one of faiss, us"):
+    with pytest.raises(InvalidInputError, match="engine is 'annoy'; it must be one of faiss, us"):
         ApproximateSimilarity(inner, "annoy")
     with pytest.raises(InvalidInputError, match="sampled is -1"):
         ApproximateSimilarity(inner, "faiss", sampled=-1)
-    with pytest.raises(InvalidInputError, match="engine is of type int; needed is its name"):
+    with pytest.raises(InvalidInputError, match="engine is of type int; pass its name"):
         ApproximateSimilarity(inner, 3)  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match=r"source is of type Strongest.*; engines search"):
         ApproximateSimilarity(strongest(inner), "faiss")  # type: ignore[arg-type]

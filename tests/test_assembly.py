@@ -183,7 +183,10 @@ def test_a_source_that_breaks_its_promises_is_refused(change, message):
 def test_unknown_settings_name_the_known_ones():
     vocabulary = Vocabulary.numbered(3)
     for settings, message in (
-        ({"strategy": "greedy"}, "strategy is 'greedy'; choose one of symmetric, dominant, rows"),
+        (
+            {"strategy": "greedy"},
+            "strategy is 'greedy'; it must be one of symmetric, dominant, rows",
+        ),
         ({"order": "alphabet"}, "order is 'alphabet'; choose one of rare_first"),
         ({"max_neighbors": -1}, "max_neighbors is -1"),
         ({"max_neighbors": 2.5}, "max_neighbors is 2.5"),

@@ -163,7 +163,7 @@ def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     source = CharacterNgramSimilarity.fit(words, threshold=0.2)
     before = source.neighbors(words, words, max_neighbors=7)
     for n_threads in (1, 2, 5):
-        monkeypatch.setattr("os.cpu_count", lambda n=n_threads: n)
+        monkeypatch.setenv("SOFTCOSINE_THREADS", str(n_threads))
         monkeypatch.setattr(module, "_CHUNK_TERMS", 16)
         again = CharacterNgramSimilarity.fit(words, threshold=0.2)
         after = again.neighbors(words, words, max_neighbors=7)
@@ -209,14 +209,14 @@ def test_lengths_that_no_term_has_change_nothing_and_cost_nothing() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"min_n": 0}, "min_n is 0 and max_n 5; needed are whole numbers of 1 or more"),
-        ({"max_n": 4.5}, r"min_n is 3 and max_n 4\.5; needed are whole numbers"),
-        ({"min_n": "3"}, "min_n is 3 and max_n 5; needed are whole numbers"),
-        ({"threshold": "x"}, r"threshold is x; needed is a cosine in \[0, 1\]"),
-        ({"exponent": None}, "exponent is None; needed is a number above 0"),
-        ({"min_n": 4, "max_n": 3}, "min_n is 4 and max_n 3; .* max_n not below min_n"),
-        ({"threshold": -0.1}, r"threshold is -0\.1; needed is a cosine in \[0, 1\]"),
-        ({"exponent": 0.0}, r"exponent is 0\.0; needed is a number above 0"),
+        ({"min_n": 0}, "min_n is 0; it must be a whole number of 1 or more"),
+        ({"max_n": 4.5}, r"max_n is 4\.5; it must be a whole number"),
+        ({"min_n": "3"}, "min_n is '3'; it must be a whole number"),
+        ({"threshold": "x"}, r"threshold is 'x'; it must be a number from 0 to 1"),
+        ({"exponent": None}, "exponent is None; it must be a finite number above 0"),
+        ({"min_n": 4, "max_n": 3}, "max_n is 3; it must be a whole number of 4 or more"),
+        ({"threshold": -0.1}, r"threshold is -0\.1; it must be a number from 0 to 1"),
+        ({"exponent": 0.0}, r"exponent is 0\.0; it must be a finite number above 0"),
     ],
 )
 def test_bad_settings_are_refused(settings: dict[str, float], message: str) -> None:

@@ -250,7 +250,7 @@ def test_verify_finds_an_altered_file(run, source_file, tmp_path):
         (["search", ".", "tea"], 1, "is no softcosine index"),
         (["similar", "INDEX", "nobody"], 1, "no document with the id 'nobody'"),
         (["explain", "INDEX", "tea", "nobody"], 1, "no document with the id 'nobody'"),
-        (["search", "INDEX", "tea", "--ranking", "best"], 2, "no ranking 'best'"),
+        (["search", "INDEX", "tea", "--ranking", "best"], 2, "ranking is 'best'"),
         (["search", "INDEX", "tea", "-k", "0"], 2, "Invalid value for '-k'"),
         (["search", "INDEX", "tea", "-k", "many"], 2, "many"),
         (["searhc", "INDEX"], 2, "No such command 'searhc'"),
@@ -260,11 +260,11 @@ def test_verify_finds_an_altered_file(run, source_file, tmp_path):
         (["index", "FILE", "-o", "no/where/a.index"], 1, "the folder no/where does not exist"),
         (["index", "FILE", "-o", "a.index", "--text", "body"], 2, "there is no field 'body'"),
         (["index", "FILE", "-o", "a.index", "--min-df", "few"], 2, "--min-df is 'few'"),
-        (["index", "FILE", "-o", "a.index", "--stemmer", "klingon"], 2, "no stemmer 'klingon'"),
+        (["index", "FILE", "-o", "a.index", "--stemmer", "klingon"], 2, "stemmer is 'klingon'"),
         (["index", "FILE", "-o", "a.index", "--plain", "--source", "x"], 2, "exclude each other"),
         (["index", "nowhere.txt", "-o", "a.index", "--source", "x"], 2, "'x' is not understood"),
         (["index", "FILE", "-o", "a.index", "--plain", "--max-neighbors", "3"], 2, "exclude each"),
-        (["index", "nowhere.txt", "-o", "a.index", "--join", "x"], 2, "there is no join 'x'"),
+        (["index", "nowhere.txt", "-o", "a.index", "--join", "x"], 2, "join is 'x'"),
     ],
 )  # fmt: skip
 def test_every_error_is_one_clear_line(

@@ -113,15 +113,15 @@ def test_a_changed_index_is_exported_again_or_followed(run, folder, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("lucid",), "there is no engine 'lucid'; choose one of annoy, faiss, hnswlib, usearch"),
-        (("faiss", "--route", "svd"), "there is no route 'svd'"),
+        (("lucid",), "engine is 'lucid'; it must be one of annoy, faiss, hnswlib, usearch"),
+        (("faiss", "--route", "svd"), "route is 'svd'"),
         (("faiss", "--factory", "Fl"), "Faiss cannot make 'Fl' of 4 vectors"),
         (("faiss", "--set", "depth=3"), "has no setting 'depth'; its settings are factory"),
         (("faiss", "--set", "depth"), "--set is 'depth'; write NAME=VALUE"),
         (("faiss", "--set", "width=3", "--set", "width=4"), "width is set twice"),
         (("faiss", "--width", 3, "--set", "width=4"), "width is set twice"),
         (("usearch", "--factory", "Flat"), "the engine usearch has no setting 'factory'"),
-        (("faiss", "--ranking", "best"), "there is no ranking 'best'"),
+        (("faiss", "--ranking", "best"), "ranking is 'best'"),
         (("faiss", "--memory", "much"), "--memory is 'much'"),
         (("faiss", "--update", "--factory", "Flat"), "--update keeps the engine as it was made"),
     ],
@@ -156,7 +156,7 @@ def test_an_engine_that_is_not_there_is_told(run, folder):
     assert "there is no engine hnswlib in" in shown
     assert "softcosine export INDEX hnswlib" in shown
     assert "there is no engine hnswlib in" in run("export", folder, "hnswlib", "--update", code=1)
-    assert "no engine 'lucid'" in run("search", folder, "tea", "--engine", "lucid", code=2)
+    assert "engine is 'lucid'" in run("search", folder, "tea", "--engine", "lucid", code=2)
 
 
 def test_a_missing_package_is_told_with_the_command(run, folder, monkeypatch):

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.cooccurrence import diagonalize
-from softcosine.similarity import threads
 from softcosine.similarity.cooccurrence import counts as company
 from softcosine.similarity.cooccurrence import factors, information
 from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
@@ -120,7 +119,7 @@ def test_the_number_of_threads_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(factors, "_GRAM_CHUNK", 8)
     answers = set()
     for n_cpus in (1, 2, 5):
-        monkeypatch.setattr(threads.os, "cpu_count", lambda n=n_cpus: n)
+        monkeypatch.setenv("SOFTCOSINE_THREADS", str(n_cpus))
         state = CooccurrenceSimilarity.fit(analyzed, dimensions=4, min_count=2).state()
         answers.add(b"".join(array.tobytes() for array in state.arrays.values()))
     assert len(answers) == 1

@@ -215,7 +215,7 @@ def test_a_graph_has_the_entries_of_kneighbors():
         ones = neighbors.kneighbors_graph(given_X)
         assert ones.indices.tolist() == graph.indices.tolist()
         assert set(ones.data) == {1.0}
-    with pytest.raises(InvalidInputError, match="mode is 'cosine'; needed is one of distance"):
+    with pytest.raises(InvalidInputError, match="mode is 'cosine'; it must be one of distance"):
         neighbors.kneighbors_graph(mode="cosine")
 
 

@@ -347,7 +347,7 @@ def corpus() -> AnalyzedTexts:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"penalty": 0.0}, "penalty is 0.0; needed is a number above 0"),
+        ({"penalty": 0.0}, "penalty is 0.0; it must be a finite number above 0"),
         ({"penalty": "1"}, "penalty is '1'"),
         ({"encodings": np.ones((2, 3))}, r"the shape \(2, 3\); needed is \(6, dimensions\)"),
         ({"encodings": np.ones((6, 0))}, "needed is"),
@@ -357,7 +357,7 @@ def corpus() -> AnalyzedTexts:
             {"encodings": np.full((6, 2), 1e301)},
             "encodings holds 1e[+]301; scale it down to 1e[+]300",
         ),
-        ({"corpus": list(TEXTS)}, "of type list; call fit"),
+        ({"corpus": list(TEXTS)}, "of type list; pass softcosine.analyze"),
     ],
 )
 def test_bad_input_to_vectors(change: dict[str, object], message: str) -> None:
@@ -369,9 +369,9 @@ def test_bad_input_to_vectors(change: dict[str, object], message: str) -> None:
 def test_bad_input_to_the_others() -> None:
     with pytest.raises(InvalidInputError, match="threshold is 2"):
         DistilledSimilarity.fit(corpus(), encodings(), threshold=2.0)
-    with pytest.raises(InvalidInputError, match=r"power is 1\.5; needed is a number from 0 to 1"):
+    with pytest.raises(InvalidInputError, match=r"power is 1\.5; it must be a number from 0 to 1"):
         DistilledSpace.fit(corpus(), encodings(), power=1.5)
-    with pytest.raises(InvalidInputError, match="share is -1; needed"):
+    with pytest.raises(InvalidInputError, match="share is -1; it must be"):
         DistilledIndex.from_texts(TEXTS, encodings=encodings(), share=-1)
     with pytest.raises(InvalidInputError, match="either a model, or the encodings"):
         DistilledIndex.from_texts(TEXTS)

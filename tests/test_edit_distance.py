@@ -238,7 +238,7 @@ def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     before = source.neighbors(words, words, max_neighbors=7)
     values = source.similarities(words[:-1], words[1:])
     for n_threads in (1, 2, 5):
-        monkeypatch.setattr("os.cpu_count", lambda n=n_threads: n)
+        monkeypatch.setenv("SOFTCOSINE_THREADS", str(n_threads))
         monkeypatch.setattr(module, "_CHUNK_TERMS", 16)
         monkeypatch.setattr(nearby_strings, "_CHUNK", 16)
         again = EditDistanceSimilarity(threshold=0.1)
@@ -263,17 +263,17 @@ def test_settings_are_kept() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("alpha", 0.0, "alpha is 0.0; needed is a number above 0"),
-        ("alpha", math.nan, "alpha is nan; needed is a number above 0"),
-        ("beta", -1.0, "beta is -1.0; needed is a number above 0"),
-        ("beta", math.inf, "beta is inf; needed is a number above 0"),
-        ("max_distance", 0, "max_distance is 0; needed is 1, 2 or 3"),
-        ("max_distance", 4, "max_distance is 4; needed is 1, 2 or 3"),
-        ("max_distance", 1.5, r"max_distance is 1\.5; needed is 1, 2 or 3"),
-        ("threshold", 1.5, r"threshold is 1\.5; needed is a similarity in \[0, 1\]"),
-        ("cap", 1.0, r"cap is 1\.0; needed is a number in \(0, 1\)"),
-        ("cap", 1 - 1e-12, r"cap is 0\.99.*; needed is a number in \(0, 1\)"),
-        ("alpha", "x", "alpha is x; needed is a number above 0"),
+        ("alpha", 0.0, "alpha is 0.0; it must be a finite number above 0"),
+        ("alpha", math.nan, "alpha is nan; it must be a finite number above 0"),
+        ("beta", -1.0, "beta is -1.0; it must be a finite number above 0"),
+        ("beta", math.inf, "beta is inf; it must be a finite number above 0"),
+        ("max_distance", 0, "max_distance is 0; it must be a whole number from 1 to 3"),
+        ("max_distance", 4, "max_distance is 4; it must be a whole number from 1 to 3"),
+        ("max_distance", 1.5, r"max_distance is 1\.5; it must be a whole number from 1 to 3"),
+        ("threshold", 1.5, r"threshold is 1\.5; it must be a number from 0 to 1"),
+        ("cap", 1.0, r"cap is 1\.0; it must be a number above 0 and below 1"),
+        ("cap", 1 - 1e-12, r"cap is 0\.99.*; it must be a number above 0 and below 1"),
+        ("alpha", "x", "alpha is 'x'; it must be a finite number above 0"),
     ],
 )
 def test_bad_settings_are_refused(name: str, value: float, message: str) -> None:

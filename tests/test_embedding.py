@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from softcosine.errors import IndexFormatError, InvalidInputError
-from softcosine.similarity import threads
 from softcosine.similarity.embeddings import nearest
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.english import ENGLISH_SHA256, english_share, english_table
@@ -102,7 +101,7 @@ def test_neither_the_block_nor_the_threads_change_a_bit(monkeypatch: pytest.Monk
     answers = set()
     for block_rows, n_cpus in ((2048, 4), (2048, 1), (7, 3), (1, 2)):
         monkeypatch.setattr(nearest, "_BLOCK_ROWS", block_rows)
-        monkeypatch.setattr(threads.os, "cpu_count", lambda n=n_cpus: n)
+        monkeypatch.setenv("SOFTCOSINE_THREADS", str(n_cpus))
         found = source.neighbors(words, words, max_neighbors=5)
         answers.add(found.indices.tobytes() + found.similarities.tobytes())
     assert len(answers) == 1
@@ -315,7 +314,9 @@ def test_what_centring_leaves_of_rounding_is_no_direction() -> None:
 
 
 def test_components_that_are_not_there_cannot_be_removed() -> None:
-    with pytest.raises(InvalidInputError, match="remove_components is 3; needed is 0 to 2"):
+    with pytest.raises(
+        InvalidInputError, match="remove_components is 3; it must be a whole number from 0 to 2"
+    ):
         EmbeddingSimilarity(["a", "b"], [[1, 2], [2, 1]], remove_components=3)
     for wrong in (-1, 1.5, "1"):
         with pytest.raises(InvalidInputError, match=f"remove_components is {wrong}; needed is a"):

@@ -206,7 +206,7 @@ def test_documents_may_come_in_blocks(kind):
 @pytest.mark.parametrize("kind", BLOCKWISE)
 def test_blocks_that_cannot_be_used_are_refused(kind):
     transformer = kind(similarity_matrix(THREE), n_components=2)
-    with pytest.raises(InvalidInputError, match="blocks is of type list; needed is a function"):
+    with pytest.raises(InvalidInputError, match="blocks is of type list; pass a function"):
         transformer.fit_blocks([np.eye(3)])
     with pytest.raises(InvalidInputError, match="blocks\\(\\) gave no documents"):
         transformer.fit_blocks(list)
@@ -346,7 +346,7 @@ def test_a_graph_that_cannot_be_made_says_why():
     S = similarity_matrix(THREE)
     with pytest.raises(InvalidInputError, match="4 neighbours are needed, and n_samples = 3"):
         SoftNeighborsTransformer(S, n_neighbors=3).fit(X)
-    with pytest.raises(InvalidInputError, match="mode is 'distances'; needed is one of distance"):
+    with pytest.raises(InvalidInputError, match="mode is 'distances'; it must be one of distance"):
         SoftNeighborsTransformer(S, n_neighbors=1, mode="distances").fit(X)
     with pytest.raises(InvalidInputError, match="n_neighbors is 0"):
         SoftNeighborsTransformer(S, n_neighbors=0).fit(X)
@@ -453,9 +453,13 @@ def test_terms_of_like_documents_are_learned_to_be_similar():
             InvalidInputError,
             "names no number of dimensions",
         ),
-        ({"vocabulary": "abc"}, InvalidInputError, "vocabulary is one string"),
+        ({"vocabulary": "abc"}, InvalidInputError, "vocabulary is a single string"),
         ({"vocabulary": ["a"]}, VocabularyMismatchError, "X has 3 terms but the vocabulary has 1"),
-        ({"n_components": 0}, InvalidInputError, "n_components is 0; needed is 1 or more"),
+        (
+            {"n_components": 0},
+            InvalidInputError,
+            "n_components is 0; it must be a whole number of 1 or more",
+        ),
         ({"sparse_output": "yes"}, InvalidInputError, "sparse_output is 'yes'"),
     ],
 )

@@ -126,7 +126,7 @@ def test_the_files_of_trec(tmp_path, suffix):
     assert found.qrels == {"301": {"FT-1": 1, "FT-2": 0}, "302": {"FT-2": 0}}
     long = load(tmp_path / "t", topic_fields=("title", "description"))
     assert long.queries.fields["text"][0] == "flat tyres\nWhat to do about\na puncture?"
-    with pytest.raises(InvalidInputError, match="a topic has no field 'desc'"):
+    with pytest.raises(InvalidInputError, match="the field of a topic is 'desc'"):
         load(tmp_path / "t", topic_fields=("desc",))
 
 
@@ -186,7 +186,9 @@ def test_codes_of_cranfield_become_gains_by_its_name_or_by_request(folder, tmp_p
     write(named / "qrels" / "test.tsv", "q1\ta\t5\n")
     with pytest.raises(MalformedFileError, match="line 1: 5 is none of Cleverdon's codes"):
         load(named)
-    with pytest.raises(InvalidInputError, match="no grades 'stars'; choose gains or cleverdon"):
+    with pytest.raises(
+        InvalidInputError, match="grades is 'stars'; it must be one of gains, cleverdon"
+    ):
         load(named, grades="stars")
 
 
@@ -246,7 +248,10 @@ def test_the_topics_of_trec_covid_are_read_by_query_question_or_narrative(folder
         match=r"line 8: topic 50 has no narrative to ask; .* it has title, description\.",
     ):
         load(folder, topic_fields=("narrative",))
-    with pytest.raises(InvalidInputError, match=r"no field 'answer'; choose of .*query, question"):
+    with pytest.raises(
+        InvalidInputError,
+        match=r"the field of a topic is 'answer'; it must be one of .*query, question",
+    ):
         load(folder, topic_fields=("answer",))
 
 
@@ -581,7 +586,7 @@ def test_what_cannot_be_told_is_said_with_what_is_understood(tmp_path):
         load(tmp_path / "nowhere")
     with pytest.raises(InvalidInputError, match="it needs files or folders that begin with"):
         load(tmp_path, kind="retrieval")
-    with pytest.raises(InvalidInputError, match="there is no kind 'novel'"):
+    with pytest.raises(InvalidInputError, match="kind is 'novel'"):
         load(tmp_path / "prose.txt", kind="novel")
     with pytest.raises(MalformedFileError, match="line 1: this is no row of pairs"):
         load(tmp_path / "prose.txt", kind="pairs")

@@ -247,7 +247,7 @@ def test_differences_need_two_systems_that_are_there(made):
     for arguments, message in (
         ({"system": "cosine"}, "cannot be compared with itself"),
         ({"system": "x"}, "there is no system 'x'; there are cosine, heavy, pot"),
-        ({"system": "pot", "measure": "mrr"}, "'mrr' was not measured; there is map, p@1"),
+        ({"system": "pot", "measure": "mrr"}, "measure is 'mrr'; it must be one of map, p@1"),
         ({"system": "pot", "n": 0}, "n is 0"),
     ):
         with pytest.raises(InvalidInputError, match=message):

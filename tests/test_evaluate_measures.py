@@ -324,7 +324,8 @@ def test_decisions_on_a_pair_know_nothing_of_its_label():
 )
 def test_an_unknown_measure_is_refused_with_those_there_are(name, known):
     with pytest.raises(
-        InvalidInputError, match=f"no measure '{name}' for toy; choose of.*{re.escape(known)}"
+        InvalidInputError,
+        match=f"no measure '{name}' for toy; choose of.*{re.escape(known)}",
     ):
         measured(ranking_set({"p": {"a": 1}}), Run({}), [name])
 

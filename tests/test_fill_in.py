@@ -206,7 +206,7 @@ def test_an_estimate_tells_of_itself():
 def test_what_has_no_estimate_says_why():
     with pytest.raises(InvalidInputError, match="a change of basis needs a symmetric one"):
         estimate_fill_in(similarity_matrix([[1, 0.5], [0, 1]]))
-    with pytest.raises(InvalidInputError, match="order is 'amd'; choose one of minimum_degree"):
+    with pytest.raises(InvalidInputError, match="order is 'amd'; it must be one of minimum_degree"):
         estimate_fill_in(similarity_matrix(np.eye(2)), order="amd")
     with pytest.raises(InvalidInputError, match="S is of type ndarray"):
         estimate_fill_in(np.eye(2))

@@ -69,7 +69,7 @@ def test_a_file_of_pairs_is_read(tmp_path: Path) -> None:
     with pytest.raises(MalformedFileError, match=r"line 2: .* is one word twice"):
         Antonyms.read(path)
     path.write_bytes(b"caf\xe9\ttea\n")
-    with pytest.raises(MalformedFileError, match="it is not UTF-8 text"):
+    with pytest.raises(MalformedFileError, match="this is not utf-8"):
         Antonyms.read(path)
 
 

@@ -216,7 +216,7 @@ def test_equal_eigenvalues_of_separate_groups_are_all_found():
 def test_an_eigenfactor_needs_a_symmetric_matrix_and_a_number():
     with pytest.raises(InvalidInputError, match="an eigenfactor needs a symmetric"):
         leading_eigenvectors(similarity_matrix([[1, 0.5], [0, 1]]), k=1)
-    with pytest.raises(InvalidInputError, match="k is 0; needed is 1 or more"):
+    with pytest.raises(InvalidInputError, match="k is 0; it must be a whole number of 1 or more"):
         leading_eigenvectors(similarity_matrix(np.eye(2)), k=0)
     with pytest.raises(InvalidInputError, match="S is of type ndarray"):
         leading_eigenvectors(np.eye(2), k=1)
@@ -256,7 +256,7 @@ def test_a_projection_has_few_entries_of_one_size():
 
 @pytest.mark.parametrize("density", [0, -0.1, 1.1, float("nan"), "half"])
 def test_a_density_outside_its_range_is_refused(density):
-    with pytest.raises(InvalidInputError, match=r"density is .* in \(0, 1\]"):
+    with pytest.raises(InvalidInputError, match=r"density is .* above 0 and at most 1"):
         sparse_projection(5, k=2, density=density)
 
 
@@ -266,10 +266,13 @@ def test_a_density_outside_its_range_is_refused(density):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"k": 0}, "k is 0; needed is 1 or more"),
-        ({"k": 1.5}, "k is 1.5; needed is 1 or more, whole"),
+        ({"k": 0}, "k is 0; it must be a whole number of 1 or more"),
+        ({"k": 1.5}, "k is 1.5; it must be a whole number of 1 or more"),
         ({"k": True}, "k is True"),
-        ({"k": 1, "n_iterations": -1}, "n_iterations is -1; needed is 0 or more"),
+        (
+            {"k": 1, "n_iterations": -1},
+            "n_iterations is -1; it must be a whole number of 0 or more",
+        ),
         ({"k": 1, "oversampling": -1}, "oversampling is -1"),
     ],
 )

@@ -221,10 +221,13 @@ def test_what_cannot_be_learned_from_is_refused():
     with pytest.raises(InvalidInputError, match="Negative values in data: X has -1"):
         SoftMetric().fit(-np.array(SPORT), TOPICS)
     for settings, message in (
-        ({"learn": "all"}, "learn is 'all'; choose one of terms, pairs, both, full"),
-        ({"objective": "distance"}, "objective is 'distance'; choose one of contrast, closeness"),
-        ({"strength": 0}, "strength is 0; needed is a number above 0"),
-        ({"max_iterations": 0}, "max_iterations is 0; needed is 1 or more"),
+        ({"learn": "all"}, "learn is 'all'; it must be one of terms, pairs, both, full"),
+        (
+            {"objective": "distance"},
+            "objective is 'distance'; it must be one of contrast, closeness",
+        ),
+        ({"strength": 0}, "strength is 0; it must be a finite number above 0"),
+        ({"max_iterations": 0}, "max_iterations is 0; it must be a whole number of 1 or more"),
     ):
         with pytest.raises(InvalidInputError, match=message):
             SoftMetric(**settings).fit(SPORT, TOPICS)

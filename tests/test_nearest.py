@@ -10,15 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import JIT
+from softcosine._progress import reporting
 from softcosine.kernels import lanes
 from softcosine.kernels.jit import kernel
 from softcosine.kernels.selection import pair_similarities, unit_rows
-from softcosine.similarity import threads
 from softcosine.similarity.embeddings import nearest
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.nearest import Nearest, UnitVectors
 from softcosine.similarity.neighbors import Neighbors
-from softcosine.similarity.progress import reporting
 
 
 def unit_vectors(vectors, strings=None):
@@ -66,7 +65,7 @@ def sizes(monkeypatch):
         monkeypatch.setattr(nearest, "_CHUNK_RANKED", 4)
         monkeypatch.setattr(nearest, "_CHUNK_ANSWER", 6)
         monkeypatch.setattr(nearest, "_ROOM", room)
-        monkeypatch.setattr(threads.os, "cpu_count", lambda: n_threads)
+        monkeypatch.setenv("SOFTCOSINE_THREADS", str(n_threads))
 
     return set_sizes
 

@@ -283,10 +283,10 @@ def test_what_cannot_be_learned_from_is_refused():
         learn_pair_weights(similarity_matrix([[1, -1], [-1, 1]]), [[1, 0]], [[1, 0]], wanted)
     for settings, message in (
         ({"measure": "soft_bm25"}, "measure is 'soft_bm25'; .* For soft BM25 take the inner"),
-        ({"learn": "all"}, "learn is 'all'; choose one of pairs, terms, both"),
-        ({"strength": 0}, "strength is 0; needed is a number above 0"),
-        ({"scale": -1.0}, "scale is -1.0; needed is a number above 0"),
-        ({"max_similarity": 2}, r"max_similarity is 2; needed is one in \[0, 1\]"),
+        ({"learn": "all"}, "learn is 'all'; it must be one of pairs, terms, both"),
+        ({"strength": 0}, "strength is 0; it must be a finite number above 0"),
+        ({"scale": -1.0}, "scale is -1.0; it must be a finite number above 0"),
+        ({"max_similarity": 2}, r"max_similarity is 2; it must be a number from 0 to 1"),
         ({"max_iterations": 0}, "max_iterations is 0"),
     ):
         with pytest.raises(InvalidInputError, match=message):

@@ -124,14 +124,16 @@ def test_settings_are_kept() -> None:
 
 
 def test_bad_settings_are_refused() -> None:
-    with pytest.raises(InvalidInputError, match="choose one of metaphone, soundex, nysiis, match"):
+    with pytest.raises(
+        InvalidInputError, match="it must be one of metaphone, soundex, nysiis, match"
+    ):
         PhoneticSimilarity("caverphone")
-    with pytest.raises(InvalidInputError, match=r"algorithm is \[\]; choose one of"):
+    with pytest.raises(InvalidInputError, match=r"algorithm is \[\]; it must be one of"):
         PhoneticSimilarity([])  # type: ignore[arg-type]
     for value in (0.0, 1.0, 1 - 1e-12, "x"):
-        with pytest.raises(InvalidInputError, match=rf"similarity is {value}; needed is a number"):
+        with pytest.raises(InvalidInputError, match=rf"similarity is {value}; it must be a number"):
             PhoneticSimilarity(similarity=value)
-    with pytest.raises(InvalidInputError, match="min_key_length is 0; needed is a whole number"):
+    with pytest.raises(InvalidInputError, match="min_key_length is 0; it must be a whole number"):
         PhoneticSimilarity(min_key_length=0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -29,3 +30,11 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
 def test_the_version_is_that_of_the_package():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert sc.__version__ == project["version"]
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Counts imports inside functions and for type checking too."""
+    grimp = pytest.importorskip("grimp")
+    graph = grimp.build_graph("softcosine")
+    imports = {one: graph.find_modules_directly_imported_by(one) for one in graph.modules}
+    TopologicalSorter(imports).prepare()  # a CycleError shows the modules

@@ -70,7 +70,7 @@ def test_a_norm_that_is_rounding_alone_is_none():
 
 def test_unknown_rankings_name_the_known_ones():
     for name in ("cosine", "", None, 3, ["soft_cosine"]):
-        with pytest.raises(InvalidInputError, match=f"choose one of {', '.join(RANKINGS)}"):
+        with pytest.raises(InvalidInputError, match=f"it must be one of {', '.join(RANKINGS)}"):
             prepared(name, [[1]], [[1]])
 
 

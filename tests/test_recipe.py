@@ -167,14 +167,14 @@ def test_other_packages_add_kinds_of_sources(monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"sources": "english"}, "sources is 'english'; needed is a list"),
+        ({"sources": "english"}, "sources is a single string"),
         ({"sources": [3]}, "the source is of type int"),
         ({"sources": ["nonsense"]}, "the source 'nonsense' is not understood"),
-        ({"combine": "best"}, "there is no join 'best'"),
+        ({"combine": "best"}, "join is 'best'"),
         ({"order": "best"}, "order is 'best'"),
-        ({"scaling": "best"}, "scaling is 'best'; choose one of auto, none"),
+        ({"scaling": "best"}, "scaling is 'best'; it must be one of auto, none"),
         ({"strategy": "rows", "scaling": "definite"}, "makes S asymmetric"),
-        ({"threshold": 2}, "threshold is 2; needed is a number from 0 to 1"),
+        ({"threshold": 2}, "threshold is 2; it must be a number from 0 to 1"),
         ({"exponent": float("nan")}, "exponent is nan"),
         ({"max_neighbors": -1}, "max_neighbors is -1"),
         ({"min_similarity": 2}, "min_similarity is 2"),

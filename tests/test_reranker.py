@@ -173,9 +173,9 @@ def test_what_is_no_pair_is_refused(measures):
         features.fit([("tea", "coffee")])
     with pytest.raises(InvalidInputError, match="the left side of pair 0 is of type int"):
         PairFeatures().fit([(1, "coffee")])
-    with pytest.raises(InvalidInputError, match="measure 'x' is of type str; give a PairMeasure"):
+    with pytest.raises(InvalidInputError, match="measure 'x' is of type str; pass a PairMeasure"):
         PairFeatures({"x": "soft_cosine"}).fit(PAIRS)
-    with pytest.raises(InvalidInputError, match="there is no measure 'cosine'; choose one of"):
+    with pytest.raises(InvalidInputError, match="measure is 'cosine'; it must be one of"):
         PairMeasure("cosine")
     with pytest.raises(InvalidInputError, match=r"characters is \(3, 2\)"):
         PairMeasure(characters=(3, 2))
@@ -348,9 +348,11 @@ def test_what_cannot_be_learned_from_is_refused():
         PairReranker().fit(X, np.ones(len(X)))
     with pytest.raises(InvalidInputError, match="Only binary classification is supported"):
         PairReranker().fit(X, np.arange(len(X)) % 3)
-    with pytest.raises(InvalidInputError, match="model is 'forest'; choose one of logistic, svm"):
+    with pytest.raises(
+        InvalidInputError, match="model is 'forest'; it must be one of logistic, svm"
+    ):
         PairReranker(model="forest").fit(X, y)
-    with pytest.raises(InvalidInputError, match="C is 0; needed is a number above 0"):
+    with pytest.raises(InvalidInputError, match="C is 0; it must be a finite number above 0"):
         PairReranker(C=0).fit(X, y)
     with pytest.raises(InvalidInputError, match="groups has shape"):
         PairReranker().fit(X, y, groups[1:])

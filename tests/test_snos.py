@@ -343,7 +343,7 @@ def test_further_objects_are_scaled_as_those_learned_from(normalize):
 def test_one_thread_gives_the_bits_of_several(monkeypatch):
     B = random_array((300, 200), density=0.05, rng=2)
     several = snos(B, max_neighbors=5, method="sparse")
-    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    monkeypatch.setenv("SOFTCOSINE_THREADS", "1")
     monkeypatch.setattr("softcosine.lab.snos.sparse._CHUNK_ROWS", 7)
     alone = snos(B, max_neighbors=5, method="sparse")
     assert alone.S_o.data.tobytes() == several.S_o.data.tobytes()
@@ -413,16 +413,16 @@ def test_stopping_early_is_warned_of():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"lam": "best"}, "lam is 'best'; needed is one of paper, norm, spectral and search"),
+        ({"lam": "best"}, "lam is 'best'; it must be one of paper, norm, spectral and search"),
         ({"lam": 0.0}, "lam is 0.0; needed is the name of a rule"),
         ({"lam": (1.0, -1.0)}, "needed is the name of a rule, a number above 0"),
         ({"lam": (1.0, 1.0, 1.0)}, "or two of them"),
-        ({"normalize": "l1"}, "normalize is 'l1'; needed is one of raw, binary"),
-        ({"method": "gpu"}, "method is 'gpu'; needed is one of auto, dense"),
-        ({"max_neighbors": 0}, "max_neighbors is 0; needed is a whole number above 0"),
+        ({"normalize": "l1"}, "normalize is 'l1'; it must be one of raw, binary"),
+        ({"method": "gpu"}, "method is 'gpu'; it must be one of auto, dense"),
+        ({"max_neighbors": 0}, "max_neighbors is 0; it must be a whole number of 1 or more"),
         ({"max_neighbors": 2, "method": "dense"}, "the dense method leaves nothing out"),
-        ({"max_iterations": 0}, "max_iterations is 0; needed is a whole number above 0"),
-        ({"tolerance": -1.0}, "tolerance is -1.0; needed is 0 or more"),
+        ({"max_iterations": 0}, "max_iterations is 0; it must be a whole number of 1 or more"),
+        ({"tolerance": -1.0}, "tolerance is -1.0; it must be a finite number of at least 0"),
         ({"initial": "random"}, "initial is 'random'; needed is identity or cosine, or a matrix"),
         ({"initial": np.eye(3)}, r"initial has shape \(3, 3\), but there are 9 objects"),
         ({"initial": np.zeros((9, 9))}, "initial has a diagonal other than 1"),

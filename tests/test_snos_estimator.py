@@ -88,7 +88,9 @@ def test_it_stands_before_a_classifier_and_is_copied_and_pickled():
 
 
 def test_bad_settings_of_the_estimator_say_what_was_needed():
-    with pytest.raises(InvalidInputError, match="measure is 'cosine'; needed is one of soft_cosin"):
+    with pytest.raises(
+        InvalidInputError, match="measure is 'cosine'; it must be one of soft_cosin"
+    ):
         SNOS(measure="cosine").fit(CLICKS)
     with pytest.raises(InvalidInputError, match="n_neighbors"):
         SNOS(n_neighbors=0).fit(CLICKS)
@@ -171,13 +173,17 @@ def test_shares_say_how_much_each_relation_counts():
         ({("a", "b"): [[1]], ("b", "a"): [[1]]}, {}, "'a' and 'b' are related twice"),
         ({("a", "b"): [[1]], ("b", "c"): [[1], [1]]}, {}, "there are 1 of 'b' elsewhere"),
         ({("a", "b"): [[-1]]}, {}, r"relations\[\('a', 'b'\)\]\[0, 0\] is -1; SNOS needs"),
-        ({("a", "b"): [[1]]}, {"lam": "paper"}, "lam is 'paper'; needed is one of spectral, norm"),
+        ({("a", "b"): [[1]]}, {"lam": "paper"}, "lam is 'paper'; it must be one of spectral, norm"),
         ({("a", "b"): [[1]]}, {"lam": {("a", "b"): 0.5}}, r"lam\[\('b', 'a'\)\] is None"),
-        ({("a", "b"): [[1]]}, {"lam": ["norm"]}, r"lam is \['norm'\]; needed is one of"),
+        ({("a", "b"): [[1]]}, {"lam": ["norm"]}, r"lam is \['norm'\]; it must be one of"),
         ({("a", "b"): [[1]]}, {"shares": {("a", "b"): "1"}}, r"shares\[\('a', 'b'\)\] is '1'"),
-        ({("a", "b"): [[1]]}, {"max_neighbors": 0}, "max_neighbors is 0; needed is a whole"),
-        ({("a", "b"): [[1]]}, {"max_iterations": 0}, "max_iterations is 0; needed is a whole"),
-        ({("a", "b"): [[1]]}, {"tolerance": "1"}, "tolerance is '1'; needed is 0 or more"),
+        ({("a", "b"): [[1]]}, {"max_neighbors": 0}, "max_neighbors is 0; it must be a whole"),
+        ({("a", "b"): [[1]]}, {"max_iterations": 0}, "max_iterations is 0; it must be a whole"),
+        (
+            {("a", "b"): [[1]]},
+            {"tolerance": "1"},
+            "tolerance is '1'; it must be a finite number of at least 0",
+        ),
         ({("a", "b"): [[1]]}, {"shares": {}}, r"shares\[\('a', 'b'\)\] is None"),
         (
             {("a", "b"): [[1, 1], [1, 1]]},

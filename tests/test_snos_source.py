@@ -136,8 +136,8 @@ def test_any_texts_can_be_learned_from(texts):
     [
         (("query", "page"), "is no edge; give"),
         (("query", 3, 1.0), r"the edge \('query', 3\) is not between two strings"),
-        (("query", "page", -1), "the weight of 'query' and 'page' is -1; needed is a finite"),
-        (("query", "page", float("nan")), "needed is a finite number of 0 or more"),
+        (("query", "page", -1), "the weight of 'query' and 'page' is -1; it must be a finite"),
+        (("query", "page", float("nan")), "it must be a finite number of at least 0"),
         (("query", "page", "3"), "the weight of 'query' and 'page' is '3'"),
     ],
 )
@@ -150,10 +150,10 @@ def test_bad_edges_are_named(edge, message):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"of": "top"}, "of is 'top'; needed is left or right"),
-        ({"threshold": 2.0}, "threshold is 2.0; needed is a number in"),
-        ({"exponent": 0}, "exponent is 0; needed is a number above 0"),
-        ({"max_neighbors": 0}, "max_neighbors is 0; needed is 1 or more"),
+        ({"of": "top"}, "of is 'top'; it must be one of left, right"),
+        ({"threshold": 2.0}, "threshold is 2.0; it must be a number"),
+        ({"exponent": 0}, "exponent is 0; it must be a finite number above 0"),
+        ({"max_neighbors": 0}, "max_neighbors is 0; it must be a whole number of 1 or more"),
         ({"lam": 9.0, "normalize": "raw"}, "grow without bound"),
     ],
 )
@@ -218,8 +218,8 @@ def test_clicks_of_queries_that_become_equal_are_added(tmp_path):
         (b"x" * 1000, r"line 1: \['x{78} is no query and page"),
         (b"a\tb\t-1\n", "the number of clicks is '-1'"),
         (b"a\tb\tnan\n", "the number of clicks is 'nan'"),
-        (b"a\tb\t1\n\xff\tb\t1\n", "line 2: not UTF-8"),
-        (gzip.compress(b"a\tb\t1\n" * 999)[:-9], "cannot be read further"),
+        (b"a\tb\t1\n\xff\tb\t1\n", "line 2: this is not utf-8"),
+        (gzip.compress(b"a\tb\t1\n" * 999)[:-9], "cut short or damaged"),
     ],
 )
 def test_a_file_that_is_none_of_clicks_is_told(tmp_path, content, message):

@@ -165,9 +165,11 @@ def test_what_cannot_be_counted_is_refused():
     S = similarity_matrix(HALF)
     with pytest.raises(InvalidInputError, match=r"X has -1 in row 1; weights of elements"):
         soft_cardinality([[1, 0, 0], [0, -1, 0]], S)
-    with pytest.raises(InvalidInputError, match="exponent is 0; needed is a number above 0"):
+    with pytest.raises(
+        InvalidInputError, match="exponent is 0; it must be a finite number above 0"
+    ):
         soft_cardinality([[1, 0, 0]], S, exponent=0)
-    with pytest.raises(InvalidInputError, match="there is no set measure 'tanimoto'; choose one"):
+    with pytest.raises(InvalidInputError, match="set measure is 'tanimoto'; it must be one"):
         soft_set_similarity([[1, 0, 0]], None, S, measure="tanimoto")
     with pytest.raises(InvalidInputError, match="S has negative entries"):
         soft_cardinality([[1, 1]], similarity_matrix([[1, -0.5], [-0.5, 1]]))

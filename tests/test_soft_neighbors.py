@@ -344,10 +344,10 @@ def test_k_is_a_whole_number(k):
 def test_settings_are_checked_when_they_are_used():
     S = similarity_matrix(np.eye(2))
     for settings, message in (
-        ({"ranking": "bm25"}, "there is no ranking 'bm25'; choose one of soft_cosine"),
-        ({"ranking": None}, "there is no ranking None"),
-        ({"n_jobs": 0}, "0 threads were asked for"),
-        ({"n_jobs": 1.5}, "1.5 threads were asked for"),
+        ({"ranking": "bm25"}, "ranking is 'bm25'; it must be one of soft_cosine"),
+        ({"ranking": None}, "ranking is None"),
+        ({"n_jobs": 0}, "threads is 0"),
+        ({"n_jobs": 1.5}, "threads is 1.5"),
     ):
         with pytest.raises(InvalidInputError, match=message):
             SoftNeighbors(S, **settings).fit([[1, 0]])

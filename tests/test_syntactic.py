@@ -11,7 +11,6 @@ from softcosine.errors import InvalidInputError
 from softcosine.lab.syntactic import source as syntactic
 from softcosine.lab.syntactic.dependency import join_path, split_path
 from softcosine.lab.syntactic.source import SyntacticSimilarity
-from softcosine.similarity import threads
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.source import TermSimilaritySource, source_from_state
 from test_sources_contract import as_lists, bits, brute_force, stored
@@ -95,7 +94,7 @@ def test_blocks_and_threads_change_no_bit(soft: bool, monkeypatch: pytest.Monkey
     monkeypatch.setattr(syntactic, "_BLOCK_TABLE", 2000)
     monkeypatch.setattr(syntactic, "_CHUNK_PAIRS", 7)
     for n_cpus in (1, 3):
-        monkeypatch.setattr(threads.os, "cpu_count", lambda n=n_cpus: n)
+        monkeypatch.setenv("SOFTCOSINE_THREADS", str(n_cpus))
         assert bits(source.neighbors(among, among, max_neighbors=5)) == expected
         assert bits(source.neighbors(among, list(among), max_neighbors=5)) == expected
 
@@ -129,7 +128,7 @@ def test_saved_then_built_anew_it_gives_the_same(parts: TermSimilaritySource | N
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        ({"threshold": 0.0}, r"threshold is 0.0; needed is a number in \(0, 1\]"),
+        ({"threshold": 0.0}, r"threshold is 0.0; it must be a number above 0 and at most 1"),
         ({"threshold": 1.5}, "threshold is 1.5"),
         ({"threshold": "high"}, "threshold is 'high'"),
         ({"alpha": 0.0}, "alpha is 0.0"),

@@ -84,7 +84,7 @@ def test_paths_may_hold_what_joins_names(tmp_path, monkeypatch):
         ("lsi:n_components=0", "n_components of 'lsi' is 0; it must be a whole number of 1"),
         ("lsi:n_components=1.5", "n_components of 'lsi' is '1.5'"),
         ("soft:plain=maybe", "plain of 'soft' is 'maybe'; it must be true or false"),
-        ("soft:stemmer=klingon", "no stemmer 'klingon'"),
+        ("soft:stemmer=klingon", "stemmer is 'klingon'"),
         ("soft:sources=wordnt", "the source 'wordnt' is not understood"),
         ("soft:sources=edit-distance,exponent=2", "threshold and exponent are of vectors"),
         ("soft:sources=english,plain=true", "source, sources and plain of 'soft' exclude"),

@@ -127,8 +127,8 @@ def test_forms_of_a_stem_share_its_vector():
         ({"encodings": [["a"], ["b"]]}, "encodings is no array of numbers"),
         ({"term_encodings": [[1.0]]}, "term_encodings has the shape (1, 1); needed is (3,"),
         ({"term_weights": [1.0]}, "term_weights has shape (1,)"),
-        ({"penalty": 0.0}, "penalty is 0.0; needed is a number above 0."),
-        ({"remove_components": -1}, "remove_components is -1; needed is a whole number"),
+        ({"penalty": 0.0}, "penalty is 0.0; it must be a finite number above 0."),
+        ({"remove_components": -1}, "remove_components is -1; it must be a whole number"),
     ],
 )
 def test_bad_input_is_told(settings, message):

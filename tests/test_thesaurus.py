@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
-from softcosine.similarity import threads
 from softcosine.similarity.source import source_from_state
 from softcosine.similarity.thesaurus import members
 from softcosine.similarity.thesaurus.concepts import Concepts
@@ -109,7 +108,7 @@ def test_blocks_and_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> No
     expected = bits(source.neighbors(words, words, max_neighbors=9))
     for places, n_threads in ((1, 1), (5000, 3), (1 << 22, 1), (1 << 22, 4)):
         monkeypatch.setattr(members, "_BLOCK_PLACES", places)
-        monkeypatch.setattr(threads.os, "cpu_count", lambda n_threads=n_threads: n_threads)
+        monkeypatch.setenv("SOFTCOSINE_THREADS", str(n_threads))
         assert bits(source.neighbors(words, words, max_neighbors=9)) == expected
 
 
@@ -172,7 +171,9 @@ def test_terms_of_several_words_are_found_as_the_analyzer_writes_them(tmp_path: 
 
 def test_wrong_settings_are_refused() -> None:
     empty = concepts_of_groups([])
-    with pytest.raises(InvalidInputError, match=r"threshold is 1.5; needed is a number"):
+    with pytest.raises(InvalidInputError, match=r"threshold is 1.5; it must be a number"):
         ThesaurusSimilarity(empty, name="x", threshold=1.5)
-    with pytest.raises(InvalidInputError, match="exponent is 0; needed is a number above 0"):
+    with pytest.raises(
+        InvalidInputError, match="exponent is 0; it must be a finite number above 0"
+    ):
         ThesaurusSimilarity(empty, name="x", exponent=0)

@@ -124,7 +124,7 @@ def test_empty_matrices_stay_empty(tf, shape):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Weighting("tf"), "tf is 'tf'; choose one of raw, log"),
+        (lambda: Weighting("tf"), "tf is 'tf'; it must be one of raw, log"),
         (lambda: Weighting(idf="idf"), "idf is 'idf'"),
         (lambda: Weighting(k1=-1), "k1 is -1"),
         (lambda: Weighting(k1=math.inf), "k1 is inf"),

@@ -70,6 +70,7 @@ _HOMES = {
     "strongest": "softcosine.similarity.combine.combined",
     "uncalibrated": "softcosine.similarity.combine.calibration",
     "unit_documents": "softcosine.space.transforms",
+    "using_threads": "softcosine._threads",
     "without": "softcosine.similarity.overrides.decisions",
 }
 
@@ -82,6 +83,7 @@ if TYPE_CHECKING:
     from softcosine import evaluate as evaluate
     from softcosine import lab as lab
     from softcosine import plots as plots
+    from softcosine._threads import using_threads as using_threads
     from softcosine.engines.engine_index import EngineIndex as EngineIndex
     from softcosine.index.distilled.distilled_index import DistilledIndex as DistilledIndex
     from softcosine.index.soft_index import SoftIndex as SoftIndex

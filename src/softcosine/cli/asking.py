@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softcosine.cli.conditions import Conditions
+from softcosine.cli.options import Index, Json, Limit
 from softcosine.cli.pictures import Overwrite, Plot, check_plot, draw_hits
 from softcosine.errors import InvalidInputError, UnknownTermError
 
@@ -23,17 +24,12 @@ if TYPE_CHECKING:
 __all__ = ["explain", "search", "similar", "terms"]
 
 # Whether it can be read is seen on opening, which says more.
-Index = Annotated[
-    Path, typer.Argument(metavar="INDEX", help="A folder that 'index' wrote.", readable=False)
-]
-Limit = Annotated[int, typer.Option("-k", min=1, metavar="N", help="Most answers.")]
 MinScore = Annotated[
     float, typer.Option("--min", metavar="SCORE", help="Leave out documents of a lower score.")
 ]
 Explained = Annotated[
     bool, typer.Option("--explain", "-e", help="Say which words made each score.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="One line of JSON for each answer.")]
 Fuzzy = Annotated[
     bool,
     typer.Option("--fuzzy", help="Search unknown words by the indexed words of nearest spelling."),

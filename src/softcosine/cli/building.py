@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from softcosine._validation import check_choice
 from softcosine.cli.failures import saying_how_to_go_on
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from softcosine._progress import Report
     from softcosine.cli.vocabularies import Corpus
     from softcosine.matrix.list_use import ListUse
     from softcosine.matrix.recipe import SimilarityRecipe
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-    from softcosine.similarity.progress import Report
 
 __all__ = ["Plan", "built_matrix", "document_limit", "recipe_of"]
 
@@ -68,8 +69,7 @@ def recipe_of(
     from softcosine.cli.sources import decisions_in
     from softcosine.matrix.recipe import SimilarityRecipe
 
-    if order not in _ORDERS:
-        raise InvalidInputError(f"there is no order {order!r}; choose one of {', '.join(_ORDERS)}.")
+    check_choice("order", order, _ORDERS)
     if strategy == "rows" and (definite or balanced):
         told = "--definite" if definite else "--balanced"
         raise InvalidInputError(

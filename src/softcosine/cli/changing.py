@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softcosine.cli.asking import Index
 from softcosine.cli.conditions import Conditions
 from softcosine.cli.options import (
     Encoding,
     Format,
     IdField,
+    Index,
     Inputs,
     Memory,
     Pattern,

@@ -6,19 +6,19 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from contextlib import closing, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softcosine.cli.asking import Index, Json
+from softcosine._validation import check_choice
 from softcosine.cli.failures import saying_how_to_go_on
-from softcosine.cli.options import Threads
+from softcosine.cli.options import Index, Json, Threads
 from softcosine.cli.showing import counted
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from softcosine.cli.progress import Reporter
     from softcosine.index.near_duplicates.similar import SimilarGroup
 
 __all__ = ["dedupe", "pairs"]
@@ -91,7 +91,7 @@ def pairs(
     with saying_how_to_go_on(checkpoint), report:
         found = opened.pairs(
             min_similarity=min_similarity or 0.0, k=k, threads=threads, checkpoint=checkpoint,
-            progress=None if shown else _progress(report),
+            progress=None if shown else partial(report, "comparing pairs"),
         )  # fmt: skip
         if k is not None:
             report.stop()
@@ -147,15 +147,14 @@ def dedupe(
     from softcosine.cli.progress import Reporter
     from softcosine.index.soft_index import SoftIndex
 
-    if method not in _METHODS:
-        raise InvalidInputError(f"there is no method {method!r}; choose {' or '.join(_METHODS)}.")
+    check_choice("method", method, _METHODS)
     if keep not in (None, "first"):
         raise InvalidInputError(f"--keep is {keep!r}; 'first' is what can be kept.")
     started, opened = time.perf_counter(), SoftIndex.open(index)
     with saying_how_to_go_on(checkpoint), Reporter() as report:
         groups = opened.dedupe(
             min_similarity=min_similarity, method=method, threads=threads, checkpoint=checkpoint,
-            progress=_progress(report),
+            progress=partial(report, "comparing pairs"),
         )  # fmt: skip
     if keep is None:
         _show_groups(groups, as_json)
@@ -169,10 +168,6 @@ def dedupe(
         f"{n_others:,} to drop, among {len(opened):,}",
         started,
     )
-
-
-def _progress(report: Reporter) -> Callable[[int, int], None]:
-    return lambda done, total: report("comparing pairs", done, total)
 
 
 def _lines(as_json: bool) -> Callable[[dict[str, Any]], None]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softcosine.cli.asking import Json
+from softcosine.cli.options import Json
 
 if TYPE_CHECKING:
     from softcosine.cli.symbols import OpenedSymbols

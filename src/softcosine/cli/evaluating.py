@@ -322,7 +322,7 @@ def _quoted(name: str) -> str:
 
 
 def _background(paths: Sequence[Path], encoding: str) -> list[str]:
-    from softcosine.evaluate.datasets.lines import numbered_lines
+    from softcosine._textio import numbered_lines
 
     return [line for path in paths for _, line in numbered_lines(path, encoding=encoding)]
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softcosine.cli.asking import Index
-from softcosine.cli.options import Summary, Threads, bytes_in
+from softcosine.cli.options import Index, Summary, Threads, bytes_in
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softcosine.cli.asking import Index, Json
+from softcosine.cli.options import Index, Json
 from softcosine.cli.showing import counted, printable
 from softcosine.errors import CorruptIndexError
 

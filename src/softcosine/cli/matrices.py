@@ -188,22 +188,17 @@ def difference_record(
 
 def show_difference(found: MatrixDifference, limit: int) -> None:
     """Print the pairs that changed most, the terms that came and went, and a sum."""
-    from rich.table import Table
+    from softcosine.cli.showing import console, printable, show_table
+    from softcosine.evaluate.tables import Cell, Row, Table
 
-    from softcosine.cli.showing import console, print_table, printable
-
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("pair", overflow="fold")
-    table.add_column("before", justify="right")
-    table.add_column("after", justify="right")
-    table.add_column("", style="dim")
+    rows: list[Row] = []
     for change in islice(found, limit):
-        pair = f"{printable(change.left)} ~ {printable(change.right)}"
+        pair = f"{change.left} ~ {change.right}"
         values = (f"{value:.3f}" if value else "-" for value in (change.before, change.after))
-        table.add_row(pair, *values, change.kind)
+        rows.append((pair, *values, Cell(change.kind, color="dim")))
     out = console()
     if len(found):
-        print_table(table)
+        show_table(Table(("pair", "before", "after", ""), rows))
     if len(found) > limit:
         out.print(f"and {len(found) - limit:,} more pairs; -k shows more.", style="dim")
     for name, terms in (("Added", found.added_terms), ("Removed", found.removed_terms)):

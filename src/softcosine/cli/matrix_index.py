@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from softcosine._progress import Report, silent
 from softcosine.errors import InvalidInputError
-from softcosine.similarity.progress import Report, silent
 
 if TYPE_CHECKING:
     from softcosine.matrix.recipe import BuiltSimilarity
@@ -130,7 +131,7 @@ class SavedMatrix:
             guard=False,
             analyzer=self.analyzer,
             warn=False,
-            progress=lambda done, total: report("finding similar terms", done, total),
+            progress=partial(report, "finding similar terms"),
         )
         return larger, f"{note}; for the others its sources were asked."
 

@@ -15,9 +15,12 @@ __all__ = [
     "Encoding",
     "Format",
     "IdField",
+    "Index",
     "Inputs",
     "Join",
+    "Json",
     "Language",
+    "Limit",
     "MaxNeighbors",
     "Memory",
     "MinDf",
@@ -31,6 +34,9 @@ __all__ = [
     "bytes_in",
 ]
 
+Index = Annotated[
+    Path, typer.Argument(metavar="INDEX", help="A folder that 'index' wrote.", readable=False)
+]
 Inputs = Annotated[
     list[str],
     typer.Argument(
@@ -58,6 +64,8 @@ Encoding = Annotated[str, typer.Option(help="Encoding of text files.")]
 Pattern = Annotated[
     str | None, typer.Option("--glob", metavar="PATTERN", help="Files of a folder: '*.py'.")
 ]
+Json = Annotated[bool, typer.Option("--json", help="One line of JSON for each answer.")]
+Limit = Annotated[int, typer.Option("-k", min=1, metavar="N", help="Most answers.")]
 Join = Annotated[str, typer.Option(help="Of several sources: strongest, mean, noisy-or or first.")]
 DecisionsFile = Annotated[
     Path | None,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import sqlite3
-from types import TracebackType
 from typing import Self
 
 __all__ = ["SeenIds"]
@@ -35,12 +34,7 @@ class SeenIds:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._connection.close()
 
     def add(self, id: str, path: str, line: int | None) -> str | None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import os
 import sys
-import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
+
+from softcosine.cli.escaping import is_harmless, printable
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.table import Table
     from rich.text import Text
 
+    from softcosine.evaluate.tables import Table as Rows
     from softcosine.index.search.explanation import Explanation, Part
     from softcosine.index.search.highlights import Snippet
     from softcosine.index.search.results import Hit, Hits
@@ -38,6 +40,7 @@ __all__ = [
     "show_explanation",
     "show_hits",
     "show_neighbors",
+    "show_table",
     "size",
 ]
 
@@ -88,6 +91,31 @@ def print_table(table: Table) -> None:
         out.print(line.rstrip(), soft_wrap=True)
 
 
+def show_table(table: Rows) -> None:
+    """Print a table of words and numbers; the best in bold, with an asterisk where nothing is."""
+    from rich.table import Table
+    from rich.text import Text
+
+    mark = "" if console().is_terminal else "*"
+    marked = any(cell.best for row in table.cells for cell in row)
+    shown = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for place, title in enumerate(table.header):
+        if place < table.n_left:
+            shown.add_column(title, style="" if place else "green", overflow="fold")
+        else:
+            shown.add_column(title, justify="right", no_wrap=True)
+    for row in table.cells:
+        texts = []
+        for place, cell in enumerate(row):
+            end = (
+                "" if place < table.n_left else mark if cell.best else " " * (marked and len(mark))
+            )
+            style = " ".join(filter(None, ("bold" if cell.best else "", cell.color)))
+            texts.append(Text(f"{printable(cell.text)}{end}", style))
+        shown.add_row(*texts)
+    print_table(shown)
+
+
 def print_note(note: str, language: str | None, analyzer: Analyzer) -> None:
     """Print a note, what it says of a recognised language on stderr."""
     from softcosine.index.language import language_note
@@ -105,32 +133,8 @@ def print_json(value: Any) -> None:
     plain = (sys.stdout.encoding or "").lower().replace("-", "") not in ("utf8", "utf8sig")
     line = json.dumps(value, ensure_ascii=plain)
     if sys.stdout.isatty():
-        line = "".join(c if _is_harmless(c) else json.dumps(c)[1:-1] for c in line)
+        line = "".join(c if is_harmless(c) else json.dumps(c)[1:-1] for c in line)
     sys.stdout.write(f"{line}\n")
-
-
-def printable(text: str) -> str:
-    r"""Return a text in which nothing disturbs a terminal or turns its direction.
-
-    Control and format characters, line breaks, unassigned characters and lone surrogates become
-    escapes, such as ``\x1b`` and ``\u202e``. Blanks of all widths stay, and so do the two joiners
-    (U+200C, U+200D) that Persian, Hindi and emoji are written with.
-    """
-    return "".join(map(_shown, text)) if not text.isprintable() else text
-
-
-def _is_harmless(character: str) -> bool:
-    return (
-        character.isprintable()
-        or character in "\u200c\u200d"
-        or unicodedata.category(character) == "Zs"
-    )
-
-
-def _shown(character: str) -> str:
-    if _is_harmless(character):
-        return character
-    return character.encode("unicode_escape").decode("ascii")
 
 
 def score_shown(score: float) -> str:

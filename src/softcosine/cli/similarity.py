@@ -8,12 +8,14 @@ from typing import Annotated
 
 import typer
 
-from softcosine.cli.asking import Index, Json, Limit
 from softcosine.cli.options import (
     DecisionsFile,
     Encoding,
+    Index,
     Join,
+    Json,
     Language,
+    Limit,
     MaxNeighbors,
     MinDf,
     Pattern,

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.segment import Segment
 
-from softcosine.cli.showing import printable
+from softcosine.cli.escaping import printable
 
 __all__ = ["SafeConsole"]
 

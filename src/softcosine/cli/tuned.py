@@ -98,10 +98,8 @@ def show_tuned(
     kept : Path or None
         The file that keeps figures.
     """
-    from rich.table import Table
-    from rich.text import Text
-
-    from softcosine.cli.showing import console, duration, print_table, printable
+    from softcosine.cli.showing import console, duration, printable, show_table
+    from softcosine.evaluate.tables import Cell, Table
     from softcosine.evaluate.tuning.settings import shown
 
     out = console()
@@ -113,18 +111,15 @@ def show_tuned(
     )
     effects = tuned.effects()
     default, chosen = tuned.default.settings.to_dict(), tuned.chosen.settings.to_dict()
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for title in ("setting", "default", "chosen"):
-        table.add_column(title, overflow="fold")
-    table.add_column(f"{tuned.measure} with all else as chosen", overflow="fold", style="dim")
+    rows = []
     for name, value in default.items():
         others = ", ".join(
             f"{shown(other)} {mean:.4f}" for other, mean in effects.get(name, ())[:_SHOWN_VALUES]
         )
-        own = shown(chosen[name])
-        style = "bold" if chosen[name] != value else ""
-        table.add_row(name, shown(value), Text(own, style), others)
-    print_table(table)
+        changed = Cell(shown(chosen[name]), color="bold" if chosen[name] != value else "")
+        rows.append((name, shown(value), changed, Cell(others, color="dim")))
+    titles = ("setting", "default", "chosen", f"{tuned.measure} with all else as chosen")
+    show_table(Table(titles, rows, n_left=4))
     out.print(
         f"On the queries that they were chosen on: {tuned.chosen.mean:.4f}, the default "
         f"{tuned.default.mean:.4f}.",

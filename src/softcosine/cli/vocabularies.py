@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from softcosine._progress import Report
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["Corpus", "analyzed_texts", "read_corpus", "read_words", "rules_of", "stored_kind"]
-
-Progress = Callable[[str, int, "int | None"], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,7 @@ def read_corpus(
     stemmer: str | None,
     min_df: int | float | None,
     phrases: Sequence[str],
-    report: Progress,
+    report: Report,
 ) -> Corpus:
     """Read documents as ``softcosine index`` does, or take the vocabulary of an index or a matrix.
 
@@ -157,7 +156,7 @@ def analyzed_texts(
     analyzer: Analyzer | None,
     *,
     min_df: int | float,
-    report: Progress,
+    report: Report,
     phrases: Sequence[str] = (),
 ) -> AnalyzedInLanguage:
     """Analyse texts by an analyzer, or as their language asks for, with phrases as terms."""

@@ -10,11 +10,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._threads import in_threads
+from softcosine._validation import check_choice
 from softcosine.engines.capabilities import Capabilities
 from softcosine.engines.engine import Block, Found, Vectors
-from softcosine.engines.settings import check_whole
-from softcosine.errors import InvalidInputError, MissingDependencyError
-from softcosine.index.threads import in_threads
+from softcosine.engines.settings import check_settings
+from softcosine.errors import MissingDependencyError
 
 __all__ = ["Annoy"]
 
@@ -44,9 +45,8 @@ class Annoy:
         seed: int = 1,
     ) -> None:
         self._kind = _annoy_index()
-        if metric not in ("angular", "dot"):
-            raise InvalidInputError(f"annoy: metric is {metric!r}; needed is 'angular' or 'dot'.")
-        check_whole("annoy", trees=trees, width=width, seed=seed)
+        check_choice("annoy: metric", metric, ("angular", "dot"))
+        check_settings("annoy", trees=trees, width=width, seed=seed)
         self.metric = metric
         self.trees = trees
         self.width = width

@@ -8,10 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from softcosine._progress import Report, silent
 from softcosine.engines.capabilities import Capabilities
 from softcosine.engines.engine import Block
 from softcosine.engines.recall import recall_of, sampled_queries
-from softcosine.engines.route_choice import N_DIMENSIONS, Progress, silent
+from softcosine.engines.route_choice import N_DIMENSIONS
 from softcosine.engines.state import Asked, State
 from softcosine.engines.stored_state import opened, place, saved
 from softcosine.engines.subject import Owner, subject_of
@@ -60,7 +61,7 @@ class EngineIndex:
         max_memory: int | None = None,
         ranking: str | None = None,
         threads: int | None = None,
-        progress: Progress | None = None,
+        progress: Report | None = None,
         **settings: Any,
     ) -> Self:
         """Bring the documents of an index into an engine.
@@ -110,7 +111,7 @@ class EngineIndex:
         *,
         update: bool = False,
         threads: int | None = None,
-        progress: Progress | None = None,
+        progress: Report | None = None,
     ) -> Self:
         """Open an engine that `save` wrote.
 
@@ -149,7 +150,7 @@ class EngineIndex:
         *,
         update: bool = False,
         threads: int | None = None,
-        progress: Progress | None = None,
+        progress: Report | None = None,
     ) -> Self:
         """Open the engine that `save`, without a path, put into the folder of an index.
 
@@ -391,7 +392,7 @@ class EngineIndex:
         )
         return recall_of(state, vectors, check_k(k), rerank=rerank, width=width, threads=threads)
 
-    def update(self, *, threads: int | None = None, progress: Progress | None = None) -> Update:
+    def update(self, *, threads: int | None = None, progress: Report | None = None) -> Update:
         """Follow the index: its last commit on disk, or what else its object answers from now.
 
         Vectors that are still there stay, others are deleted, new ones added. Where more than half

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._validation import check_type
 from softcosine.engines.capabilities import Capabilities
 from softcosine.engines.engine import Block, Found, Vectors
-from softcosine.engines.settings import check_whole
+from softcosine.engines.settings import check_settings
 from softcosine.errors import InvalidInputError, MissingDependencyError
 
 __all__ = ["Faiss"]
@@ -59,9 +60,8 @@ class Faiss:
         trained_on: int = 100_000,
     ) -> None:
         self._faiss = _faiss()
-        if not isinstance(factory, str):
-            raise InvalidInputError(f"faiss: factory is {factory!r}; needed is a string.")
-        check_whole("faiss", width=width, construction=construction, trained_on=trained_on)
+        check_type("faiss: factory", factory, str, "pass a string")
+        check_settings("faiss", width=width, construction=construction, trained_on=trained_on)
         self.factory = factory
         self.width = width
         self.construction = construction

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from softcosine.engines.capabilities import Capabilities
 from softcosine.engines.engine import Block, Found, Vectors
-from softcosine.engines.settings import check_whole
+from softcosine.engines.settings import check_settings
 from softcosine.errors import MissingDependencyError
 
 __all__ = ["Hnswlib"]
@@ -44,7 +44,7 @@ class Hnswlib:
         self, *, links: int = 32, construction: int = 200, width: int = 128, seed: int = 1
     ) -> None:
         self._package = _hnswlib()
-        check_whole("hnswlib", links=links, construction=construction, width=width, seed=seed)
+        check_settings("hnswlib", links=links, construction=construction, width=width, seed=seed)
         self.links = links
         self.construction = construction
         self.width = width

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from softcosine._validation import check_choice
 from softcosine.engines.engine import Engine
 from softcosine.errors import InvalidInputError
 
-__all__ = ["ENGINES", "check_engine", "engine_by_name"]
+__all__ = ["ENGINES", "engine_by_name"]
 
 ENGINES: dict[str, str] = {
     "annoy": "softcosine.engines.annoy:Annoy",
@@ -36,7 +37,7 @@ def engine_by_name(name: str, settings: Mapping[str, Any] | None = None) -> Engi
     MissingDependencyError
         If its package is not installed; says the pip command.
     """
-    check_engine(name)
+    check_choice("engine", name, ENGINES)
     module, _, kind = ENGINES[name].partition(":")
     made = getattr(import_module(module), kind)
     given = dict(settings or {})
@@ -49,12 +50,6 @@ def engine_by_name(name: str, settings: Mapping[str, Any] | None = None) -> Engi
             )
     engine: Engine = made(**given)
     return engine
-
-
-def check_engine(name: str) -> None:
-    """Raise InvalidInputError unless there is an engine of that name."""
-    if not isinstance(name, str) or name not in ENGINES:
-        raise InvalidInputError(f"there is no engine {name!r}; choose one of {', '.join(ENGINES)}.")
 
 
 def _settings_of(kind: Any) -> list[str]:

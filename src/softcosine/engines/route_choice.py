@@ -8,20 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from softcosine._progress import Report, silent
+from softcosine._validation import check_choice, check_whole
 from softcosine.engines.capabilities import Capabilities
 from softcosine.engines.routes import Basis, Lsa, Route, Sparse
 from softcosine.errors import IndefiniteMatrixError, InvalidInputError
 from softcosine.index.search.ranked_vectors import RankedVectors
-from softcosine.inputs import is_whole
 
-__all__ = ["MAX_MEMORY", "N_DIMENSIONS", "Progress", "made_route", "silent"]
+__all__ = ["MAX_MEMORY", "N_DIMENSIONS", "made_route"]
 
 # Bytes that dense coordinates, or a factor of S, may take where nobody chose the route.
 MAX_MEMORY = 1 << 30
 N_DIMENSIONS = 256
 _PASSES = 3  # more make the singular vectors better, and recall no better
-
-Progress = Callable[[str, int, "int | None"], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class _Asked:
     ranked: RankedVectors
     n_dimensions: int
     max_memory: int | None
-    progress: Progress
+    progress: Report
 
 
 def made_route(
@@ -41,7 +40,7 @@ def made_route(
     *,
     n_dimensions: int = N_DIMENSIONS,
     max_memory: int | None = None,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> tuple[Route, str]:
     """Make the route of a name, and say why that one where the name is ``auto``.
 
@@ -69,14 +68,8 @@ def made_route(
         If ``basis`` is named and S is not positive definite.
     """
     for setting, value in (("n_dimensions", n_dimensions), ("max_memory", max_memory)):
-        if value is not None and not (is_whole(value) and value >= 1):
-            raise InvalidInputError(
-                f"{setting} is {value!r}; needed is a whole number of 1 or more."
-            )
-    if not isinstance(name, str) or name not in (*_MAKERS, "auto"):
-        raise InvalidInputError(
-            f"there is no route {name!r}; choose one of auto, {', '.join(_MAKERS)}."
-        )
+        check_whole(setting, value, optional=True)
+    check_choice("route", name, (*_MAKERS, "auto"))
     sparse = capabilities.vectors == "sparse"
     if name != "auto" and (name == Sparse.name) != sparse:
         raise InvalidInputError(
@@ -173,7 +166,3 @@ def _check_fit(route: Route, ranked: RankedVectors, capabilities: Capabilities) 
 
 def _size(n_bytes: int) -> str:
     return f"{n_bytes / 2**20:,.0f} MiB"
-
-
-def silent(what: str, done: int, total: int | None) -> None:
-    """Report nothing."""

@@ -10,17 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine._progress import Report
+from softcosine._threads import n_threads
+from softcosine._validation import check_whole
 from softcosine.engines.contents import Contents, rows_of_slots, vectors_of_slots
 from softcosine.engines.engine import Block, Engine, Vectors
 from softcosine.engines.registry import engine_by_name
-from softcosine.engines.route_choice import N_DIMENSIONS, Progress, made_route
+from softcosine.engines.route_choice import N_DIMENSIONS, made_route
 from softcosine.engines.row_space import RowSpace
 from softcosine.engines.subject import Subject
 from softcosine.errors import InvalidInputError
 from softcosine.index.search.plan import NOTHING, Plan
 from softcosine.index.search.top_docs import QueryVector, Top
-from softcosine.index.threads import n_threads
-from softcosine.inputs import is_whole
 
 __all__ = ["Asked", "State", "told"]
 
@@ -80,7 +81,7 @@ class State:
 
     @classmethod
     def made(
-        cls, asked: Asked, subject: Subject, *, threads: int | None, progress: Progress
+        cls, asked: Asked, subject: Subject, *, threads: int | None, progress: Report
     ) -> State:
         """Find the route, and build the engine."""
         engine, workers = asked.engine(), n_threads(threads)
@@ -131,10 +132,7 @@ class State:
             See `Engine.search`.
         """
         for name, value in (("rerank", rerank), ("width", width)):
-            if value is not None and not (is_whole(value) and 1 <= value < 2**31):
-                raise InvalidInputError(
-                    f"{name} is {value!r}; needed is a whole number of 1 or more, or None."
-                )
+            check_whole(name, value, most=2**31 - 1, optional=True)
         workers = n_threads(threads)
         found = self._found(
             vectors, max(k, int(rerank or 0)), width, workers, exact=rerank is not None
@@ -243,7 +241,7 @@ class State:
         return np.concatenate([documents, zeros]), np.concatenate([scores, np.zeros(len(zeros))])
 
 
-def told(vectors: Vectors, progress: Progress) -> Vectors:
+def told(vectors: Vectors, progress: Report) -> Vectors:
     """Return vectors that tell how many of them were taken."""
 
     def blocks() -> Any:

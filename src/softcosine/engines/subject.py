@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._validation import check_list, check_type
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.search.answers import Asked, answered_by, vectors_of
@@ -78,8 +79,7 @@ class Subject:
         if isinstance(self.owner, SoftNeighbors):
             return self.owner.query_vectors(queries)
         assert self.snapshot is not None
-        if isinstance(queries, str):
-            raise InvalidInputError("queries is a single string; pass a list of queries.")
+        check_list("queries", queries, "queries")
         return [own for (own,) in vectors_of(self.snapshot, list(queries), self.ranking)]
 
     def hits(
@@ -93,8 +93,7 @@ class Subject:
             raise InvalidInputError(
                 "there are no texts in SoftNeighbors; use search, which takes a matrix."
             )
-        if isinstance(queries, str):
-            raise InvalidInputError("queries is a single string; pass a list of queries.")
+        check_list("queries", queries, "queries")
         return answered_by(
             lambda vectors: find([own for (own,) in vectors]), self.snapshot, list(queries), asked
         )
@@ -171,10 +170,7 @@ def subject_of(owner: Owner, ranking: str | None = None) -> Subject:
             )
         searcher = owner.searcher
         return Subject(owner, owner.ranking, RankedVectors(searcher), 1.0, None, searcher)
-    if not isinstance(owner, SoftIndex):
-        raise InvalidInputError(
-            f"the index is of type {type(owner).__name__}; needed is a SoftIndex or SoftNeighbors."
-        )
+    check_type("the index", owner, SoftIndex, "pass a SoftIndex or SoftNeighbors")
     snapshot = owner.snapshot
     name = snapshot.ranking if ranking is None else ranking
     fields = snapshot.searcher(name)

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from softcosine._progress import Report
+from softcosine._threads import n_threads
 from softcosine.engines.contents import Changes, vectors_of_slots
-from softcosine.engines.route_choice import Progress
 from softcosine.engines.row_space import RowSpace
 from softcosine.engines.state import State, told
 from softcosine.engines.subject import Subject
 from softcosine.errors import InvalidInputError
-from softcosine.index.threads import n_threads
 
 __all__ = ["Update", "followed"]
 
@@ -38,7 +38,7 @@ class Update:
 
 
 def followed(
-    state: State, subject: Subject, *, threads: int | None, progress: Progress
+    state: State, subject: Subject, *, threads: int | None, progress: Report
 ) -> tuple[State, Update]:
     """Return the state that stands for a newer one of the index; the old one is not to be used.
 
@@ -76,7 +76,7 @@ def followed(
 
 
 def _refilled(
-    state: State, subject: Subject, changes: Changes, threads: int | None, progress: Progress
+    state: State, subject: Subject, changes: Changes, threads: int | None, progress: Report
 ) -> tuple[State, Update]:
     """Put all documents of the newer state into an engine of the same route."""
     assert state.space is not None

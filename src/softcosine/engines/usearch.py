@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._validation import check_choice, check_flag
 from softcosine.engines.capabilities import Capabilities
 from softcosine.engines.engine import Block, Found, Vectors
-from softcosine.engines.settings import check_whole
-from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine.engines.settings import check_settings
+from softcosine.errors import MissingDependencyError
 
 __all__ = ["Usearch"]
 
@@ -53,13 +54,9 @@ class Usearch:
         exact: bool = False,
     ) -> None:
         self._kind = _usearch_index()
-        check_whole("usearch", links=links, construction=construction, width=width)
-        if dtype not in _DTYPES:
-            raise InvalidInputError(
-                f"usearch: dtype is {dtype!r}; needed is one of {', '.join(_DTYPES)}."
-            )
-        if not isinstance(exact, bool):
-            raise InvalidInputError(f"usearch: exact is {exact!r}; needed is True or False.")
+        check_settings("usearch", links=links, construction=construction, width=width)
+        check_choice("usearch: dtype", dtype, _DTYPES)
+        check_flag("usearch: exact", exact)
         self.links = links
         self.construction = construction
         self.width = width

@@ -14,7 +14,7 @@ from softcosine.matrix.drawing import Picture, label
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from softcosine.evaluate.evaluation import Evaluation
+    from softcosine.evaluate.measured import Measured
 
 __all__ = ["EvaluationChart", "evaluation_chart"]
 
@@ -148,7 +148,7 @@ class EvaluationChart(Picture):
             text.set_parse_math(False)
 
 
-def evaluation_chart(evaluation: Evaluation) -> EvaluationChart:
+def evaluation_chart(evaluation: Measured) -> EvaluationChart:
     """Return a picture of what every system reaches.
 
     Parameters
@@ -194,7 +194,7 @@ def evaluation_chart(evaluation: Evaluation) -> EvaluationChart:
     )
 
 
-def _verdict(evaluation: Evaluation, name: str, measure: str) -> int:
+def _verdict(evaluation: Measured, name: str, measure: str) -> int:
     interval = evaluation.intervals.get(name, {}).get(measure)
     if interval is None or not interval.significant:
         return 0

@@ -19,7 +19,7 @@ from softcosine.evaluate.datasets.classification import ClassificationSet
 from softcosine.evaluate.datasets.pairs import PairSet
 from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.evaluate.documents import Documents
-from softcosine.evaluate.evaluation import Evaluation
+from softcosine.evaluate.measured import Measured
 from softcosine.evaluate.measures import lower_is_better
 from softcosine.evaluate.neighbors import Predictions
 from softcosine.evaluate.runs import Run
@@ -89,13 +89,13 @@ def excerpt(text: str) -> str:
 
 
 @singledispatch
-def view_of(dataset: Any, evaluation: Evaluation, names: tuple[str, str], measure: str) -> View:
+def view_of(dataset: Any, evaluation: Measured, names: tuple[str, str], measure: str) -> View:
     """Return what two systems are compared by on such a set."""
     raise AssertionError(type(dataset))
 
 
 @view_of.register
-def _(dataset: RankingSet, evaluation: Evaluation, names: tuple[str, str], measure: str) -> View:
+def _(dataset: RankingSet, evaluation: Measured, names: tuple[str, str], measure: str) -> View:
     queries, numbers = dataset.judged, dataset.documents.numbers()
     texts, documents = queries.texts, dataset.documents.texts
     runs = [_run(evaluation, name) for name in names]
@@ -123,7 +123,7 @@ def _(dataset: RankingSet, evaluation: Evaluation, names: tuple[str, str], measu
 
 @view_of.register
 def _(
-    dataset: ClassificationSet, evaluation: Evaluation, names: tuple[str, str], measure: str
+    dataset: ClassificationSet, evaluation: Measured, names: tuple[str, str], measure: str
 ) -> View:
     split = dataset.splits[0]
     tested, known = dataset.documents.taken(split.test), dataset.documents.taken(split.train)
@@ -162,7 +162,7 @@ def _(
 
 
 @view_of.register
-def _(dataset: PairSet, evaluation: Evaluation, names: tuple[str, str], measure: str) -> View:
+def _(dataset: PairSet, evaluation: Measured, names: tuple[str, str], measure: str) -> View:
     n = len(dataset)
     right = midranks(dataset.scores) / n
     scores = [np.asarray(evaluation.answers[name], np.float64) for name in names]
@@ -203,7 +203,7 @@ def _moved(runs: list[Run], query: str, gains: Any, there: Container[str], won: 
     return [id for _, id in (*relevant[:_RELEVANT], *wrong[:_WRONG])]
 
 
-def _run(evaluation: Evaluation, name: str) -> Run:
+def _run(evaluation: Measured, name: str) -> Run:
     run = evaluation.answers[name]
     assert isinstance(run, Run)
     return run
@@ -214,7 +214,7 @@ def _rank_shown(rank: int | None) -> str:
 
 
 def _explained(
-    evaluation: Evaluation, names: tuple[str, str], query: Documents, number: int
+    evaluation: Measured, names: tuple[str, str], query: Documents, number: int
 ) -> tuple[Explanation | None, Explanation | None]:
     fitted: list[FittedSystem | None] = [evaluation.fitted.get(name) for name in names]
     ours, theirs = (None if own is None else own.explained(query, number) for own in fitted)

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from softcosine._validation import check_choice, check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.difference_views import Shown, excerpt, view_of
-from softcosine.evaluate.evaluation import Evaluation
+from softcosine.evaluate.measured import Measured
 
 __all__ = ["Difference", "Differences", "Shown", "differences"]
 
@@ -101,7 +102,7 @@ class Differences:
 
 
 def differences(
-    evaluation: Evaluation,
+    evaluation: Measured,
     system: str,
     *,
     against: str | None = None,
@@ -136,13 +137,9 @@ def differences(
             )
     if system == other:
         raise InvalidInputError(f"{system!r} cannot be compared with itself; name another system.")
-    if n < 1:
-        raise InvalidInputError(f"n is {n}; at least 1 was needed.")
+    check_whole("n", n)
     chosen = evaluation.measures[0] if measure is None else measure
-    if chosen not in evaluation.measures:
-        raise InvalidInputError(
-            f"{chosen!r} was not measured; there is {', '.join(evaluation.measures)}."
-        )
+    check_choice("measure", chosen, evaluation.measures)
     view = view_of(evaluation.dataset, evaluation, (system, other), chosen)
     change = view.values[0] - view.values[1]
     change = -change if view.lower_is_better else change

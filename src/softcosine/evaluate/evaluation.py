@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from softcosine._progress import Report
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.answering import Seconds, answered
 from softcosine.evaluate.datasets.loading import DataSet
 from softcosine.evaluate.datasets.ranking import RankingSet
+from softcosine.evaluate.measured import Measured
 from softcosine.evaluate.measures import Answers, Figures, check_measures, measured
-from softcosine.evaluate.neighbors import Choice, Predictions
-from softcosine.evaluate.reports import html_table, markdown_table, text_table
+from softcosine.evaluate.reports import evaluation_table, text_table
 from softcosine.evaluate.runs import DEPTH, Run
 from softcosine.evaluate.significance import (
     CONFIDENCE,
@@ -34,71 +35,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Evaluation", "evaluate"]
 
-# What is being done, how far it is, out of how many.
-Progress = Callable[[str, int, int | None], None]
 USUAL_BASELINE = "cosine"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Evaluation:
-    """What systems reach on one data set.
-
-    Attributes
-    ----------
-    dataset : DataSet
-    measures : tuple of str
-        The first is what matters most.
-    figures : dict of str to Figures
-        Of every system, by its name.
-    answers : dict of str to Run, Predictions or ndarray
-        What every system gave.
-    seconds : dict of str to Seconds
-        Of the systems that were run here.
-    baseline : str
-        What the others are compared with.
-    intervals : dict of str to dict of str to Interval
-        For every other system and every measure, the difference to the baseline.
-    ranges : dict of str to dict of str to (low, high)
-        Of every system's own value, by the same resamples.
-    p_randomized : dict of str to dict of str to float
-        Of the randomisation test, for measures that are means.
-    confidence, n_resamples, random_state
-        Of the intervals.
-    told : dict of str to str
-        What a system tells of itself, such as where its similarities come from or how quickly it
-        encoded; of labels, in the first split. Systems without such a note are left out.
-    fitted : dict of str to FittedSystem
-        Those that were asked to be kept; of labels, that of the first split.
-    """
-
-    dataset: DataSet
-    measures: tuple[str, ...]
-    figures: Mapping[str, Figures]
-    answers: Mapping[str, Answers]
-    seconds: Mapping[str, Seconds]
-    baseline: str
-    intervals: Mapping[str, Mapping[str, Interval]]
-    ranges: Mapping[str, Mapping[str, tuple[float, float]]]
-    p_randomized: Mapping[str, Mapping[str, float]]
-    confidence: float
-    n_resamples: int
-    random_state: int
-    told: Mapping[str, str] = field(default_factory=dict)
-    fitted: Mapping[str, FittedSystem] = field(default_factory=dict, repr=False)
-
-    @property
-    def values(self) -> dict[str, dict[str, float]]:
-        """What every system reaches, by the names of the measures."""
-        return {name: dict(figures.values) for name, figures in self.figures.items()}
-
-    @property
-    def choices(self) -> dict[str, tuple[Choice, ...]]:
-        """For labels, how many neighbours every system lets vote, and how, in every split."""
-        return {
-            name: answers.choices
-            for name, answers in self.answers.items()
-            if isinstance(answers, Predictions)
-        }
+class Evaluation(Measured):
+    """What systems reach on one data set, as tables, charts and numbers; see `Measured`."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers as JSON takes them; ``["systems"][name][measure]`` is a value."""
@@ -154,7 +96,7 @@ class Evaluation:
 
     def to_markdown(self) -> str:
         """Return the table in Markdown, the best of every measure in bold."""
-        return markdown_table(self)
+        return evaluation_table(self).to_markdown()
 
     def to_pandas(self) -> pd.DataFrame:
         """One row a system and measure: value, difference to the baseline, low, high, p."""
@@ -197,7 +139,7 @@ class Evaluation:
         return self.table()
 
     def _repr_html_(self) -> str:
-        return html_table(self)
+        return evaluation_table(self).to_html()
 
 
 def evaluate(
@@ -212,7 +154,7 @@ def evaluate(
     confidence: float = CONFIDENCE,
     random_state: int = 0,
     keep: Sequence[str] = (),
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> Evaluation:
     """Run systems on a data set, measure what they give, and compare them.
 

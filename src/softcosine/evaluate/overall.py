@@ -11,8 +11,9 @@ import numpy as np
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.datasets.loading import DataSet
 from softcosine.evaluate.evaluation import Evaluation
-from softcosine.evaluate.measures import check_measures
+from softcosine.evaluate.measures import check_measures, lower_is_better
 from softcosine.evaluate.significance import Interval, bootstrap, interval_of, relative_gains
+from softcosine.evaluate.tables import Cell, Row, Table, interval_cells
 
 __all__ = ["Overall", "check_together", "overall"]
 
@@ -64,24 +65,30 @@ class Overall:
         sets = ", ".join(one.dataset.name for one in self.evaluations)
         return f"Means over {len(self.evaluations)} data sets ({sets}), each counting the same"
 
+    def table(self) -> Table:
+        """Return the means, their differences to the baseline and relative gains."""
+        reach = f"{self.evaluations[0].confidence:.0%} interval"
+        header = ("system", "measure", "mean", f"to {self.baseline}", reach, "p", "gain", reach)
+        rows: list[Row] = []
+        for name, own in self.values.items():
+            for place, (measure, value) in enumerate(own.items()):
+                cells = interval_cells(
+                    self.intervals.get(name, {}).get(measure),
+                    lower_is_better=lower_is_better(measure),
+                )
+                gain = self.gains.get(name, {}).get(measure)
+                told = (
+                    [f"{gain.difference:+.1%}", f"[{gain.low:+.1%}, {gain.high:+.1%}]"]
+                    if gain
+                    else ["", ""]
+                )
+                told_cells = [Cell(text, color=cells[0].color) for text in told]
+                rows.append(["" if place else name, measure, f"{value:.4f}", *cells, *told_cells])
+        return Table(header, rows, n_left=2)
+
     def to_markdown(self) -> str:
         """Return the table in Markdown."""
-        header = ["system", "measure", "mean", f"to {self.baseline}", "p", "relative gain"]
-        lines = [f"{self.title}:", "", f"| {' | '.join(header)} |", "|---|---|---:|---:|---:|---:|"]
-        for name, own in self.values.items():
-            for measure, value in own.items():
-                interval = self.intervals.get(name, {}).get(measure)
-                gain = self.gains.get(name, {}).get(measure)
-                told = [name, measure, f"{value:.4f}", "", "", ""]
-                if interval is not None:
-                    told[3] = (
-                        f"{interval.difference:+.4f} [{interval.low:+.4f}, {interval.high:+.4f}]"
-                    )
-                    told[4] = f"{interval.p:.4f}"
-                if gain is not None:
-                    told[5] = f"{gain.difference:+.1%} [{gain.low:+.1%}, {gain.high:+.1%}]"
-                lines.append(f"| {' | '.join(told)} |")
-        return "\n".join([*lines, ""])
+        return f"{self.title}:\n\n{self.table().to_markdown()}"
 
     def __str__(self) -> str:
         return self.to_markdown()

@@ -2,74 +2,66 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from softcosine.evaluate.datasets.pairs import PairSet
 from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.evaluate.measures import lower_is_better
+from softcosine.evaluate.tables import Cell, Row, Table, interval_cells
 
 if TYPE_CHECKING:
-    from softcosine.evaluate.evaluation import Evaluation
+    from softcosine.evaluate.measured import Measured
 
-__all__ = ["Cell", "cells", "html_table", "markdown_table", "notes_of", "text_table", "units_of"]
+__all__ = ["evaluation_table", "intervals_table", "text_table", "units_of"]
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """What a table says of one system by one measure.
+def evaluation_table(evaluation: Measured) -> Table:
+    """Return what every system reaches by every measure, and how long it took.
 
-    Attributes
-    ----------
-    value : str
-    best : bool
-        Whether no system of the table is better, and some are worse.
-    change : str
-        The interval of the difference to the baseline; empty for the baseline itself.
-    significant : bool
-        Whether that interval leaves out 0.
-    better : bool
-        Whether the difference is to the better.
+    The best of a measure stands out if some are worse. The note of a cell is the difference to the
+    baseline with its interval.
     """
-
-    value: str
-    best: bool
-    change: str = ""
-    significant: bool = False
-    better: bool = False
-
-
-def cells(evaluation: Evaluation) -> dict[str, dict[str, Cell]]:
-    """Return a cell for every system and measure."""
-    found: dict[str, dict[str, Cell]] = {name: {} for name in evaluation.figures}
-    for measure in evaluation.measures:
-        sign = -1.0 if lower_is_better(measure) else 1.0
-        # As shown: what reads the same is equally good.
-        shown = {name: round(own.values[measure], 4) for name, own in evaluation.figures.items()}
-        best = max(sign * value for value in shown.values())
-        for name, figures in evaluation.figures.items():
-            value = f"{shown[name]:.4f}"
-            split = figures.per_split.get(measure)
-            if split is not None and split.shape[0] > 1:
-                value += f" ± {float(split.std(ddof=1)):.4f}"
-            interval = evaluation.intervals.get(name, {}).get(measure)
-            marked = sign * shown[name] == best and len(set(shown.values())) > 1
-            if interval is None:
-                found[name][measure] = Cell(value, marked)
-                continue
-            found[name][measure] = Cell(
-                value,
-                marked,
-                f"{interval.difference:+.4f} [{interval.low:+.4f}, {interval.high:+.4f}]",
-                interval.significant,
-                sign * interval.difference > 0.0,
-            )
-    return found
+    columns = [_column(evaluation, measure) for measure in evaluation.measures]
+    rows: list[Row] = [
+        (name, *(column[place] for column in columns), _seconds(evaluation, name))
+        for place, name in enumerate(evaluation.figures)
+    ]
+    header = ("system", *evaluation.measures, "seconds")
+    return Table(header, rows, caption=evaluation.dataset.name, notes=_notes(evaluation))
 
 
-def notes_of(evaluation: Evaluation) -> list[str]:
+def _column(evaluation: Measured, measure: str) -> list[Cell]:
+    """Return the cells of one measure, a system each."""
+    sign = -1.0 if lower_is_better(measure) else 1.0
+    # As shown: what reads the same is equally good.
+    values = [sign * round(own.values[measure], 4) for own in evaluation.figures.values()]
+    cells = []
+    for (name, figures), value in zip(evaluation.figures.items(), values, strict=True):
+        text = f"{sign * value:.4f}"
+        split = figures.per_split.get(measure)
+        if split is not None and split.shape[0] > 1:
+            text += f" ± {float(split.std(ddof=1)):.4f}"
+        interval = evaluation.intervals.get(name, {}).get(measure)
+        difference, reach, _ = interval_cells(interval, lower_is_better=False)
+        note = f"{difference.text} {reach.text}".strip()
+        cells.append(Cell(text, value == max(values) and len(set(values)) > 1, note))
+    return cells
+
+
+def intervals_table(evaluation: Measured) -> Table:
+    """Return the differences to the baseline, one a row."""
+    rows: list[Row] = [
+        ("" if place else name, measure,
+         *interval_cells(interval, lower_is_better=lower_is_better(measure)))
+        for name, own in evaluation.intervals.items()
+        for place, (measure, interval) in enumerate(own.items())
+    ]  # fmt: skip
+    header = ("", "", f"to {evaluation.baseline}", f"{evaluation.confidence:.0%} interval", "p")
+    return Table(header, rows, n_left=2)
+
+
+def _notes(evaluation: Measured) -> list[str]:
     """Return what a reader has to know beside the numbers."""
     first = next(iter(evaluation.figures.values()))
     notes = [f"{evaluation.dataset.name}: {_counted(evaluation, len(first.units))}"]
@@ -98,84 +90,32 @@ def _spread(values: Sequence[float | None]) -> str:
     return " to ".join(dict.fromkeys(ends))
 
 
-def text_table(evaluation: Evaluation) -> str:
-    """Return a table for a text terminal; an asterisk marks the best."""
-    header = ["system", *evaluation.measures, "seconds"]
-    rows = [header]
-    for name, own in cells(evaluation).items():
-        values = [f"{cell.value}{'*' if cell.best else ' '}" for cell in own.values()]
-        rows.append([name, *values, seconds_shown(evaluation, name)])
-    widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
-    lines = [
-        "  ".join(
-            text.ljust(width) if not column else text.rjust(width)
-            for column, (text, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+def text_table(evaluation: Measured) -> str:
+    """Return the table as plain text, then the differences to the baseline, one a line."""
+    table = evaluation_table(evaluation)
     changes = [
-        f"{name} - {evaluation.baseline}: {measure} {own[measure].change}"
-        for name, own in cells(evaluation).items()
-        for measure in evaluation.measures
-        if own[measure].change
+        f"{name} - {evaluation.baseline}: {measure} {cell.note}"
+        for name, row in zip(evaluation.figures, table.cells, strict=True)
+        for measure, cell in zip(evaluation.measures, row[1:], strict=False)
+        if cell.note
     ]
-    return "\n".join([*lines, *([""] if changes else []), *changes])
+    return "\n".join([table.to_text(), *([""] if changes else []), *changes])
 
 
-def markdown_table(evaluation: Evaluation) -> str:
-    """Return a table in Markdown, and the notes below it."""
-    lines = [
-        "| " + " | ".join(["system", *evaluation.measures, "seconds"]) + " |",
-        "|" + "|".join(["---", *["---:"] * (len(evaluation.measures) + 1)]) + "|",
-    ]
-    for name, own in cells(evaluation).items():
-        shown = [f"**{cell.value}**" if cell.best else cell.value for cell in own.values()]
-        told = [
-            f"{text} ({cell.change})" if cell.change else text
-            for text, cell in zip(shown, own.values(), strict=True)
-        ]
-        lines.append("| " + " | ".join([name, *told, seconds_shown(evaluation, name)]) + " |")
-    return "\n".join([*lines, "", *(f"- {note}" for note in notes_of(evaluation)), ""])
-
-
-def html_table(evaluation: Evaluation) -> str:
-    """Return a table for notebooks: bold is the best, the differences stand below the values."""
-    header = "".join(f"<th>{html.escape(measure)}</th>" for measure in evaluation.measures)
-    rows = []
-    for name, own in cells(evaluation).items():
-        shown = "".join(
-            "<td>"
-            + (f"<b>{cell.value}</b>" if cell.best else cell.value)
-            + (f"<br><small>{cell.change}</small>" if cell.change else "")
-            + "</td>"
-            for cell in own.values()
-        )
-        rows.append(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th>{shown}"
-            f"<td>{seconds_shown(evaluation, name)}</td></tr>"
-        )
-    notes = "".join(f"<li>{html.escape(note)}</li>" for note in notes_of(evaluation))
-    return (
-        f"<table><caption>{html.escape(evaluation.dataset.name)}</caption><thead><tr><th></th>"
-        f"{header}<th>seconds</th></tr></thead><tbody>{''.join(rows)}</tbody></table>"
-        f"<ul>{notes}</ul>"
-    )
-
-
-def seconds_shown(evaluation: Evaluation, name: str) -> str:
+def _seconds(evaluation: Measured, name: str) -> str:
     """Return how long a system took in all; nothing for a run made elsewhere."""
     seconds = evaluation.seconds.get(name)
     return "" if seconds is None else f"{seconds.fit + seconds.answer:.1f}"
 
 
-def units_of(evaluation: Evaluation) -> str:
+def units_of(evaluation: Measured) -> str:
     """Return what is averaged over, in a word."""
     if isinstance(evaluation.dataset, RankingSet):
         return "queries"
     return "pairs" if isinstance(evaluation.dataset, PairSet) else "documents"
 
 
-def _counted(evaluation: Evaluation, n_units: int) -> str:
+def _counted(evaluation: Measured, n_units: int) -> str:
     units, n_documents = units_of(evaluation), len(evaluation.dataset.documents)
     if units == "pairs":
         return f"{n_units:,} pairs"

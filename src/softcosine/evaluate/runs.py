@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from softcosine._validation import check_whole
 from softcosine.errors import AlreadyExistsError, InvalidInputError
 from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.evaluate.datasets.trec import check_trec_ids, read_trec_run, trec_run
@@ -102,8 +103,7 @@ def run_of(dataset: RankingSet, fitted: FittedSystem, *, depth: int = DEPTH) -> 
     InvalidInputError
         If `depth` is less than 1, or the system gives scores that are no numbers.
     """
-    if depth < 1:
-        raise InvalidInputError(f"depth is {depth}; at least 1 was needed.")
+    check_whole("depth", depth)
     queries, ids = dataset.judged, dataset.documents.ids
     rankings: dict[str, tuple[str, ...]] = {}
     if dataset.candidates is None:

@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softcosine._validation import check_number, check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.statistics import Mean, Statistic
 
@@ -306,7 +307,5 @@ def _paired(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np
 
 def check_settings(n_resamples: int, confidence: float = CONFIDENCE) -> None:
     """Raise InvalidInputError for settings that are out of range."""
-    if n_resamples < 1:
-        raise InvalidInputError(f"n_resamples is {n_resamples}; at least 1 was needed.")
-    if not 0.0 < confidence < 1.0:
-        raise InvalidInputError(f"confidence is {confidence}; it must lie between 0 and 1.")
+    check_whole("n_resamples", n_resamples)
+    check_number("confidence", confidence, above=0, below=1)

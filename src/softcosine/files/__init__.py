@@ -6,8 +6,8 @@ and what is metadata. The command line and the judged collections both read by t
 agree on every file.
 """
 
+from softcosine._textio import STANDARD_INPUT, Text, opened
 from softcosine.files.documents import Document, Fields, RecordReader, id_field, joined_text, place
-from softcosine.files.lines import STANDARD_INPUT, Text, opened
 from softcosine.files.records import FORMATS, Record, format_of, parsed_json, read_records
 
 __all__ = [

@@ -11,8 +11,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from softcosine._textio import ADVICE, STANDARD_INPUT, Text, opened
+from softcosine._validation import check_choice
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.files.lines import ADVICE, STANDARD_INPUT, Text, opened
 
 __all__ = ["FORMATS", "Record", "format_of", "parsed_json", "read_records"]
 
@@ -75,10 +76,7 @@ def read_records(
         If a parquet file is given and pyarrow is not installed.
     """
     chosen = format or format_of(path)
-    if chosen not in FORMATS:
-        raise InvalidInputError(
-            f"there is no format {chosen!r}; choose one of {', '.join(FORMATS)}."
-        )
+    check_choice("format", chosen, FORMATS)
     if chosen == "parquet":
         if path == STANDARD_INPUT:
             raise InvalidInputError("parquet cannot be read from standard input; give the file.")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from softcosine.errors import InvalidInputError
+from softcosine._validation import check_choice
 from softcosine.similarity.default import MIN_ENGLISH
 from softcosine.similarity.embeddings.english import english_share
 from softcosine.text.analyzer import Analyzer, checked_analyzer, languages
@@ -50,11 +50,7 @@ def check_language(language: object, analyzer: Analyzer | None = None) -> str:
     InvalidInputError
         If it is none, or the analyzer is none.
     """
-    if language not in ("auto", "none", *languages()):
-        raise InvalidInputError(
-            f"there is no language {language!r}; choose auto, none, or one of "
-            f"{', '.join(languages())}."
-        )
+    check_choice("language", language, ("auto", "none", *languages()))
     if analyzer is not None:
         checked_analyzer(analyzer)
     return str(language)

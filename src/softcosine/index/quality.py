@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softcosine.errors import InvalidInputError
+from softcosine._validation import check_whole
 from softcosine.index.query.query_vectors import ParsedQuery, query_vector
 
 if TYPE_CHECKING:
@@ -72,11 +72,8 @@ def one_word_quality(index: SoftIndex, n_words: int = 1000, *, seed: int = 0) ->
     >>> one_word_quality(index).share
     0.0
     """
-    for name, value, least in (("n_words", n_words, 1), ("seed", seed, 0)):
-        if type(value) is not int or value < least:
-            raise InvalidInputError(
-                f"{name} is {value!r}; it must be a whole number of {least} or more."
-            )
+    check_whole("n_words", n_words)
+    check_whole("seed", seed, least=0)
     snapshot = index.snapshot
     words = _drawn(snapshot, n_words, seed)
     n_searched, n_lacking = 0, 0

@@ -21,13 +21,13 @@ from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting, checked_weighting
 
 if TYPE_CHECKING:
+    from softcosine._progress import Report
     from softcosine.index.directory.backup import Backup
     from softcosine.index.directory.directory import Directory
     from softcosine.index.directory.salvage import Rescued
     from softcosine.index.writer.index_writer import IndexWriter
     from softcosine.index.writer.merging import MergePolicy
     from softcosine.matrix.recipe import SimilarityRecipe
-    from softcosine.similarity.progress import Report
 
 __all__ = ["SoftIndex"]
 

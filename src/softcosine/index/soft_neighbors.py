@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, vstack
 
+from softcosine._validation import check_choice
 from softcosine.errors import InvalidInputError, NotFittedError
 from softcosine.index.search.parts import Part
 from softcosine.index.search.plan import Plan
@@ -258,8 +259,7 @@ class SoftNeighbors:
         InvalidInputError
             If there is no such mode; else as `kneighbors`.
         """
-        if mode not in GRAPH_MODES:
-            raise InvalidInputError(f"mode is {mode!r}; needed is one of {', '.join(GRAPH_MODES)}.")
+        check_choice("mode", mode, GRAPH_MODES)
         if mode == "distance":
             entries, ids = self.kneighbors(X, n_neighbors)
         else:

@@ -6,7 +6,8 @@ import numpy as np
 from scipy.sparse import csc_array, csc_matrix, csr_array, diags_array
 from scipy.sparse.linalg import splu
 
-from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine._validation import check_choice
+from softcosine.errors import MissingDependencyError
 from softcosine.matrix.entries import compressed
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.basis import Factoring, OrthonormalBasis, factored_basis
@@ -39,8 +40,7 @@ def basis_by(
         If scikit-sparse is needed and not installed.
     InvalidInputError, IndefiniteMatrixError
     """
-    if library not in _LIBRARIES:
-        raise InvalidInputError(f"library is {library!r}; choose one of {', '.join(_LIBRARIES)}.")
+    check_choice("library", library, _LIBRARIES)
     return factored_basis(S, _LIBRARIES[library], order=order, max_memory=max_memory)
 
 

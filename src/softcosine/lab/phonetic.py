@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import InvalidInputError, MissingDependencyError
-from softcosine.inputs import is_number, is_whole
+from softcosine._validation import check_choice, check_whole, is_number, must_be
+from softcosine.errors import MissingDependencyError
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.match_chunks import Found, best_of_chunks
 from softcosine.similarity.neighbors import Neighbors, StringOrder
@@ -101,16 +101,10 @@ class PhoneticSimilarity:
         tempered: bool = False,
         min_key_length: int = 2,
     ) -> None:
-        if not (isinstance(algorithm, str) and algorithm in ALGORITHMS):
-            raise InvalidInputError(
-                f"algorithm is {algorithm!r}; choose one of {', '.join(ALGORITHMS)}."
-            )
+        check_choice("algorithm", algorithm, ALGORITHMS)
         if not (is_number(similarity) and 0.0 < np.float32(similarity) < 1.0):
-            raise InvalidInputError(f"similarity is {similarity}; needed is a number in (0, 1).")
-        if not (is_whole(min_key_length) and min_key_length >= 1):
-            raise InvalidInputError(
-                f"min_key_length is {min_key_length}; needed is a whole number of 1 or more."
-            )
+            raise must_be("similarity", similarity, "a number above 0 and below 1")
+        check_whole("min_key_length", min_key_length)
         try:
             import jellyfish
         except ImportError:
@@ -168,11 +162,6 @@ class PhoneticSimilarity:
         """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,).
 
         Symmetric to the bit, in [0, 1]; 1 for equal strings alone, else 0 where one is unknown.
-
-        Raises
-        ------
-        InvalidInputError
-            If the two sequences differ in length.
         """
         n_pairs = check_pairs(left, right)
         keys = {term: self.key(term) for term in (*left, *right)}
@@ -200,22 +189,7 @@ class PhoneticSimilarity:
     def neighbors(
         self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
     ) -> Neighbors:
-        """Return the most similar strings of `among` of every term, exactly.
-
-        Parameters
-        ----------
-        terms : sequence of str
-        among : sequence of str
-            What is searched. The preparation of a tuple is kept for the next call with the same
-            tuple, which makes single terms quick; a list could change unseen, so it is not kept.
-        max_neighbors : int
-            How many a term has at most.
-
-        Raises
-        ------
-        InvalidInputError
-            If `max_neighbors` is negative.
-        """
+        """Return the most similar strings of `among` of every term, exactly."""
         check_limit(max_neighbors)
         if max_neighbors == 0 or len(terms) == 0 or len(among) == 0:
             return Neighbors.none(len(terms))

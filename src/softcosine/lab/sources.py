@@ -32,7 +32,7 @@ def _snos(_: str, settings: SourceSettings) -> TermSimilaritySource:
         )
     return SnosSimilarity.fit(
         texts,
-        progress=settings.progress("spreading similarities"),
+        progress=partial(settings.report, "spreading similarities"),
         **settings.of_cosines(),
     )
 
@@ -42,8 +42,8 @@ def _clicks(path: str, settings: SourceSettings) -> TermSimilaritySource:
 
     source = SnosSimilarity.load(
         path,
-        reading=settings.progress(f"reading {Path(path).name}"),
-        progress=settings.progress("spreading similarities"),
+        reading=partial(settings.report, f"reading {Path(path).name}"),
+        progress=partial(settings.report, "spreading similarities"),
         **settings.of_cosines(),
     )
     if not source.words:
@@ -59,7 +59,7 @@ def _regression(_: str, settings: SourceSettings) -> TermSimilaritySource:
     from softcosine.lab.regression.source import RegressionSimilarity
 
     return RegressionSimilarity.fit(
-        texts_for("regression", settings), progress=settings.progress("regression")
+        texts_for("regression", settings), progress=partial(settings.report, "regression")
     )
 
 
@@ -78,7 +78,7 @@ def _syntactic(_: str, settings: SourceSettings) -> TermSimilaritySource:
 def _wordnet(path: str, settings: SourceSettings, *, measure: str) -> TermSimilaritySource:
     from softcosine.lab.wordnet import wordnet_similarity
 
-    progress = settings.progress("reading WordNet")
+    progress = partial(settings.report, "reading WordNet")
     return wordnet_similarity(path or None, measure=measure, progress=progress)
 
 

@@ -9,8 +9,8 @@ from os import PathLike
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._validation import check_choice, check_number
 from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number
 from softcosine.similarity.cooccurrence.learned_vectors import check_scale
 from softcosine.similarity.thesaurus.synonyms import written_terms
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
@@ -73,10 +73,7 @@ def wordnet_similarity(
     InvalidInputError
         If a setting is not one of the above.
     """
-    if not (isinstance(measure, str) and measure in _THRESHOLDS):
-        raise InvalidInputError(
-            f"there is no measure {measure!r}; choose one of {', '.join(_THRESHOLDS)}."
-        )
+    check_choice("measure", measure, _THRESHOLDS)
     if counts is not None and measure != "lin":
         raise InvalidInputError(f"the measure {measure!r} needs no counts; take measure='lin'.")
     numbers = {} if counts is None else _word_counts(counts)
@@ -145,6 +142,5 @@ def _word_counts(counts: Counts) -> dict[str, float]:
             "vocabulary."
         )
     for word, number in counts.items():
-        if not is_number(number) or not 0.0 <= number < np.inf:
-            raise InvalidInputError(f"the count of {word!r} is {number}; needed is 0 or more.")
+        check_number(f"the count of {word!r}", number, least=0)
     return dict(counts)

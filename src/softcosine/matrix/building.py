@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, diags_array
 
+from softcosine._progress import Progress
 from softcosine.matrix.additions import AddedColumns, with_added
 from softcosine.matrix.assembly import best_of_rows, with_diagonal
 from softcosine.matrix.balance import balancing_scales, pinned_pairs, rescaled, with_pins
 from softcosine.matrix.checkpoint import KeptAnswers
 from softcosine.matrix.columns import GrowingColumns
-from softcosine.matrix.neighbor_chunks import Progress, ask, checked_source
+from softcosine.matrix.neighbor_chunks import ask, checked_source
 from softcosine.matrix.representatives import representatives
 from softcosine.matrix.restriction import Restricted
 from softcosine.matrix.rules import Order, Rules, column_order

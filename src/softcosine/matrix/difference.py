@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine._validation import check_number
+from softcosine.errors import MissingDependencyError
 from softcosine.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+    from softcosine.matrix.term_entries import TermEntries
 
 __all__ = ["Change", "MatrixDifference", "difference"]
 
@@ -134,18 +135,17 @@ class MatrixDifference:
 
 
 def difference(
-    before: TermSimilarityMatrix, after: TermSimilarityMatrix, *, tolerance: float = 0.0
+    before: TermEntries, after: TermEntries, *, tolerance: float = 0.0
 ) -> MatrixDifference:
     """Compare two matrices by their terms, whatever the order of their vocabularies.
 
     Parameters
     ----------
-    before, after : TermSimilarityMatrix
+    before, after : TermEntries
     tolerance : float
         Similarities that both hold and that differ by no more count as equal.
     """
-    if not tolerance >= 0.0:
-        raise InvalidInputError(f"tolerance is {tolerance!r}; it must be a number of 0 or more.")
+    check_number("tolerance", tolerance, least=0)
     terms = Vocabulary(sorted(set(before.vocabulary) | set(after.vocabulary)))
     once = before.symmetric and after.symmetric
     keys, values = zip(*(_entries(S, terms, once) for S in (before, after)), strict=True)
@@ -171,7 +171,7 @@ def difference(
 
 
 def _entries(
-    S: TermSimilarityMatrix, terms: Vocabulary, once: bool
+    S: TermEntries, terms: Vocabulary, once: bool
 ) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Off-diagonal entries by the numbers of their pair among the terms, ascending."""
     numbers = terms.indices(S.vocabulary.terms).astype(np.int64)

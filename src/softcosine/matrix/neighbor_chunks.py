@@ -7,12 +7,12 @@ from typing import Protocol
 
 import numpy as np
 
+from softcosine._progress import Progress, reporting
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.checked_answers import check_neighbors
-from softcosine.similarity.progress import Progress, reporting
 from softcosine.similarity.source import Neighbors, TermSimilaritySource
 
-__all__ = ["CHUNK_TERMS", "Kept", "Progress", "ask", "checked_answer", "checked_source", "joined"]
+__all__ = ["CHUNK_TERMS", "Kept", "ask", "checked_answer", "checked_source", "joined"]
 
 CHUNK_TERMS = 2048  # asked for at a time
 

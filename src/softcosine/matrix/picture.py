@@ -14,7 +14,7 @@ from softcosine.matrix.drawing import Picture
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+    from softcosine.matrix.entries import Entries
 
 __all__ = ["Histogram", "MatrixPicture", "picture_of"]
 
@@ -116,7 +116,7 @@ class MatrixPicture(Picture):
             axes.spines[["top", "right"]].set_visible(False)
 
 
-def picture_of(S: TermSimilarityMatrix) -> MatrixPicture:
+def picture_of(S: Entries) -> MatrixPicture:
     """Return the histograms of a matrix."""
     entries = S.to_scipy()
     counts = np.diff(entries.indptr) - 1

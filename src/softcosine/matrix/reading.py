@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
+from softcosine._validation import read_matrix
 from softcosine.errors import InvalidInputError
-from softcosine.inputs import read_matrix
 
 __all__ = ["is_gensim", "read_similarities"]
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
+from softcosine._progress import Report, silent
+from softcosine._threads import takes_threads
+from softcosine._validation import check_choice, check_list, check_number, check_type
 from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
-from softcosine.inputs import is_number
 from softcosine.matrix.neighbor_chunks import checked_source
 from softcosine.matrix.rules import Order, Rules, Strategy
 from softcosine.similarity.combine.by_name import JOINS, join_by
@@ -20,7 +23,6 @@ from softcosine.similarity.overrides.decision_files import decisions_of_lines
 from softcosine.similarity.overrides.decision_list import Decisions
 from softcosine.similarity.overrides.decisions import decided
 from softcosine.similarity.overrides.guard import guarded
-from softcosine.similarity.progress import Report, silent
 from softcosine.similarity.registry import (
     SourceSettings,
     kind_and_place,
@@ -126,37 +128,24 @@ class SimilarityRecipe:
     def __post_init__(self) -> None:
         given: Any = self.sources
         if given is not None:
-            if isinstance(given, str) or not isinstance(given, Sequence):
-                raise InvalidInputError(
-                    f"sources is {given!r}; needed is a list of names or of sources."
-                )
+            check_list("sources", given, "names or of sources", types=Sequence)
             object.__setattr__(self, "sources", tuple(given))
-        if not isinstance(self.overrides, Decisions | None):
-            raise InvalidInputError(
-                f"overrides is of type {type(self.overrides).__name__}; pass Decisions, such as "
-                "read_decisions(path) gives."
-            )
+        check_type(
+            "overrides",
+            self.overrides,
+            Decisions | None,
+            "pass Decisions, or read them by read_decisions(path)",
+        )
         Rules(self.max_neighbors or 0, self.min_similarity, self.strategy)
         for name, possible in (("order", _ORDERS), ("scaling", get_args(Scaling))):
-            if getattr(self, name) not in possible:
-                raise InvalidInputError(
-                    f"{name} is {getattr(self, name)!r}; choose one of {', '.join(possible)}."
-                )
+            check_choice(name, getattr(self, name), possible)
         if self.strategy == "rows" and self.scaling in ("balanced", "definite"):
             raise InvalidInputError(
                 'strategy "rows" makes S asymmetric, which cannot be balanced or made definite; '
                 'choose another strategy, or scaling="none".'
             )
-        if self.threshold is not None and not (
-            is_number(self.threshold) and 0.0 <= self.threshold <= 1.0
-        ):
-            raise InvalidInputError(
-                f"threshold is {self.threshold!r}; needed is a number from 0 to 1."
-            )
-        if self.exponent is not None and not (
-            is_number(self.exponent) and 0.0 < self.exponent < float("inf")
-        ):
-            raise InvalidInputError(f"exponent is {self.exponent!r}; needed is a number above 0.")
+        check_number("threshold", self.threshold, least=0, most=1, optional=True)
+        check_number("exponent", self.exponent, above=0, optional=True)
         self._check_sources()
 
     def _check_sources(self) -> None:
@@ -165,10 +154,7 @@ class SimilarityRecipe:
         for one in given:
             if not isinstance(one, str):
                 checked_source(one)
-        if self.combine not in JOINS:
-            raise InvalidInputError(
-                f"there is no join {self.combine!r}; choose one of {', '.join(JOINS)}."
-            )
+        check_choice("join", self.combine, JOINS)
         kinds = [kind_named(name) for name in self.names]
         shown = ", ".join(self.names) or "the default sources"
         if self._of_cosines() and given and not any(kind.of_cosines for kind in kinds):
@@ -299,7 +285,7 @@ class SimilarityRecipe:
                 )
             chosen = default_source(
                 settings.texts, vocabulary=settings.vocabulary, language=language,
-                progress=settings.progress("learning from the texts"), **self._of_cosines(),
+                progress=partial(settings.report, "learning from the texts"), **self._of_cosines(),
             )  # fmt: skip
             return chosen.source, chosen.note
         made: list[TermSimilaritySource] = []
@@ -337,6 +323,7 @@ class SimilarityRecipe:
             source = decided(source, self.overrides)
         return in_terms(source, TermKeys(analyzer, vocabulary=vocabulary))
 
+    @takes_threads
     def build(
         self,
         vocabulary: Vocabulary,
@@ -345,6 +332,7 @@ class SimilarityRecipe:
         analyzer: Analyzer | None = None,
         language: str | None = None,
         words: Iterable[str] | None = None,
+        threads: int | None = None,
         report: Report | None = None,
         resume: str | Path | None = None,
     ) -> BuiltSimilarity:
@@ -361,6 +349,8 @@ class SimilarityRecipe:
             Of the texts, or ``"none"``; English antonyms are kept apart where it is not known.
         words : iterable of str, optional
             The only words whose vectors are needed; all by default.
+        threads : int, optional
+            See `softcosine.using_threads`.
         report : callable, optional
             Called with (what is being done, how far, out of how many or None).
         resume : path, optional
@@ -384,7 +374,7 @@ class SimilarityRecipe:
         tell("finding similar terms", 0, len(vocabulary))
         S = TermSimilarityMatrix.from_source(
             source, vocabulary, guard=False, analyzer=analyzer, warn=False, resume=resume,
-            progress=lambda done, total: tell("finding similar terms", done, total),
+            progress=partial(tell, "finding similar terms"),
             **self.rules,
         )  # fmt: skip
         notes = [note, settings.recall_told()]

@@ -9,12 +9,12 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softcosine._validation import check_choice, check_number, check_whole
 from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number, is_whole
 from softcosine.similarity.neighbors import Neighbors
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["Order", "Rules", "Strategy", "column_order", "is_count"]
+__all__ = ["Order", "Rules", "Strategy", "column_order"]
 
 Strategy = Literal["symmetric", "dominant", "rows"]
 Order = Literal["rare_first", "frequent_first", "idf", "vocabulary"]
@@ -43,20 +43,11 @@ class Rules:
     strategy: Strategy = "symmetric"
 
     def __post_init__(self) -> None:
-        if not is_count(self.max_neighbors):
-            raise InvalidInputError(
-                f"max_neighbors is {self.max_neighbors!r}; it must be a whole number of 0 or more."
-            )
+        check_whole("max_neighbors", self.max_neighbors, least=0)
         # No vocabulary has more terms, and every array can count so far.
         object.__setattr__(self, "max_neighbors", min(int(self.max_neighbors), 2**31 - 1))
-        if not (is_number(self.min_similarity) and 0.0 <= self.min_similarity <= 1.0):
-            raise InvalidInputError(
-                f"min_similarity is {self.min_similarity!r}; it must be a number from 0 to 1."
-            )
-        if self.strategy not in get_args(Strategy):
-            raise InvalidInputError(
-                f"strategy is {self.strategy!r}; choose one of {', '.join(get_args(Strategy))}."
-            )
+        check_number("min_similarity", self.min_similarity, least=0, most=1)
+        check_choice("strategy", self.strategy, get_args(Strategy))
 
     @property
     def dominant(self) -> bool:
@@ -133,8 +124,3 @@ def _checked_weights(given: ArrayLike, n_terms: int) -> NDArray[np.float64]:
             "terms."
         )
     return weights
-
-
-def is_count(value: object) -> bool:
-    """Whether a value is a whole number of 0 or more."""
-    return is_whole(value) and int(value) >= 0  # type: ignore[call-overload]

@@ -10,7 +10,7 @@ import numpy as np
 from softcosine.matrix.definiteness import smallest_eigenvalue
 
 if TYPE_CHECKING:
-    from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+    from softcosine.matrix.entries import Entries
 
 __all__ = ["MatrixStatistics", "matrix_statistics"]
 
@@ -48,7 +48,7 @@ class MatrixStatistics:
         return asdict(self)
 
 
-def matrix_statistics(S: TermSimilarityMatrix, *, eigenvalue: bool = True) -> MatrixStatistics:
+def matrix_statistics(S: Entries, *, eigenvalue: bool = True) -> MatrixStatistics:
     """Count neighbours; with `eigenvalue`, the smallest one too (seconds if S is large)."""
     n = len(S)
     entries = S.to_scipy()

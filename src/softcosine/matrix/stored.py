@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._validation import is_number
 from softcosine.errors import CorruptIndexError, InvalidInputError
-from softcosine.inputs import is_number
 from softcosine.matrix.entries import Arrays
 from softcosine.matrix.ranges import check_array, check_sizes
 from softcosine.matrix.rules import Rules

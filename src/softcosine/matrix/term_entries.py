@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from softcosine.errors import InvalidInputError
+from softcosine._validation import check_whole
 from softcosine.matrix.entries import Arrays, Entries
-from softcosine.matrix.rules import is_count
 from softcosine.matrix.stored import MatrixState, Words, check_words
 from softcosine.text.packing import PackedStrings
 from softcosine.text.vocabulary import Vocabulary, checked_vocabulary
@@ -78,8 +77,7 @@ class TermEntries(Entries):
         InvalidInputError
             If k is no whole number of 0 or more.
         """
-        if not is_count(k):
-            raise InvalidInputError(f"k is {k!r}; it must be a whole number of 0 or more.")
+        check_whole("k", k, least=0)
         i = self.vocabulary.index(term)
         columns, values = self.row(i)
         pairs = [

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, eye_array
 
+from softcosine._progress import Progress
+from softcosine._threads import using_threads
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.matrix import definiteness
 from softcosine.matrix.entries import Arrays, asymmetry
-from softcosine.matrix.neighbor_chunks import Progress, checked_source
+from softcosine.matrix.neighbor_chunks import checked_source
 from softcosine.matrix.reading import is_gensim, read_similarities
 from softcosine.matrix.rules import Order, Rules, Strategy
 from softcosine.matrix.statistics import MatrixStatistics, matrix_statistics
@@ -136,6 +138,7 @@ class TermSimilarityMatrix(TermEntries):
         guard: bool = True,
         analyzer: Analyzer | None = None,
         warn: bool = True,
+        threads: int | None = None,
         progress: Progress | None = None,
         resume: str | Path | None = None,
     ) -> Self:
@@ -179,6 +182,8 @@ class TermSimilarityMatrix(TermEntries):
             has.
         warn : bool
             Whether to warn where S is not positive semidefinite.
+        threads : int, optional
+            See `softcosine.using_threads`.
         progress : callable, optional
             Called with (terms done, terms in all) while neighbours are searched.
         resume : path, optional
@@ -199,9 +204,11 @@ class TermSimilarityMatrix(TermEntries):
         rules = Rules(limit, min_similarity, strategy)
         if rules.strategy == "rows" and (balanced or definite):
             raise asymmetry("balancing" if balanced else "making it definite")
-        made = build(
-            source, vocabulary, rules, order, balanced=balanced, progress=progress, resume=resume
-        )
+        with using_threads(threads):
+            made = build(
+                source, vocabulary, rules, order, balanced=balanced, progress=progress,
+                resume=resume,
+            )  # fmt: skip
         matrix = cls.from_entries(
             made.S, vocabulary, representatives=made.words, settings=made.settings,
             scales=made.scales,
@@ -307,6 +314,7 @@ class TermSimilarityMatrix(TermEntries):
         guard: bool = True,
         analyzer: Analyzer | None = None,
         warn: bool = True,
+        threads: int | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Return S with further terms, by the rules that it was made by, asking for these only.
@@ -326,7 +334,7 @@ class TermSimilarityMatrix(TermEntries):
         source : TermSimilaritySource
         definite : bool
             Whether to shrink all off-diagonals, the old ones too, if the larger S needs it.
-        guard, analyzer, warn, progress
+        guard, analyzer, warn, threads, progress
             As for `from_source`.
 
         Raises
@@ -351,9 +359,10 @@ class TermSimilarityMatrix(TermEntries):
         )
         if rules.strategy != "rows":
             self.require_symmetric("adding terms on both sides")
-        made = extend(
-            self._over(vocabulary), source, vocabulary, rules, self.settings, progress=progress
-        )
+        with using_threads(threads):
+            made = extend(
+                self._over(vocabulary), source, vocabulary, rules, self.settings, progress=progress
+            )
         matrix = self.from_entries(
             made.S, vocabulary, representatives=made.words, settings=made.settings,
             scales=made.scales,

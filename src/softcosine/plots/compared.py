@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from softcosine._validation import check_type
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.query_vectors import ParsedQuery, query_vector
@@ -18,11 +19,12 @@ _SYMMETRIC = ("soft_cosine", "inner_product")
 
 def snapshot_of(index: Answering) -> Snapshot:
     """Return the state of an index; InvalidInputError for what is none."""
-    if not isinstance(index, Answering):
-        raise InvalidInputError(
-            f"the index is of type {type(index).__name__}; pass a SoftIndex, as "
-            "SoftIndex.from_texts(texts) or SoftIndex.open(path) gives it."
-        )
+    check_type(
+        "the index",
+        index,
+        Answering,
+        "pass a SoftIndex",
+    )
     return index.snapshot
 
 

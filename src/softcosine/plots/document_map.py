@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine._progress import Report
+from softcosine._validation import check_whole, is_number
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.filters import Where
 from softcosine.index.search.answering import Answering
 from softcosine.index.segment.metadata_columns import MISSING, value_at
-from softcosine.inputs import is_whole
-from softcosine.matrix.drawing import Picture
+from softcosine.matrix.drawing import Picture, columns, label
 from softcosine.plots.compared import compared_searcher, snapshot_of
 from softcosine.plots.layout import kept_neighbors, laid_out
 from softcosine.plots.neighborhoods import Neighborhoods, neighborhoods
@@ -31,8 +35,12 @@ __all__ = ["DocumentMap", "document_map"]
 
 _MOST = 20_000
 _COMPARED = 10  # nearest documents whose share on the map is told
-
-Progress = Callable[[str, int, "int | None"], None]
+_PLAIN, _MISSING, _OTHERS = "#4878a8", "#d4d4d4", "#8c8c8c"
+_MOST_COLORS = 20
+_FEW = 30  # documents that are named one by one
+_WORD, _ID, _VALUE = 22, 28, 24  # columns of a label
+_POINT = 9.0  # height of letters
+_WIDE = 9.0  # inches of the axes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,14 +128,10 @@ class DocumentMap(Picture):
 
     @property
     def _size(self) -> tuple[float, float]:
-        from softcosine.plots.map_drawing import map_size
-
-        return map_size(self)
+        return _map_size(self)
 
     def _draw(self, figure: Figure) -> None:
-        from softcosine.plots.map_drawing import draw_map
-
-        draw_map(figure, self)
+        _draw_map(figure, self)
 
 
 def document_map(
@@ -139,7 +143,7 @@ def document_map(
     n_neighbors: int | None = None,
     random_state: int = 0,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> DocumentMap:
     """Lay documents out in the plane, each near those most similar to it by soft cosine.
 
@@ -181,12 +185,8 @@ def document_map(
     >>> drawn.save("map.png")  # doctest: +SKIP
     """
     snapshot = snapshot_of(index)
-    if not is_whole(max_documents) or not 1 <= max_documents <= _MOST:
-        raise InvalidInputError(
-            f"max_documents is {max_documents!r}; needed is 1 to {_MOST:,}, whole."
-        )
-    if n_neighbors is not None and (not is_whole(n_neighbors) or n_neighbors < 1):
-        raise InvalidInputError(f"n_neighbors is {n_neighbors!r}; needed is 1 or more, whole.")
+    check_whole("max_documents", max_documents, most=_MOST)
+    check_whole("n_neighbors", n_neighbors, optional=True)
     searcher = compared_searcher(snapshot, "soft_cosine")
     report = progress or (lambda what, done, total: None)
     candidates = _passing(snapshot, snapshot.documents.numbers, where)
@@ -206,7 +206,7 @@ def document_map(
     places = np.zeros((0, 2))
     if graph.shape[0]:
         pulling = Neighborhoods(numbers[drawn], graph).nearest(n_neighbors).graph
-        places = laid_out(pulling, progress=lambda step, of: report("laying out", step, of))
+        places = laid_out(pulling, progress=partial(report, "laying out"))
     regions, owners = regions_of(
         places, _presence(snapshot, numbers[drawn]), snapshot.S,
         stop_words=stop_word_lists().get(snapshot.language or "", frozenset()),
@@ -272,3 +272,130 @@ def _presence(snapshot: Snapshot, numbers: NDArray[np.int64]) -> csr_array:
     return csr_array(
         (np.ones(len(indices)), indices, pointers), shape=(len(numbers), len(snapshot.S))
     )
+
+
+def _map_size(drawn: DocumentMap) -> tuple[float, float]:
+    """Return width and height of the picture in inches: as high as what it shows."""
+    wide, high = np.ptp(drawn.places, axis=0).tolist() if len(drawn) else (1.0, 0.5)
+    shape = min(max(high / wide, 0.5), 1.0) if wide else 0.5
+    return _WIDE + (2.2 if drawn.values else 0.1), _WIDE * shape + 0.4
+
+
+def _draw_map(figure: Figure, drawn: DocumentMap) -> None:
+    """Draw a map onto an empty figure."""
+    axes = figure.add_subplot()
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.spines[:].set_color("#cccccc")
+    axes.set_xlabel(drawn.caption, fontsize=8, loc="left", color="#555555")
+    if not len(drawn):
+        axes.text(0.5, 0.5, "no two documents are alike", ha="center", transform=axes.transAxes)
+        return
+    axes.set_aspect("equal", adjustable="datalim")
+    size = float(np.clip(16000 / len(drawn), 5, 60))
+    _draw_points(figure, axes, drawn, size)
+    axes.margins(0.04)
+    if len(drawn) <= _FEW:
+        axes.margins(0.1)
+        for id, place in zip(drawn.ids, drawn.places, strict=True):
+            axes.annotate(
+                label(id, _ID), place, (0, 5), textcoords="offset points", fontsize=_POINT,
+                ha="center", parse_math=False,
+            )  # fmt: skip
+    else:
+        _name_regions(axes, drawn)
+
+
+def _draw_points(figure: Figure, axes: Any, drawn: DocumentMap, size: float) -> None:
+    style = {"s": size, "alpha": 0.75, "linewidths": 0}
+    if not drawn.values:
+        axes.scatter(*drawn.places.T, color=_PLAIN, **style)
+        return
+    title = label(drawn.color_by or "", _VALUE)
+    there = np.array([value is not None for value in drawn.values])
+    kinds = Counter(map(_kind, (value for value in drawn.values if value is not None)))
+    axes.scatter(*drawn.places[~there].T, color=_MISSING, **style)
+    if len(kinds) > _MOST_COLORS and all(
+        is_number(value) for value in drawn.values if value is not None
+    ):
+        numbers = [float(value) for value in drawn.values if value is not None]
+        points = axes.scatter(*drawn.places[there].T, c=numbers, cmap="viridis", **style)
+        bar = figure.colorbar(points, ax=axes, shrink=0.6, pad=0.02)
+        bar.set_label(title, fontsize=9, parse_math=False)
+        bar.ax.tick_params(labelsize=8)
+        return
+    own = np.array([None if value is None else _kind(value) for value in drawn.values], object)
+    shown = [kind for kind, _ in kinds.most_common()]
+    if len(shown) > _MOST_COLORS:
+        shown = shown[: _MOST_COLORS - 1]
+    handles = []
+    for kind, color in zip(sorted(shown, key=_rank), _palette(len(shown)), strict=True):
+        points = axes.scatter(*drawn.places[own == kind].T, color=color, **style)
+        points.set_label(label(kind, _VALUE))
+        handles.append(points)
+    rest = there & ~np.isin(own.astype(str), shown)
+    if rest.any():
+        handles.append(axes.scatter(*drawn.places[rest].T, color=_OTHERS, **style))
+        handles[-1].set_label(f"{len(kinds) - len(shown):,} others")
+    if not there.all():
+        handles.append(axes.scatter([], [], color=_MISSING, label="none", **style))
+    legend = figure.legend(
+        handles=handles, title=title, loc="outside right upper", fontsize=8, frameon=False,
+        markerscale=float(np.sqrt(40 / size)), title_fontsize=9,
+    )  # fmt: skip
+    for text in (*legend.get_texts(), legend.get_title()):
+        text.set_parse_math(False)
+
+
+def _kind(value: Any) -> str:
+    """Return what stands for a value in the legend; equal ones share it."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _rank(kind: str) -> tuple[bool, float, str]:
+    """Return what sorts the legend: numbers by size, before all else."""
+    try:
+        number = float(kind)
+    except ValueError:
+        number = float("nan")
+    return (True, 0.0, kind) if number != number else (False, number, kind)
+
+
+def _palette(n: int) -> list[Any]:
+    """Return colours that differ, without grey, which stands for the rest."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    strong = [to_hex(colormaps["tab10"](i)) for i in range(10) if i != 7]
+    if n <= len(strong):
+        return strong[:n]
+    pairs = [to_hex(colormaps["tab20"](i)) for i in range(20) if i not in (14, 15)]
+    return [*pairs, "#393b79", "#637939"][:n]
+
+
+def _name_regions(axes: Any, drawn: DocumentMap) -> None:
+    """Write what regions are about, the largest first, where there is room."""
+    from matplotlib.patheffects import withStroke
+
+    span = float(np.ptp(drawn.places[:, 0])) * 1.08 / _WIDE  # of an inch
+    taken: list[tuple[float, float, float, float]] = []
+    for region in drawn.regions:
+        lines = [label(word, _WORD) for word in region.words]
+        if not lines:
+            continue
+        width = max(map(columns, lines)) * 0.62 * _POINT / 72 * span
+        height = len(lines) * 1.15 * _POINT / 72 * span
+        box = (region.x - width / 2, region.x + width / 2,
+               region.y - height / 2, region.y + height / 2)  # fmt: skip
+        if any(_overlap(box, other) for other in taken):
+            continue
+        taken.append(box)
+        text = axes.text(
+            region.x, region.y, "\n".join(lines), ha="center", va="center", fontsize=_POINT,
+            color="black", parse_math=False, linespacing=1.1,
+        )  # fmt: skip
+        text.set_path_effects([withStroke(linewidth=2, foreground="white", alpha=0.85)])
+
+
+def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> bool:
+    return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from softcosine.errors import InvalidInputError
+from softcosine._validation import check_type, check_whole
 from softcosine.index.search.explanation import Explanation, Part
 from softcosine.index.search.rankings import TITLES
-from softcosine.inputs import is_whole
 from softcosine.matrix.drawing import Picture, columns, label
 
 if TYPE_CHECKING:
@@ -145,13 +144,8 @@ def explanation_bars(explanation: Explanation, *, max_parts: int = 20) -> Explan
     ('tyre', 'tyre')
     >>> bars.save("why.png")  # doctest: +SKIP
     """
-    if not isinstance(explanation, Explanation):
-        raise InvalidInputError(
-            f"the explanation is of type {type(explanation).__name__}; pass what "
-            "index.explain(query, id) gives."
-        )
-    if not is_whole(max_parts) or not 1 <= max_parts <= _MOST:
-        raise InvalidInputError(f"max_parts is {max_parts!r}; needed is 1 to {_MOST}, whole.")
+    check_type("the explanation", explanation, Explanation, "pass index.explain(query, id)")
+    check_whole("max_parts", max_parts, most=_MOST)
     rest = explanation.parts[max_parts:]
     return ExplanationBars(
         query=explanation.query,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import InvalidInputError
+from softcosine._validation import check_choice
 from softcosine.matrix.drawing import Picture, columns, label
 
 if TYPE_CHECKING:
@@ -167,8 +167,7 @@ def arranged(
     InvalidInputError
         If the order is another.
     """
-    if order not in _ORDERS:
-        raise InvalidInputError(f"order is {order!r}; choose {' or '.join(map(repr, _ORDERS))}.")
+    check_choice("order", order, _ORDERS)
     places = grouped(values, linkage) if order == "similarity" else np.arange(len(values))
     return HeatMap(
         tuple(labels[place] for place in places.tolist()),

@@ -9,12 +9,13 @@ the map means similarity; large distances and directions mean nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
+from softcosine._progress import Progress
 from softcosine.kernels.layout import pull, push
 
 __all__ = ["kept_neighbors", "laid_out"]
@@ -27,9 +28,7 @@ _WALKS = 200  # steps of the random walk whose slowest motions are the start
 _SLACK = 6  # further motions, by which the first two are found sooner
 
 
-def laid_out(
-    graph: csr_array, *, progress: Callable[[int, int], None] | None = None
-) -> NDArray[np.float64]:
+def laid_out(graph: csr_array, *, progress: Progress | None = None) -> NDArray[np.float64]:
     """Return places in the plane from -1 to 1.
 
     Parameters
@@ -125,7 +124,7 @@ def _orthonormal(
 
 
 def _settled(
-    links: csr_array, start: NDArray[np.float64], progress: Callable[[int, int], None] | None
+    links: csr_array, start: NDArray[np.float64], progress: Progress | None
 ) -> NDArray[np.float64]:
     """Move points by their forces until they have settled."""
     n = start.shape[1]

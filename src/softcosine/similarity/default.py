@@ -5,9 +5,10 @@ The choices and the measurements behind them stand in docs/defaults.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from softcosine._progress import Progress
 
 if TYPE_CHECKING:
     from softcosine.similarity.source import TermSimilaritySource
@@ -40,7 +41,7 @@ def default_source(
     *,
     vocabulary: Vocabulary | None = None,
     language: str | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     threshold: float = 0.3,
     exponent: float = 4.0,
 ) -> DefaultSource:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._threads import for_each_chunk
 from softcosine.similarity.neighbors import Neighbors, StringOrder
-from softcosine.similarity.threads import for_each_chunk
 
 __all__ = ["Found", "best_of_chunks"]
 

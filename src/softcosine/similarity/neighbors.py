@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._threads import for_each_chunk
 from softcosine.kernels.ordering import best_of_rows
-from softcosine.similarity.threads import for_each_chunk
 
 __all__ = ["Neighbors", "StringOrder"]
 

@@ -273,13 +273,7 @@ class PairSimilarity(PersonsList):
         return rows_of(self._table.found, terms) >= 0
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
-        """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,).
-
-        Raises
-        ------
-        InvalidInputError
-            If the two sequences differ in length.
-        """
+        """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,)."""
         check_pairs(left, right)
         i, j = rows_of(self._table.found, left), rows_of(self._table.found, right)
         answer = np.zeros(len(i), np.float32)
@@ -295,11 +289,6 @@ class PairSimilarity(PersonsList):
         """Return the most similar strings of `among` of every term.
 
         The rows of a tuple's strings are remembered for the next call with the same tuple.
-
-        Raises
-        ------
-        InvalidInputError
-            If `max_neighbors` is negative.
         """
         check_limit(max_neighbors)
         rows = rows_of(self._table.found, terms)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -12,8 +10,9 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from softcosine._progress import Report, silent
+from softcosine._textio import DAMAGED, unpacked
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.similarity.progress import Report, silent
 
 if TYPE_CHECKING:
     from softcosine.similarity.embeddings.approximate import ApproximateSimilarity
@@ -71,10 +70,6 @@ class SourceSettings:
         given = {"threshold": self.threshold, "exponent": self.exponent}
         return {name: value for name, value in given.items() if value is not None}
 
-    def progress(self, what: str) -> Callable[[int, int], None]:
-        """Return what a source reports to."""
-        return lambda done, total: self.report(what, done, total)
-
     def proposed(self, name: str, source: TermSimilaritySource) -> TermSimilaritySource:
         """Let the engine propose a source's neighbours, if there is one and it has vectors."""
         from softcosine.similarity.embeddings.approximate import ApproximateSimilarity
@@ -108,7 +103,7 @@ def _vectors(path: str, settings: SourceSettings) -> TermSimilaritySource:
     return EmbeddingSimilarity.load(
         path,
         words=settings.words,
-        progress=settings.progress(f"reading {Path(path).name}"),
+        progress=partial(settings.report, f"reading {Path(path).name}"),
         **settings.of_cosines(),
     )
 
@@ -127,7 +122,7 @@ def _encoder(name: str, settings: SourceSettings) -> TermSimilaritySource:
     return EncoderSimilarity(
         name,
         cache=kept_file("encoded.sqlite"),  # a later run goes on from there
-        progress=settings.progress(f"encoding by {name}"),
+        progress=partial(settings.report, f"encoding by {name}"),
         **settings.of_cosines(),
     )
 
@@ -138,7 +133,7 @@ def _synonyms(
     from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 
     source = ThesaurusSimilarity.load(
-        path, pinned=pinned, progress=settings.progress(f"reading {Path(path).name}")
+        path, pinned=pinned, progress=partial(settings.report, f"reading {Path(path).name}")
     )
     if not len(source.neighbors(source.words, source.words, max_neighbors=1).indices):
         raise MalformedFileError(
@@ -153,7 +148,7 @@ def _wordnet(path: str, settings: SourceSettings) -> TermSimilaritySource:
     from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 
     return ThesaurusSimilarity.from_wordnet(
-        path or None, progress=settings.progress("reading WordNet")
+        path or None, progress=partial(settings.report, "reading WordNet")
     )
 
 
@@ -174,7 +169,7 @@ def _texts(argument: str, settings: SourceSettings) -> TermSimilaritySource:
 
     return CooccurrenceSimilarity.fit(
         texts_for("texts", settings),
-        progress=settings.progress("learning vectors from the texts"),
+        progress=partial(settings.report, "learning vectors from the texts"),
         **settings.of_cosines(),
     )
 
@@ -342,12 +337,9 @@ def _looks_like_vectors(path: Path) -> bool:
     Whatever is no text is left to the reader of vectors, which knows more formats.
     """
     with path.open("rb") as file:
-        start = file.read(1 << 16)
-    if start.startswith(b"\x1f\x8b"):
         try:
-            with gzip.open(path) as unpacked:
-                start = unpacked.read(1 << 16)
-        except (EOFError, OSError, zlib.error):
+            start = unpacked(file).read(1 << 16)
+        except DAMAGED:
             return False  # whoever reads it says what is wrong
     if b"\0" in start:
         return True

@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._validation import check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.neighbors import Neighbors
 
@@ -50,13 +51,31 @@ class TermSimilaritySource(Protocol):
     ) -> Neighbors:
         """Return the at most `max_neighbors` most similar strings of `among`, for every term.
 
-        Terms that the source does not know have none. `among` given as a tuple lets a source
-        remember its preparation for the next call with the same tuple.
+        Parameters
+        ----------
+        terms : sequence of str
+            Those that the source does not know have no neighbours.
+        among : sequence of str
+            What is searched. A source may keep its preparation of a tuple for the next call with
+            the same tuple, which makes single terms quick; a list could change unseen.
+        max_neighbors : int
+            How many a term has at most.
+
+        Raises
+        ------
+        InvalidInputError
+            If `max_neighbors` is negative.
         """
         ...
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
-        """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,)."""
+        """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,).
+
+        Raises
+        ------
+        InvalidInputError
+            If the two sequences differ in length.
+        """
         ...
 
 
@@ -216,8 +235,7 @@ def usual_neighbors(source: TermSimilaritySource) -> int:
 
 def check_limit(max_neighbors: int) -> None:
     """Raise InvalidInputError if the number of neighbours asked for is negative."""
-    if max_neighbors < 0:
-        raise InvalidInputError(f"max_neighbors is {max_neighbors}; needed is 0 or more.")
+    check_whole("max_neighbors", max_neighbors, least=0)
 
 
 def rows_of(numbers: Mapping[str, int], terms: Sequence[str]) -> NDArray[np.int32]:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine._validation import check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.space.latent import check_whole
 from softcosine.space.measures import soft_cosine_similarity
 
 __all__ = ["KeptSimilarity", "kept_similarity"]
@@ -84,7 +84,8 @@ def kept_similarity(
     InvalidInputError
         If there is no pair to compare, or a setting is out of range.
     """
-    check_whole(n_queries=n_queries, k=k)
+    check_whole("n_queries", n_queries)
+    check_whole("k", k)
     among = X if Q is None else Q
     n_left = X.shape[0] - (Q is None)
     if among.shape[0] == 0 or n_left < 1:

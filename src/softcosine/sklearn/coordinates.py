@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from softcosine._validation import check_whole, must_be
 from softcosine.errors import InvalidInputError
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sklearn.estimator import BlockwiseTransformer, Vectors
 from softcosine.sklearn.scikit import get_config
 from softcosine.space.basis import OrthonormalBasis, orthonormal_basis
-from softcosine.space.latent import Blocks, check_whole, soft_singular_vectors
+from softcosine.space.latent import Blocks, soft_singular_vectors
 from softcosine.space.transforms import unit_documents
 from softcosine.text.vocabulary import Vocabulary
 
@@ -127,9 +128,7 @@ class SoftCosineTransformer(BlockwiseTransformer):
         for name in ("basis_", "components_", "singular_values_"):
             self.__dict__.pop(name, None)
         if not isinstance(self.sparse_output, bool | np.bool_):
-            raise InvalidInputError(
-                f"sparse_output is {self.sparse_output!r}; needed is True or False."
-            )
+            raise must_be("sparse_output", self.sparse_output, "True or False")
         if self.n_components is None:
             self.S_.require_symmetric("SoftCosineTransformer")
             try:
@@ -140,7 +139,7 @@ class SoftCosineTransformer(BlockwiseTransformer):
                 ) from error
             self._n_features_out = len(self.S_)
             return
-        check_whole(n_components=self.n_components)
+        check_whole("n_components", self.n_components)
         self.components_, self.singular_values_ = soft_singular_vectors(
             blocks, self.S_, k=self.n_components, random_state=self._seed
         )

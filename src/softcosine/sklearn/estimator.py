@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
 from softcosine import errors
+from softcosine._validation import refuse_texts
 from softcosine.errors import InvalidInputError, MissingDependencyError
-from softcosine.inputs import refuse_texts
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sklearn.approximation_error import KeptSimilarity, kept_similarity
@@ -218,8 +218,8 @@ def _renewed(blocks: Blocks) -> Blocks:
 def _given(blocks: Blocks) -> Iterator[Any]:
     if not callable(blocks):
         raise InvalidInputError(
-            f"blocks is of type {type(blocks).__name__}; needed is a function that gives the "
-            "blocks anew for every pass, such as lambda: parts."
+            f"blocks is of type {type(blocks).__name__}; pass a function that gives the blocks "
+            "anew for every pass, such as lambda: parts."
         )
     for block in blocks():
         array: NDArray[Any] | csr_array = block if issparse(block) else np.asarray(block)

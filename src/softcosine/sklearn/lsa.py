@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from softcosine._validation import check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sklearn.estimator import Vectors, row_blocks
 from softcosine.sklearn.few_dimensions import FewDimensions
-from softcosine.space.latent import Blocks, check_whole, right_singular_vectors
+from softcosine.space.latent import Blocks, right_singular_vectors
 from softcosine.space.measures import soft_norm
 from softcosine.space.norms import reciprocal, row_sums, scaled_rows
 from softcosine.text.vocabulary import Vocabulary
@@ -103,7 +104,7 @@ class SoftLSA(FewDimensions):
         return np.concatenate(lengths) * self.residual_
 
     def _fit_blocks(self, blocks: Blocks) -> None:
-        check_whole(n_components=self.n_components)
+        check_whole("n_components", self.n_components)
 
         factors: list[NDArray[np.float64]] = []
 

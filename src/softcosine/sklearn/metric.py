@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import Bounds, minimize
 from scipy.sparse import csr_array, issparse
 
+from softcosine._validation import check_choice, check_number, check_whole, refuse_texts
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
-from softcosine.inputs import refuse_texts
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.sklearn.centroid_cosines import OBJECTIVES, CentroidCosines
 from softcosine.sklearn.estimator import NotFittedError, Vectors
@@ -29,8 +29,7 @@ from softcosine.sklearn.scikit import (
     column_or_1d,
     validate_data,
 )
-from softcosine.space.latent import check_whole
-from softcosine.space.pair_pattern import PairPattern, check_positive, coordinates
+from softcosine.space.pair_pattern import PairPattern, coordinates
 from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["SoftMetric"]
@@ -148,17 +147,14 @@ class SoftMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         if y is None:
             raise InvalidInputError("requires y to be passed, but the target y is None")
         documents, labels = self._labelled(X, y)
-        check_positive(
-            strength=self.strength, temperature=self.temperature, tolerance=self.tolerance
-        )
-        check_whole(max_iterations=self.max_iterations)
+        check_number("strength", self.strength, above=0)
+        check_number("temperature", self.temperature, above=0)
+        check_number("tolerance", self.tolerance, above=0)
+        check_whole("max_iterations", self.max_iterations)
         S = self._given(documents.shape[1])
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         sizes = np.bincount(numbers).astype(np.float64)
-        if self.objective not in OBJECTIVES:
-            raise InvalidInputError(
-                f"objective is {self.objective!r}; choose one of {', '.join(OBJECTIVES)}."
-            )
+        check_choice("objective", self.objective, OBJECTIVES)
         if len(sizes) < 2 and self.objective == "contrast":
             raise InvalidInputError(
                 "y has one class only; at least two are needed to tell them apart."
@@ -166,10 +162,7 @@ class SoftMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         shape = (len(sizes), len(numbers))
         members = csr_array((np.ones(len(numbers)), (numbers, np.arange(len(numbers)))), shape)
         centroids = (members @ documents).toarray() / sizes[:, None]
-        if self.learn not in _PARAMETERS:
-            raise InvalidInputError(
-                f"learn is {self.learn!r}; choose one of {', '.join(_PARAMETERS)}."
-            )
+        check_choice("learn", self.learn, _PARAMETERS)
         parameters = _PARAMETERS[self.learn](S, documents, centroids)
         cosines = CentroidCosines(numbers, sizes, bool(self.leave_one_out))
         learned, weights = parameters.matrix(self._maximize(parameters, cosines))

@@ -7,12 +7,12 @@ from typing import Any
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
+from softcosine._validation import check_choice, check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.index.soft_neighbors import GRAPH_MODES, SoftNeighbors
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sklearn.estimator import SoftTransformer, Vectors
-from softcosine.space.latent import check_whole
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
@@ -124,11 +124,8 @@ class SoftNeighborsTransformer(SoftTransformer):
         return documents
 
     def _fit(self, X: csr_array) -> None:
-        check_whole(n_neighbors=self.n_neighbors)
-        if self.mode not in GRAPH_MODES:
-            raise InvalidInputError(
-                f"mode is {self.mode!r}; needed is one of {', '.join(GRAPH_MODES)}."
-            )
+        check_whole("n_neighbors", self.n_neighbors)
+        check_choice("mode", self.mode, GRAPH_MODES)
         if self._n_found > X.shape[0]:
             raise InvalidInputError(
                 f"{self._n_found} neighbours are needed, and n_samples = {X.shape[0]}; ask for at "

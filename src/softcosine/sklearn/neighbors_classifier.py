@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from softcosine._validation import check_whole, is_number, refuse_texts
 from softcosine.errors import InvalidInputError
 from softcosine.index.soft_neighbors import SoftNeighbors
 from softcosine.index.votes import (
@@ -24,11 +25,9 @@ from softcosine.index.votes import (
     hub_levels,
     lowered,
 )
-from softcosine.inputs import is_number, refuse_texts
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sklearn.estimator import NotFittedError, Vectors, row_blocks
 from softcosine.sklearn.similarity import built_similarity
-from softcosine.space.latent import check_whole
 from softcosine.space.norms import checked_matrix
 from softcosine.text.weighting import Weighting
 
@@ -219,10 +218,10 @@ class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     def _grid(self) -> VotingGrid:
         """Return what is to be chosen from, checked."""
-        check_whole(n_candidates=self.n_candidates)
+        check_whole("n_candidates", self.n_candidates)
         sizes = tuple(size for size in _USUAL.sizes if size <= self.n_candidates)
         if not _is_auto(self.n_neighbors):
-            check_whole(n_neighbors=self.n_neighbors)
+            check_whole("n_neighbors", self.n_neighbors)
             sizes = (int(self.n_neighbors),)
             if sizes[0] > self.n_candidates:
                 raise InvalidInputError(

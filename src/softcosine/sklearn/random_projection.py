@@ -7,10 +7,11 @@ from typing import Any
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
+from softcosine._validation import check_whole
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sklearn.few_dimensions import FewDimensions
-from softcosine.space.latent import Blocks, check_whole
+from softcosine.space.latent import Blocks
 from softcosine.space.latent_projection import sparse_projection
 from softcosine.text.vocabulary import Vocabulary
 
@@ -72,7 +73,7 @@ class SoftRandomProjection(FewDimensions):
         self.density = density
 
     def _fit_blocks(self, blocks: Blocks) -> None:
-        check_whole(n_components=self.n_components)
+        check_whole("n_components", self.n_components)
         self.components_ = sparse_projection(
             len(self.S_), k=self.n_components, density=self.density, random_state=self._seed
         )

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softcosine._validation import check_list, check_whole
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.similarity.source import TermSimilaritySource
-from softcosine.space.latent import Blocks, check_whole, right_singular_vectors
+from softcosine.space.latent import Blocks, right_singular_vectors
 from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["DocumentMatrix", "built_similarity"]
@@ -50,7 +51,7 @@ class DocumentMatrix:
         """Return the cosines of the terms' vectors, the truncated SVD of the documents."""
         from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 
-        check_whole(n_dimensions=n_dimensions)
+        check_whole("n_dimensions", n_dimensions)
         n_terms = len(self.vocabulary)
         k = min(n_dimensions, max(n_terms, 1))
         V, sigma = right_singular_vectors(self.blocks, n_terms, k=k, random_state=self.seed)
@@ -156,8 +157,7 @@ def _vocabulary(
                 "columns are named."
             )
         return Vocabulary.numbered(n_terms)
-    if isinstance(given, str):
-        raise InvalidInputError("vocabulary is one string; needed is a sequence of terms.")
+    check_list("vocabulary", given, "terms")
     terms = given if isinstance(given, Vocabulary) else Vocabulary(given)  # type: ignore[arg-type]
     if len(terms) != n_terms:
         raise VocabularyMismatchError(

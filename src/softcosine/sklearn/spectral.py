@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from softcosine._validation import check_whole
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sklearn.few_dimensions import FewDimensions
-from softcosine.space.latent import Blocks, check_whole
+from softcosine.space.latent import Blocks
 from softcosine.space.latent_eigenvectors import leading_eigenvectors
 from softcosine.text.vocabulary import Vocabulary
 
@@ -78,7 +79,7 @@ class SoftSpectralTransformer(FewDimensions):
         return self._unit(queries)
 
     def _fit_blocks(self, blocks: Blocks) -> None:
-        check_whole(n_components=self.n_components)
+        check_whole("n_components", self.n_components)
         vectors, self.eigenvalues_ = leading_eigenvectors(self.S_, k=self.n_components)
         self.components_ = vectors * np.sqrt(self.eigenvalues_)
         self._n_features_out = self.n_components

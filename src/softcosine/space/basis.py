@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from softcosine._validation import is_whole, must_be
 from softcosine.errors import (
     CorruptIndexError,
     IndefiniteMatrixError,
@@ -300,8 +301,8 @@ def _checked_limit(max_memory: int | None) -> int | None:
     if max_memory is None:
         available = available_memory()
         return None if available is None else int(available * _SHARE)
-    if isinstance(max_memory, bool) or not isinstance(max_memory, int | np.integer):
-        raise InvalidInputError(f"max_memory is {max_memory!r}; it must be a number of bytes.")
+    if not is_whole(max_memory):
+        raise must_be("max_memory", max_memory, "a number of bytes")
     return int(max_memory)
 
 

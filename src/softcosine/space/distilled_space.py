@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from softcosine.errors import InvalidInputError, VocabularyMismatchError
-from softcosine.inputs import is_number
+from softcosine._progress import Progress
+from softcosine._validation import check_number
+from softcosine.errors import VocabularyMismatchError
 from softcosine.similarity.cooccurrence.distilled_vectors import (
     WEIGHTING,
     distilled_vectors,
@@ -53,7 +53,7 @@ class DistilledSpace:
         *,
         penalty: float = 1.0,
         power: float = 0.5,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> DistilledSpace:
         """Learn from a corpus whose documents have been encoded.
 
@@ -69,7 +69,7 @@ class DistilledSpace:
         InvalidInputError
             If a setting is out of range, or there is not one finite encoding for each document.
         """
-        _check_power(power)
+        check_number("power", power, least=0, most=1)
         vectors = distilled_vectors(corpus, encodings, penalty=penalty, progress=progress)
         return cls.of_vectors(corpus, vectors, power=power)
 
@@ -78,7 +78,7 @@ class DistilledSpace:
         cls, corpus: AnalyzedTexts, vectors: NDArray[np.float64], *, power: float = 0.5
     ) -> DistilledSpace:
         """Return the space of vectors that `distilled_vectors` gave for the corpus."""
-        _check_power(power)
+        check_number("power", power, least=0, most=1)
         found = lengths(vectors)
         known = found > 0.0
         frequencies = corpus.vocabulary.document_frequencies
@@ -149,8 +149,3 @@ class DistilledSpace:
         length = float(np.sqrt(whole @ whole))
         rows = rows / length if length > _VANISHED else np.zeros_like(rows)
         return rows, lengths(rows)
-
-
-def _check_power(power: float) -> None:
-    if not (is_number(power) and 0.0 <= power <= 1.0):
-        raise InvalidInputError(f"power is {power!r}; needed is a number from 0 to 1.")

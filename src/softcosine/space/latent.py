@@ -7,15 +7,14 @@ multiplies a basis of few columns. The documents need not fit in memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lu, solve_triangular
 from scipy.sparse import csr_array
 
+from softcosine._validation import check_whole
 from softcosine.errors import IndefiniteMatrixError, InvalidInputError
-from softcosine.inputs import is_whole
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 
 __all__ = ["Blocks", "check_whole", "right_singular_vectors", "signed", "soft_singular_vectors"]
@@ -79,8 +78,10 @@ def right_singular_vectors(
     >>> V.ravel().round(3), sigma.round(3)
     (array([0.6, 0.8]), array([5.]))
     """
-    check_whole(k=k)
-    check_whole(0, n_terms=n_terms, n_iterations=n_iterations, oversampling=oversampling)
+    check_whole("k", k)
+    check_whole("n_terms", n_terms, least=0)
+    check_whole("n_iterations", n_iterations, least=0)
+    check_whole("oversampling", oversampling, least=0)
     return _power_method(
         blocks, n_terms, k, n_iterations, oversampling, random_state,
         image=lambda basis: basis, orthonormal=lambda basis: np.linalg.qr(basis)[0],
@@ -127,8 +128,9 @@ def soft_singular_vectors(
         If S proves indefinite among the documents' dimensions.
     """
     checked_similarity(S).require_symmetric("soft singular vectors")
-    check_whole(k=k)
-    check_whole(0, n_iterations=n_iterations, oversampling=oversampling)
+    check_whole("k", k)
+    check_whole("n_iterations", n_iterations, least=0)
+    check_whole("oversampling", oversampling, least=0)
     matrix = S.to_scipy().astype(np.float64)
     return _power_method(
         blocks, len(S), k, n_iterations, oversampling, random_state,
@@ -252,10 +254,3 @@ def signed(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     largest = np.argmax(sizes >= sizes.max(axis=0) * (1 - 1e-6), axis=0)
     signs = np.sign(vectors[largest, np.arange(vectors.shape[1])])
     return np.asarray(vectors * np.where(signs == 0, 1.0, signs) + 0.0)  # no zero is negative
-
-
-def check_whole(least: int = 1, **settings: Any) -> None:
-    """Raise InvalidInputError if a setting is not a whole number, `least` or more."""
-    for name, value in settings.items():
-        if not is_whole(value) or value < least:
-            raise InvalidInputError(f"{name} is {value!r}; needed is {least} or more, whole.")

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
+from softcosine._validation import check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
-from softcosine.space.latent import check_whole, signed
+from softcosine.space.latent import signed
 
 __all__ = ["leading_eigenvectors"]
 
@@ -62,7 +63,7 @@ def leading_eigenvectors(
     from scipy.sparse.csgraph import connected_components
 
     checked_similarity(S).require_symmetric("an eigenfactor")
-    check_whole(k=k)
+    check_whole("k", k)
     matrix = S.to_scipy().astype(np.float64)
     _, groups = connected_components(matrix, directed=False)
     order = np.argsort(groups, kind="stable")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number
-from softcosine.space.latent import check_whole
+from softcosine._validation import check_number, check_whole
 
 __all__ = ["sparse_projection"]
 
@@ -36,12 +34,11 @@ def sparse_projection(
     -------
     csr_array of shape (n_terms, k), float64
     """
-    check_whole(k=k)
-    check_whole(0, n_terms=n_terms)
+    check_whole("k", k)
+    check_whole("n_terms", n_terms, least=0)
     if density is None:
         density = 1.0 / np.sqrt(max(n_terms, 1))
-    if not (is_number(density) and 0.0 < density <= 1.0):
-        raise InvalidInputError(f"density is {density!r}; needed is a number in (0, 1].")
+    check_number("density", density, above=0, most=1)
     generator = np.random.default_rng(random_state)
     # So many out of all places, evenly: each place for itself with probability `density`.
     n_places = n_terms * k

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from softcosine._validation import check_whole, is_number, must_be
 from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.space.norms import (
     balanced,
@@ -222,10 +222,9 @@ def sparse_soft_cosine_similarity(
         Column indices ascending.
     """
     X, Y, matrix = _balanced_operands(X, Y, S)
-    if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
-        raise InvalidInputError(f"k is {k!r}; it must be a whole number of 1 or more, or None.")
+    check_whole("k", k, optional=True)
     if not is_number(min_similarity):
-        raise InvalidInputError(f"min_similarity is {min_similarity!r}; it must be a number.")
+        raise must_be("min_similarity", min_similarity, "a number")
     y_scaled = scaled_rows(reciprocal(soft_norms(Y, Y @ matrix, matrix)), Y).T.tocsr()
     blocks = []
     for start in range(0, X.shape[0], _BLOCK):

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from softcosine._validation import read_matrix, refuse_texts
 from softcosine.errors import IndefiniteMatrixError, InvalidInputError, VocabularyMismatchError
-from softcosine.inputs import read_matrix, refuse_texts
 
 __all__ = [
     "ROUNDED_ONE",

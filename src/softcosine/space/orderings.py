@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from softcosine.errors import InvalidInputError
+from softcosine._validation import check_choice
 from softcosine.kernels.minimum_degree import minimum_degree
 from softcosine.matrix.entries import Arrays, compressed
 
@@ -44,10 +44,7 @@ def elimination_order(S: Arrays, order: EliminationOrder) -> _Order:
 
 def checked_order(order: object) -> EliminationOrder:
     """Return the order; InvalidInputError names those that there are."""
-    if order not in get_args(EliminationOrder):
-        raise InvalidInputError(
-            f"order is {order!r}; choose one of {', '.join(get_args(EliminationOrder))}."
-        )
+    check_choice("order", order, get_args(EliminationOrder))
     return order  # type: ignore[return-value]
 
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number
 from softcosine.kernels.pair_products import (
     count_pair_products,
     fill_pair_products,
@@ -19,7 +18,7 @@ from softcosine.kernels.pair_products import (
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.space.norms import checked_matrix
 
-__all__ = ["PairPattern", "check_positive", "coordinates", "own_products"]
+__all__ = ["PairPattern", "coordinates", "own_products"]
 
 _Floats = NDArray[np.float64]
 
@@ -185,13 +184,6 @@ def coordinates(X: Any, n_terms: int, name: str) -> csr_array:
             f"Negative values in data: {name} has {matrix.data.min():g}; weights must be 0 or more."
         )
     return matrix
-
-
-def check_positive(**settings: Any) -> None:
-    """Raise InvalidInputError if a setting is not a finite number above 0."""
-    for name, value in settings.items():
-        if not is_number(value) or not 0.0 < value < np.inf:
-            raise InvalidInputError(f"{name} is {value!r}; needed is a number above 0.")
 
 
 def _arrays(X: csr_array) -> tuple[NDArray[np.int64], NDArray[np.int32], _Floats]:

@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache
 from typing import Any, Self
 
+from softcosine._validation import check_choice, check_list, check_type, check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.text.segmenters import SEGMENTERS, has_segmenter, segmenter_for
 from softcosine.text.stop_words import ENGLISH, stop_word_lists
@@ -80,26 +81,14 @@ class Analyzer:
     _longest: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.stemmer is not None and self.stemmer not in _algorithms():
-            raise InvalidInputError(
-                f"there is no stemmer {self.stemmer!r}; choose one of "
-                f"{', '.join(_algorithms())}, or None."
-            )
+        check_choice("stemmer", self.stemmer, _algorithms(), optional=True)
         for name in ("max_ngram", "min_length"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InvalidInputError(
-                    f"{name} is {value!r}; it must be an integer of at least 1."
-                )
-        if self.max_ngram > _MAX_NGRAM:
-            raise InvalidInputError(f"max_ngram is {self.max_ngram}; {_MAX_NGRAM} is the most.")
+            check_whole(name, value, most=_MAX_NGRAM if name == "max_ngram" else None)
+            object.__setattr__(self, name, int(value))  # it is written as JSON
         object.__setattr__(self, "stop_words", _stop_words(self.stop_words))
         if self.segmenter is not None:
-            if self.segmenter not in SEGMENTERS:
-                raise InvalidInputError(
-                    f"there is no segmenter {self.segmenter!r}; choose one of "
-                    f"{', '.join(SEGMENTERS)}, or None."
-                )
+            check_choice("segmenter", self.segmenter, SEGMENTERS)
             segmenter_for(self.segmenter)
         phrases = [self.kept(phrase) for phrase in _strings("phrases", self.phrases)]
         several = sorted({" ".join(words) for words in phrases if len(words) > 1})
@@ -373,9 +362,8 @@ def _stop_words(given: str | Iterable[str] | None) -> frozenset[str]:
     return frozenset(map(normalize, _strings("stop_words", given)))
 
 
-def _strings(name: str, given: object) -> list[str]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InvalidInputError(f"{name} is {given!r}; pass strings in a list.")
+def _strings(name: str, given: Any) -> list[str]:
+    check_list(name, given)
     strings = list(given)
     for string in strings:
         if not isinstance(string, str):
@@ -410,12 +398,9 @@ def is_token_list(document: object) -> bool:
     )
 
 
-def checked_analyzer(analyzer: object) -> Analyzer:
+def checked_analyzer(analyzer: Analyzer) -> Analyzer:
     """Return the analyzer; InvalidInputError says how to make one."""
-    if not isinstance(analyzer, Analyzer):
-        raise InvalidInputError(
-            f"the analyzer is {analyzer!r}; pass an Analyzer, such as Analyzer('english')."
-        )
+    check_type("the analyzer", analyzer, Analyzer, "pass an Analyzer, such as Analyzer('english')")
     return analyzer
 
 

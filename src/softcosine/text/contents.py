@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softcosine._validation import check_list, check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.text.packing import PackedLists, PackedStrings
 from softcosine.text.terms import Terms
@@ -42,8 +43,7 @@ class Contents:
 
     def __post_init__(self) -> None:
         n = len(self.terms)
-        if self.n_docs is not None and self.n_docs < 0:
-            raise InvalidInputError(f"n_docs is {self.n_docs}; it must not be negative.")
+        check_whole("n_docs", self.n_docs, least=0, optional=True)
         if self.forms is not None and len(self.forms) != n:
             raise InvalidInputError(
                 f"forms has {len(self.forms)} entries but there are {n} terms; give one for each."
@@ -170,10 +170,7 @@ class Contents:
 
 
 def _distinct(terms: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(terms, str):
-        raise InvalidInputError("terms is one string; wrap it in a list.")
-    if not isinstance(terms, Iterable):
-        raise InvalidInputError(f"terms is of type {type(terms).__name__}; pass a list of strings.")
+    check_list("terms", terms)
     checked = tuple(terms)
     for number, term in enumerate(checked):
         if not isinstance(term, str):

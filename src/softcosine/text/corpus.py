@@ -1,42 +1,23 @@
-"""Whole corpora analysed at once: exactly the terms of `Analyzer.terms`, faster.
-
-A text is first cut into pieces whose number of distinct values is small beside their number
-(`softcosine.text.pieces`). The rules of the analyzer are applied once to each distinct piece;
-the running text is only a stream of numbers.
-"""
+"""Whole corpora analysed at once: exactly the terms of `Analyzer.terms`, faster."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import compress, count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import InvalidInputError
-from softcosine.kernels.counting import count_documents, count_terms, expand
-from softcosine.text.analyzer import Analyzer, checked_analyzer, describe, is_token_list
-from softcosine.text.pieces import PieceTable, TokenTable
+from softcosine.kernels.counting import count_terms
+from softcosine.text.analyzer import Analyzer, checked_analyzer
+from softcosine.text.counted_terms import counted_terms, document_frequencies, running_sum
 from softcosine.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = [
-    "AnalyzedTexts",
-    "analyze",
-    "check_corpus",
-    "check_df_limit",
-    "in_vocabulary",
-    "within_df_limits",
-]
-
-# Characters (or tokens) and documents that are numbered at a time, between reports of progress.
-_BATCH = 1 << 20
-_BATCH_DOCUMENTS = 10_000
+__all__ = ["AnalyzedTexts", "analyze", "in_vocabulary"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +56,11 @@ class AnalyzedTexts:
         """
         from scipy.sparse import csr_array
 
-        frequencies, distinct = _document_frequencies(
+        frequencies, distinct = document_frequencies(
             self.tokens, self.offsets, n_terms=len(self.vocabulary)
         )
-        starts = _running_sum(frequencies)
-        indptr = _running_sum(distinct)
+        starts = running_sum(frequencies)
+        indptr = running_sum(distinct)
         indices, data = (np.empty(indptr[-1], dtype=np.int32) for _ in range(2))
         scratch = (np.empty(indptr[-1], dtype=np.int32) for _ in range(2))
         count_terms(
@@ -145,358 +126,19 @@ def analyze(
     >>> analyzed.counts().toarray().tolist()
     [[0, 1, 1], [1, 1, 2]]
     """
-    for name, limit in (("min_df", min_df), ("max_df", max_df)):
-        check_df_limit(name, limit)
-    if isinstance(n_fields, bool) or not isinstance(n_fields, int) or n_fields < 1:
-        raise InvalidInputError(
-            f"n_fields is {n_fields!r}; it must be a whole number of 1 or more."
-        )
     rules = Analyzer() if analyzer is None else checked_analyzer(analyzer)
-    stream = _with_ngrams(_terms(_read(texts, rules, progress), rules), rules)
-    if (n_texts := len(stream.offsets) - 1) % n_fields:
-        raise InvalidInputError(
-            f"there are {n_texts} texts, which are no documents of {n_fields} fields each; give an "
-            "empty text for a field that is missing."
-        )
-    of_documents = np.ascontiguousarray(stream.offsets[::n_fields])
-    frequencies, _ = _document_frequencies(stream.tokens, of_documents, n_terms=len(stream.strings))
-    n_docs = len(of_documents) - 1
-    kept = np.flatnonzero(within_df_limits(frequencies, n_docs, min_df=min_df, max_df=max_df))
-    order = np.array(sorted(kept.tolist(), key=stream.strings.__getitem__), dtype=np.int64)
-    numbers = np.full(len(stream.strings), -1, dtype=np.int32)
-    numbers[order] = np.arange(len(order), dtype=np.int32)
-    forms = stream.forms
+    counted = counted_terms(
+        texts, rules, min_df=min_df, max_df=max_df, n_fields=n_fields, progress=progress
+    )
     vocabulary = Vocabulary(
-        [stream.strings[i] for i in order],
-        document_frequencies=frequencies[order],
-        n_docs=n_docs,
-        forms=None if forms is None else [_by_frequency(forms[i]) for i in order],
+        counted.terms,
+        document_frequencies=counted.frequencies,
+        n_docs=counted.n_docs,
+        forms=counted.forms,
     )
     return AnalyzedTexts(
-        vocabulary, numbers[stream.tokens], stream.offsets, segmented=rules.segmenter is not None
+        vocabulary, counted.tokens, counted.offsets, segmented=rules.segmenter is not None
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Stream:
-    """Documents as numbers of strings; under stemming with each string's forms and their counts."""
-
-    tokens: NDArray[np.int32]
-    offsets: NDArray[np.int64]
-    strings: list[str]
-    forms: list[dict[str, int]] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """Documents as numbers of pieces or tokens, and the table that numbered them."""
-
-    numbers: NDArray[np.int32]
-    offsets: NDArray[np.int64]
-    table: PieceTable | TokenTable
-
-
-def _read(
-    texts: Iterable[Any], analyzer: Analyzer, progress: Callable[[int], object] | None
-) -> _Read:
-    """Turn all documents into numbers of pieces, batch by batch."""
-    check_corpus(texts)
-    table: PieceTable | TokenTable | None = None
-    numbers: list[NDArray[np.int32]] = []
-    lengths: list[NDArray[np.int64]] = []
-    n_docs = 0
-    for batch in _batches(texts):
-        if table is None:
-            table = PieceTable(analyzer.cut) if isinstance(batch[0], str) else TokenTable()
-        batch_numbers, batch_lengths = table.number(batch)
-        numbers.append(batch_numbers)
-        lengths.append(batch_lengths)
-        n_docs += len(batch)
-        if progress is not None:
-            progress(n_docs)
-    if table is None:
-        return _Read(np.empty(0, np.int32), np.zeros(1, np.int64), TokenTable())
-    return _Read(np.concatenate(numbers), _running_sum(np.concatenate(lengths)), table)
-
-
-def _batches(texts: Iterable[Any]) -> Iterator[list[Any]]:
-    """Check documents and gather them into batches of about `_BATCH` characters or tokens."""
-    batch: list[Any] = []
-    size = 0
-    first_is_text: bool | None = None
-    for position, document in enumerate(texts):
-        is_text = isinstance(document, str)
-        if not is_text:
-            _check_tokens(document, position)
-        if first_is_text is None:
-            first_is_text = is_text
-        elif first_is_text is not is_text:
-            raise InvalidInputError(
-                f"document {position} is a {'text' if is_text else 'token list'} but document 0 is "
-                f"a {'text' if first_is_text else 'token list'}; give all in one form."
-            )
-        batch.append(document)
-        size += len(document)
-        if size >= _BATCH or len(batch) >= _BATCH_DOCUMENTS:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
-
-
-def _terms(read: _Read, analyzer: Analyzer) -> _Stream:
-    """Turn pieces into stems, without stop words."""
-    table: defaultdict[str, int] = defaultdict(count().__next__)
-    running_words, n_words = read.table.words()
-    numbers = np.fromiter(map(table.__getitem__, running_words), np.int64, len(running_words))
-    words = list(table)
-    kept = np.fromiter(map(analyzer.keeps, words), bool, len(words))
-    stems: defaultdict[str, int] = defaultdict(count().__next__)
-    stem_of_word = np.full(len(words), -1, dtype=np.int32)
-    stem_of_word[kept] = [
-        stems[stem] for stem in analyzer.stem(list(compress(words, kept.tolist())))
-    ]
-
-    # A piece becomes the stems of those of its words that are kept.
-    owner = np.repeat(np.arange(len(n_words)), n_words)
-    flat = stem_of_word[numbers]
-    n_stems = np.bincount(owner[flat >= 0], minlength=len(n_words))
-    piece_counts = np.bincount(read.numbers, minlength=len(n_words))
-    tokens = np.empty(int(piece_counts @ n_stems), dtype=np.int32)
-    offsets = np.empty_like(read.offsets)
-    expand(read.numbers, read.offsets, _running_sum(n_stems), flat[flat >= 0], tokens, offsets)
-
-    forms: list[dict[str, int]] | None = None
-    if analyzer.stemmer is not None:
-        forms = [{} for _ in stems]
-        word_counts = np.zeros(len(words), dtype=np.int64)
-        np.add.at(word_counts, numbers, piece_counts[owner])
-        for word, stem, n in zip(words, stem_of_word.tolist(), word_counts.tolist(), strict=True):
-            if stem >= 0:
-                forms[stem][word] = n
-    return _Stream(tokens, offsets, list(stems), forms)
-
-
-def _with_ngrams(stream: _Stream, analyzer: Analyzer) -> _Stream:
-    """Add after each term the n-grams that begin with it, and the phrases."""
-    longer, starts = stream, np.arange(len(stream.tokens) + 1)
-    if analyzer.max_ngram > 1:
-        longer, starts = _joined(stream, analyzer.max_ngram)
-    if analyzer.longest > analyzer.max_ngram:
-        phrases = [p for p in analyzer.stemmed_phrases if len(p) > analyzer.max_ngram]
-        return _with_phrases(longer, stream, starts, phrases)
-    return longer
-
-
-def _joined(stream: _Stream, max_ngram: int) -> tuple[_Stream, NDArray[np.int64]]:
-    """Return the stream with n-grams, and where what begins with each term starts in it."""
-    tokens, n_terms = stream.tokens, len(stream.strings)
-    table = {string: number for number, string in enumerate(stream.strings)}
-    forms = None if stream.forms is None else [dict(counts) for counts in stream.forms]
-    heads = None if stream.forms is None else [_by_frequency(counts)[0] for counts in stream.forms]
-    ends = np.repeat(stream.offsets[1:], np.diff(stream.offsets))
-    room = ends - np.arange(len(tokens))
-
-    grams = np.full((len(tokens), max_ngram), -1, dtype=np.int32)
-    grams[:, 0] = tokens
-    shorter, names, form_names = tokens, stream.strings, heads
-    for n in range(2, max_ngram + 1):
-        places = np.flatnonzero(room >= n)
-        keys = shorter[places].astype(np.int64) * n_terms + tokens[places + n - 1]
-        distinct, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
-        pairs = [divmod(key, n_terms) for key in distinct.tolist()]
-        names = [f"{names[a]} {stream.strings[b]}" for a, b in pairs]
-        # Two n-grams, or an n-gram and a token, may read the same: they are one term.
-        numbers = np.array([table.setdefault(name, len(table)) for name in names], dtype=np.int32)
-        grams[places, n - 1] = numbers[inverse]
-        shorter = np.full(len(tokens), -1, dtype=np.int32)
-        shorter[places] = inverse
-        if forms is not None and heads is not None and form_names is not None:
-            form_names = [f"{form_names[a]} {heads[b]}" for a, b in pairs]
-            forms.extend({} for _ in range(len(table) - len(forms)))
-            for number, form, n_times in zip(numbers, form_names, counts.tolist(), strict=True):
-                forms[number][form] = forms[number].get(form, 0) + n_times
-    present = grams >= 0
-    before = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
-    return _Stream(grams[present], before[stream.offsets], list(table), forms), before
-
-
-def _with_phrases(
-    stream: _Stream,
-    words: _Stream,
-    starts: NDArray[np.int64],
-    phrases: Sequence[tuple[str, ...]],
-) -> _Stream:
-    """Add each phrase after the other terms that begin with its first word.
-
-    Parameters
-    ----------
-    stream : _Stream
-    words : _Stream
-        The same without n-grams.
-    starts : ndarray of shape (n_words + 1,), int64
-        Where the terms that begin with each word start in `stream`.
-    phrases : sequence of tuple of str
-        Their stems; each longer than an n-gram.
-    """
-    ends = np.repeat(words.offsets[1:], np.diff(words.offsets))
-    room = ends - np.arange(len(words.tokens))
-    places, which = _places_of(phrases, words.tokens, room, words.strings)
-    if not len(places):
-        return stream
-    counts = Counter(which.tolist())
-    needed = {stem for i in counts for stem in phrases[i]}
-    numbers = {string: i for i, string in enumerate(stream.strings)}
-    heads = {}
-    if stream.forms is not None and words.forms is not None:
-        heads = {stem: _by_frequency(words.forms[numbers[stem]])[0] for stem in needed}
-    strings, forms = list(stream.strings), stream.forms and list(stream.forms)
-    of_phrase = np.empty(len(phrases), np.int32)
-    for i, n_times in counts.items():
-        name = " ".join(phrases[i])
-        of_phrase[i] = number = numbers.setdefault(name, len(strings))
-        if number == len(strings):
-            strings.append(name)
-        if forms is not None:
-            form = " ".join(heads[stem] for stem in phrases[i])
-            own = dict(forms[number]) if number < len(forms) else {}
-            own[form] = own.get(form, 0) + n_times
-            forms[number : number + 1] = [own]
-    tokens = np.insert(stream.tokens, starts[places + 1], of_phrase[which]).astype(np.int32)
-    before = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=len(words.tokens)))])
-    offsets = stream.offsets + before[words.offsets]
-    return _Stream(tokens, offsets, strings, forms)
-
-
-def _places_of(
-    phrases: Sequence[tuple[str, ...]],
-    tokens: NDArray[np.int32],
-    room: NDArray[np.int64],
-    strings: Sequence[str],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where phrases stand in running stems: the place of the first word, and which phrase it is.
-
-    Ordered by place, and of one place the shorter first. All phrases are followed word by word
-    through the tree of their beginnings, so that only places that may go on are looked at.
-    """
-    needed = {stem for phrase in phrases for stem in phrase}
-    known = {string: number for number, string in enumerate(strings) if string in needed}
-    tree: dict[tuple[int, int], int] = {}  # from a beginning, 0 for none, and a stem to the longer
-    ends: dict[int, int] = {}
-    for number, phrase in enumerate(phrases):
-        node = 0
-        if all(stem in known for stem in phrase):
-            for stem in phrase:
-                node = tree.setdefault((node, known[stem]), len(tree) + 1)
-            ends[node] = number
-    n = len(strings)
-    keys = np.array([node * n + stem for node, stem in tree], np.int64)
-    order = np.argsort(keys)
-    keys, longer = keys[order], np.fromiter(tree.values(), np.int64, len(tree))[order]
-    phrase_of = np.full(len(tree) + 1, -1, np.int64)
-    phrase_of[list(ends)] = list(ends.values())
-
-    beginning = np.zeros(n, np.bool_)
-    beginning[[stem for node, stem in tree if node == 0]] = True
-    places = np.flatnonzero(beginning[tokens])
-    nodes = np.zeros(len(places), np.int64)
-    starts, which = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    depth = 0
-    while len(places):
-        asked = nodes * n + tokens[places + depth]
-        found = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
-        stay = keys[found] == asked
-        places, nodes = places[stay], longer[found[stay]]
-        whole = phrase_of[nodes] >= 0
-        starts.append(places[whole])
-        which.append(phrase_of[nodes[whole]])
-        depth += 1
-        stay = room[places] > depth
-        places, nodes = places[stay], nodes[stay]
-    together = np.concatenate(starts)
-    order = np.argsort(together, kind="stable")
-    return together[order], np.concatenate(which)[order]
-
-
-def _by_frequency(counts: dict[str, int]) -> list[str]:
-    if len(counts) == 1:
-        return list(counts)
-    return sorted(counts, key=lambda form: (-counts[form], form))
-
-
-def _running_sum(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    sums = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(counts, out=sums[1:])
-    return sums
-
-
-def _document_frequencies(
-    tokens: NDArray[np.int32], offsets: NDArray[np.int64], *, n_terms: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    frequencies = np.zeros(n_terms, dtype=np.int64)
-    distinct = np.empty(len(offsets) - 1, dtype=np.int64)
-    last = np.full(n_terms, -1, dtype=np.int32)
-    count_documents(tokens, offsets, last, frequencies, distinct)
-    return frequencies, distinct
-
-
-def check_corpus(texts: object) -> None:
-    """Raise InvalidInputError if something cannot be several texts."""
-    if isinstance(texts, str):
-        raise InvalidInputError("texts is a single string; wrap it in a list: [text].")
-    if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
-        raise InvalidInputError(
-            f"texts is {describe(texts)}; pass an iterable of strings or of token lists."
-        )
-    if isinstance(texts, bytes | bytearray):
-        raise InvalidInputError(f"texts is {describe(texts)}, and wrap the text in a list.")
-
-
-def _check_tokens(document: object, position: int) -> None:
-    if not is_token_list(document):
-        raise InvalidInputError(
-            f"document {position} is {describe(document)}; every document must be a string or a "
-            "list of tokens; use '' for an empty one."
-        )
-    assert isinstance(document, Iterable)
-    if set(map(type, document)) <= {str}:
-        return
-    for place, token in enumerate(document):
-        if not isinstance(token, str):
-            raise InvalidInputError(
-                f"token {place} of document {position} is {describe(token)}; tokens are strings."
-            )
-
-
-def check_df_limit(name: str, limit: Any) -> int | float:
-    """Return a limit of document frequencies; InvalidInputError if it makes no sense."""
-    if isinstance(limit, int | np.integer):
-        valid = not isinstance(limit, bool) and limit >= 0
-    else:
-        valid = isinstance(limit, float | np.floating) and 0 <= limit <= 1
-    if not valid:
-        raise InvalidInputError(
-            f"{name} is {limit!r}; it must be a number of documents (an int of at least 0) or a "
-            "proportion of them (a float from 0 to 1)."
-        )
-    return int(limit) if isinstance(limit, int | np.integer) else float(limit)
-
-
-def within_df_limits(
-    document_frequencies: NDArray[np.int64],
-    n_docs: int,
-    *,
-    min_df: int | float,
-    max_df: int | float,
-) -> NDArray[np.bool_]:
-    """Whether each term stands in enough documents and not in too many, shape (n_terms,)."""
-    return (document_frequencies >= _n_documents(min_df, n_docs)) & (
-        document_frequencies <= _n_documents(max_df, n_docs)
-    )
-
-
-def _n_documents(limit: int | float, n_docs: int) -> float:
-    return limit * n_docs if isinstance(limit, float | np.floating) else limit
 
 
 def in_vocabulary(counts: csr_array, own: Vocabulary, given: Vocabulary) -> csr_array:

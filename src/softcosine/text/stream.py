@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._validation import check_list, check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.text.analyzer import Analyzer, checked_analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
@@ -73,20 +74,13 @@ class TextStream:
         memory: int = 1 << 30,
         progress: Callable[[int], object] | None = None,
     ) -> None:
-        if isinstance(texts, str):
-            raise InvalidInputError("texts is a single string; wrap it in a list: [text].")
-        if not isinstance(texts, Iterable):
-            raise InvalidInputError(
-                f"texts is of type {type(texts).__name__}; pass an iterable of strings or of "
-                "token lists."
-            )
+        check_list("texts", texts, "strings or of token lists")
         if vocabulary is None and isinstance(texts, Iterator):
             raise InvalidInputError(
                 f"texts is a {type(texts).__name__}, which can be read only once, but it is read "
                 "twice; pass a list or an object whose __iter__ begins anew, or a vocabulary."
             )
-        if not isinstance(memory, int | np.integer) or memory < 1 << 16:
-            raise InvalidInputError(f"memory is {memory!r} bytes; needed are {1 << 16} or more.")
+        check_whole("memory", memory, least=1 << 16)
         self._texts = texts
         self._analyzer = Analyzer() if analyzer is None else checked_analyzer(analyzer)
         self._vocabulary = None if vocabulary is None else checked_vocabulary(vocabulary)

@@ -9,7 +9,6 @@ from contextlib import ExitStack, suppress
 from itertools import groupby, islice
 from operator import itemgetter
 from tempfile import TemporaryFile, gettempdir
-from types import TracebackType
 from typing import IO
 
 import numpy as np
@@ -57,12 +56,7 @@ class TermTally:
     def __enter__(self) -> TermTally:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def close(self) -> None:

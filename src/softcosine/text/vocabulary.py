@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softcosine.errors import InvalidInputError, UnknownTermError
+from softcosine._validation import check_type
+from softcosine.errors import UnknownTermError
+from softcosine.text.analyzer import Analyzer, checked_analyzer
 from softcosine.text.contents import Contents
+from softcosine.text.counted_terms import counted_terms
 from softcosine.text.foreign import gensim_terms, sklearn_terms
 from softcosine.text.packing import PackedLists
 
@@ -113,9 +116,14 @@ class Vocabulary:
         InvalidInputError
             If a text is no string (the message names its position) or a limit makes no sense.
         """
-        from softcosine.text.corpus import analyze
-
-        return analyze(texts, analyzer, min_df=min_df, max_df=max_df).vocabulary
+        rules = Analyzer() if analyzer is None else checked_analyzer(analyzer)
+        counted = counted_terms(texts, rules, min_df=min_df, max_df=max_df)
+        return cls(
+            counted.terms,
+            document_frequencies=counted.frequencies,
+            n_docs=counted.n_docs,
+            forms=counted.forms,
+        )
 
     @classmethod
     def from_tokens(
@@ -130,9 +138,8 @@ class Vocabulary:
 
         As `from_texts`, but the tokens are neither cut nor normalised.
         """
-        from softcosine.text.corpus import analyze
-
-        return analyze(documents, analyzer, min_df=min_df, max_df=max_df).vocabulary
+        texts: Iterable[Any] = documents
+        return cls.from_texts(texts, analyzer=analyzer, min_df=min_df, max_df=max_df)
 
     @classmethod
     def from_sklearn(cls, vectorizer: Any) -> Vocabulary:
@@ -230,8 +237,7 @@ class Vocabulary:
         InvalidInputError
             If it is no string.
         """
-        if not isinstance(term, str):
-            raise InvalidInputError(f"the term is of type {type(term).__name__}; pass a string.")
+        check_type("the term", term, str, "pass a string")
         number = self.get(term)
         if number < 0:
             raise UnknownTermError(
@@ -379,10 +385,7 @@ class Vocabulary:
         return f"<Vocabulary: {len(self)} terms{documents}>"
 
 
-def checked_vocabulary(vocabulary: object) -> Vocabulary:
+def checked_vocabulary(vocabulary: Vocabulary) -> Vocabulary:
     """Return the vocabulary; InvalidInputError says how to make one."""
-    if not isinstance(vocabulary, Vocabulary):
-        raise InvalidInputError(
-            f"the vocabulary is of type {type(vocabulary).__name__}; pass Vocabulary(terms)."
-        )
+    check_type("the vocabulary", vocabulary, Vocabulary, "pass Vocabulary(terms)")
     return vocabulary

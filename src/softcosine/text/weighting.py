@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softcosine._validation import check_choice, check_number, check_type
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
 
 if TYPE_CHECKING:
@@ -68,14 +69,9 @@ class Weighting:
 
     def __post_init__(self) -> None:
         for name, table in (("tf", _FREQUENCY), ("idf", _TERM_WEIGHT)):
-            if getattr(self, name) not in table:
-                raise InvalidInputError(
-                    f"{name} is {getattr(self, name)!r}; choose one of {', '.join(table)}."
-                )
-        if not (_is_real(self.k1) and 0 <= self.k1 < np.inf):
-            raise InvalidInputError(f"k1 is {self.k1!r}; it must be finite and at least 0.")
-        if not (_is_real(self.b) and 0 <= self.b <= 1):
-            raise InvalidInputError(f"b is {self.b!r}; it must be between 0 and 1.")
+            check_choice(name, getattr(self, name), table)
+        check_number("k1", self.k1, least=0)
+        check_number("b", self.b, least=0, most=1)
 
     @property
     def depends_on_length(self) -> bool:
@@ -107,8 +103,7 @@ class Weighting:
             raise InvalidInputError(
                 f"document_frequencies has shape {frequencies.shape}; it must have one dimension."
             )
-        if not 0 <= n_docs < np.inf:
-            raise InvalidInputError(f"n_docs is {n_docs}; it must be a number of at least 0.")
+        check_number("n_docs", n_docs, least=0)
         if frequencies.size and frequencies.max() > n_docs:
             raise InvalidInputError(
                 f"term {int(frequencies.argmax())} stands in {frequencies.max():g} documents of "
@@ -318,19 +313,15 @@ def _length_ratios(counts: csr_array, average_length: float | None) -> _Floats:
     lengths = np.asarray(counts.sum(axis=1), dtype=np.float64)
     if average_length is None:
         average_length = float(lengths.mean()) if lengths.any() else 1.0
-    if not 0 < average_length < np.inf:
-        raise InvalidInputError(
-            f"average_length is {average_length}; it must be finite and above 0."
-        )
+    check_number("average_length", average_length, above=0)
     return lengths / average_length
 
 
-def checked_weighting(weighting: object) -> Weighting:
+def checked_weighting(weighting: Weighting) -> Weighting:
     """Return the weighting; InvalidInputError says how to make one."""
-    if not isinstance(weighting, Weighting):
-        raise InvalidInputError(
-            f"the weighting is {weighting!r}; pass a Weighting, such as Weighting(tf='log')."
-        )
+    check_type(
+        "the weighting", weighting, Weighting, "pass a Weighting, such as Weighting(tf='log')"
+    )
     return weighting
 
 

@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from softcosine._textio import numbered_lines
+from softcosine._validation import check_choice
 from softcosine.errors import DuplicateIdError, InvalidInputError, MalformedFileError
 from softcosine.evaluate.datasets.grades import CLEVERDON, GAINS, GRADES, grades_of
 from softcosine.evaluate.datasets.lines import (
     first_line,
     kept_fields,
-    numbered_lines,
     stem,
 )
 from softcosine.evaluate.datasets.ranking import RankingSet, known_judgements
@@ -70,15 +71,11 @@ def read_collection(
         If nothing is left to measure.
     """
     for field in topic_fields:
-        if field not in TOPIC_FIELDS:
-            raise InvalidInputError(
-                f"a topic has no field {field!r}; choose of {', '.join(TOPIC_FIELDS)}."
-            )
+        check_choice("the field of a topic", field, TOPIC_FIELDS)
     if not topic_fields:
         raise InvalidInputError(f"name what of a topic is asked: {', '.join(TOPIC_FIELDS)}.")
     chosen = grades_of(name) if grades is None else grades
-    if chosen not in GRADES:
-        raise InvalidInputError(f"there are no grades {chosen!r}; choose {' or '.join(GRADES)}.")
+    check_choice("grades", chosen, GRADES)
     found = _read_texts(documents, _DOCUMENTS, "documents", encoding)
     asked = _read_texts(queries, _queries_by(topic_fields), "queries", encoding)
     judged: dict[str, dict[str, float]] = {}

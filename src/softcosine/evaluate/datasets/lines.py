@@ -7,31 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from softcosine._textio import numbered_lines
 from softcosine.errors import MalformedFileError
-from softcosine.files import opened, read_records
+from softcosine.files import read_records
 
 __all__ = [
     "first_line",
     "json_objects",
     "kept_fields",
     "named",
-    "numbered_lines",
     "stem",
 ]
-
-
-def numbered_lines(path: Path, *, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
-    """Give every line that is not blank, without its end, and its number from 1.
-
-    Raises
-    ------
-    MalformedFileError
-        If it is cut short, or a line is not of this encoding; the line is named.
-    """
-    with opened(path, encoding, "\n") as text:
-        for number, line in text.lines():
-            if line.strip():
-                yield number, line.rstrip("\r\n")
 
 
 def first_line(path: Path, *, encoding: str = "utf-8") -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from softcosine._validation import check_choice
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.evaluate.datasets.classification import ClassificationSet, read_classification
 from softcosine.evaluate.datasets.collections import read_collection
@@ -94,8 +95,7 @@ def load(
     given = Path(path)
     if not given.exists():
         raise FileNotFoundError(f"{given} does not exist.")
-    if kind is not None and kind not in KINDS:
-        raise InvalidInputError(f"there is no kind {kind!r}; choose one of {', '.join(KINDS)}.")
+    check_choice("kind", kind, KINDS, optional=True)
     found, place = _recognized(given, kind, encoding)
     return KINDS[found](place, _Options(split, grades, topic_fields, encoding))
 

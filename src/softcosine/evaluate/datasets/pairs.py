@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._textio import numbered_lines
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.evaluate.datasets.lines import first_line, numbered_lines, stem
+from softcosine.evaluate.datasets.lines import first_line, stem
 from softcosine.evaluate.documents import Documents
 
 __all__ = ["PairSet", "WordPairSet", "pair_layout", "read_pairs"]

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from softcosine._textio import numbered_lines
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.evaluate.datasets.lines import numbered_lines
 
 __all__ = [
     "TOPIC_FIELDS",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._progress import Progress
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.fitted import check_partners, products
@@ -54,7 +55,7 @@ class EncoderSettings(Settings):
     download: bool = setting(False, flag, "fetches a model that is not on this machine")
     device: str | None = setting(None, optional(text("a device of torch")), "where the model runs")
     encode: Callable[[list[str]], Any] | None = None
-    progress: Callable[[int, int], None] | None = field(default=None, compare=False, repr=False)
+    progress: Progress | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softcosine._progress import Progress
 from softcosine.errors import InvalidInputError, MissingDependencyError
 from softcosine.similarity.embeddings.carried_model import MINILM, carried_model
 from softcosine.similarity.embeddings.encoded_vectors import Encode, EncodedVectors
@@ -45,7 +46,7 @@ class SentenceModel:
         load: Callable[[], Encode],
         *,
         cache: Path | None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> None:
         self._name = name
         self._load = load

@@ -12,7 +12,7 @@ from softcosine.evaluate.tuning.similarities import Sources, recipe_of
 from softcosine.index.soft_index import SoftIndex
 
 if TYPE_CHECKING:
-    from softcosine.similarity.progress import Report
+    from softcosine._progress import Report
 
 __all__ = ["indexed"]
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._validation import check_number, check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.datasets.ranking import RankingSet
-from softcosine.inputs import is_number, is_whole
 
 __all__ = ["TEST_SHARE", "Parts", "folds_of", "parted"]
 
@@ -119,8 +119,7 @@ def folds_of(n_queries: int, n_folds: int, random_state: int) -> list[NDArray[np
     InvalidInputError
         If there are too few queries.
     """
-    if not is_whole(n_folds) or n_folds < 2:
-        raise InvalidInputError(f"folds is {n_folds!r}; needed is a whole number of 2 or more.")
+    check_whole("folds", n_folds, least=2)
     if n_queries < _LEAST_OF_A_FOLD * n_folds:
         most = n_queries // _LEAST_OF_A_FOLD
         advice = f"take {most} folds or fewer, or" if most >= 2 else "there is nothing to do but to"
@@ -133,10 +132,7 @@ def folds_of(n_queries: int, n_folds: int, random_state: int) -> list[NDArray[np
 
 
 def _drawn(ids: Sequence[str], share: float, random_state: int) -> tuple[str, ...]:
-    if not (is_number(share) and 0.0 <= share < 1.0):
-        raise InvalidInputError(
-            f"the share of the test is {share!r}; needed is a number from 0 to less than 1."
-        )
+    check_number("the share of the test", share, least=0, below=1)
     n_drawn = math.floor(share * len(ids) + 0.5)
     order = np.random.default_rng(random_state).permutation(len(ids))
     return tuple(ids[number] for number in np.sort(order[:n_drawn]).tolist())

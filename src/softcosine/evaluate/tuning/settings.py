@@ -9,12 +9,12 @@ from dataclasses import fields as fields_of
 from pathlib import Path
 from typing import Any, Self
 
+from softcosine._validation import check_choice, check_number
 from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
 from softcosine.evaluate.systems.settings import joined_names
 from softcosine.index.defaults import RANKING, WEIGHTING
 from softcosine.index.search.fields import checked_fields
 from softcosine.index.search.rankings import check_ranking
-from softcosine.inputs import is_number
 from softcosine.matrix.rules import Rules
 from softcosine.similarity.combine.by_name import JOINS
 from softcosine.similarity.registry import kind_named
@@ -96,16 +96,9 @@ class Settings:
             ("join", self.join, JOINS),
             ("scaling", self.scaling, SCALINGS),
         ):
-            if value not in possible:
-                raise InvalidInputError(
-                    f"{name} is {value!r}; choose one of {', '.join(possible)}."
-                )
-        if not (is_number(self.exponent) and 0 < self.exponent < float("inf")):
-            raise InvalidInputError(f"exponent is {self.exponent!r}; needed is a number above 0.")
-        if not (is_number(self.threshold) and 0 <= self.threshold <= 1):
-            raise InvalidInputError(
-                f"threshold is {self.threshold!r}; needed is a cosine from 0 to 1."
-            )
+            check_choice(name, value, possible)
+        check_number("exponent", self.exponent, above=0)
+        check_number("threshold", self.threshold, least=0, most=1)
         Rules(self.max_neighbors)
         check_ranking(self.ranking)
         _ = self.weighting

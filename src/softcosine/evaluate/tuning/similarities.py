@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from softcosine._progress import silent
 from softcosine.evaluate.tuning.remembered import Remembered
 from softcosine.evaluate.tuning.settings import Settings
 from softcosine.matrix.recipe import SimilarityRecipe
@@ -17,7 +18,6 @@ from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.encoder import EncoderSimilarity
 from softcosine.similarity.in_terms import TermKeys, in_terms
 from softcosine.similarity.overrides.guard import Guarded, guarded
-from softcosine.similarity.progress import silent
 from softcosine.similarity.registry import SourceSettings, kind_named, source_named
 from softcosine.similarity.source import (
     SourceState,
@@ -28,7 +28,7 @@ from softcosine.similarity.source import (
 )
 
 if TYPE_CHECKING:
-    from softcosine.similarity.progress import Report
+    from softcosine._progress import Report
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.corpus import AnalyzedTexts
 

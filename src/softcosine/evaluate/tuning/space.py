@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
+from softcosine._validation import check_choice
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.tuning.settings import SCALINGS, Settings
 from softcosine.similarity.combine.by_name import JOINS
@@ -165,10 +166,7 @@ def space_around(
     }
     fixed: dict[str, Any] = {}
     for name, own in (given or {}).items():
-        if name not in DIMENSIONS:
-            raise InvalidInputError(
-                f"there is no setting {name!r} to tune; there are {', '.join(DIMENSIONS)}."
-            )
+        check_choice("setting", name, DIMENSIONS)
         if isinstance(own, str) or not isinstance(own, Sequence) or not own:
             raise InvalidInputError(f"{name} is {own!r}; needed is a list of values to try.")
         values[name] = tuple(_read(default, name, value, fields) for value in own)

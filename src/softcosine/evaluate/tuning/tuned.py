@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from softcosine.evaluate.significance import Interval
-from softcosine.evaluate.tuning.settings import Settings
+from softcosine.evaluate.tables import Table
+from softcosine.evaluate.tuning.settings import Settings, shown
 from softcosine.evaluate.tuning.space import DIMENSIONS
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["FoldChoice", "TestScore", "Trial", "Tuned"]
+
+_SHOWN_TRIALS = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,22 +257,14 @@ class Tuned:
         commands : sequence of str
             Lines that use the settings, to stand at its end.
         """
-        from softcosine.evaluate.tuning.report import report
-
-        return report(self, commands)
+        return _report(self, commands)
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        rows = "".join(
-            f"<tr><td>{trial.mean:.4f}</td>"
-            f"<td>{escape(trial.settings.told(self.default.settings))}</td></tr>"
-            for trial in self.trials[:10]
-        )
-        return (
-            f"<p>{escape(self.verdict)}</p><table><tr><th>{escape(self.measure)}</th>"
-            f"<th>against the default</th></tr>{rows}</table>"
-        )
+        rows = [
+            (f"{one.mean:.4f}", one.settings.told(self.default.settings)) for one in self.trials
+        ]
+        table = Table((self.measure, "against the default"), rows[:10])
+        return f"<p>{escape(self.verdict)}</p>{table.to_html()}"
 
 
 def _sources_told(settings: Settings) -> str:
@@ -276,3 +272,75 @@ def _sources_told(settings: Settings) -> str:
     if not names:
         return "none"
     return "+".join(names) + (f" by {settings.join}" if len(names) > 1 else "")
+
+
+def _report(tuned: Tuned, commands: Sequence[str] = ()) -> str:
+    """Return what was chosen, what it brings, how it was found out, and how to use it.
+
+    Parameters
+    ----------
+    tuned : Tuned
+    commands : sequence of str
+        Lines that use the settings.
+    """
+    measure, default = tuned.measure, tuned.default.settings
+    lines = [f"# Settings tuned on {tuned.dataset}", "", tuned.verdict, ""]
+    lines += [
+        f"{measure} of {tuned.n_queries} labelled queries, in {len(tuned.default.folds)} folds; "
+        f"{tuned.parts}. Each search tried at most {tuned.budget} settings"
+        f"{', and the budget ended one before it was done' if tuned.exhausted else ''}; the rule "
+        f"was {tuned.rule}, the seed {tuned.random_state}.",
+        "",
+    ]
+    lines += ["## Settings", ""]
+    used, chosen = tuned.settings.to_dict(), tuned.chosen.settings.to_dict()
+    rows: list[tuple[str, ...]] = [
+        (name, shown(value), shown(chosen[name]), shown(used[name]))
+        for name, value in default.to_dict().items()
+    ]
+    lines += _table(("setting", "default", "chosen", "to be used"), rows)
+    lines += _table(
+        ("", measure),
+        [
+            ("default, on all queries", f"{tuned.default.mean:.4f}"),
+            ("chosen, on the queries it was chosen on (too good)", f"{tuned.chosen.mean:.4f}"),
+        ],
+    )
+    if tuned.by_fold:
+        lines += ["## Chosen without each fold, and measured on it", ""]
+        rows = [
+            (str(one.n_queries), f"{one.default:.4f}", f"{one.chosen:.4f}",
+             one.settings.told(default))
+            for one in tuned.by_fold
+        ]  # fmt: skip
+        lines += _table(("queries", "default", "chosen", "chosen settings"), rows)
+    if tuned.test is not None:
+        gain = tuned.test.gain
+        lines += ["## Test", ""]
+        lines += _table(
+            ("queries", "default", "settings to be used", "difference"),
+            [
+                (str(tuned.test.n_queries), f"{tuned.test.default:.4f}",
+                 f"{tuned.test.settings:.4f}",
+                 f"{gain.difference:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]")
+            ],
+        )  # fmt: skip
+    lines += ["## Each setting, with all others as chosen", ""]
+    rows = [
+        (name, ", ".join(f"{shown(value)} {mean:.4f}" for value, mean in values))
+        for name, values in tuned.effects().items()
+    ]
+    lines += _table(("setting", f"values and {measure} on all queries"), rows)
+    lines += [f"## The best of {len(tuned.trials)} settings that were tried", ""]
+    rows = [
+        (f"{trial.mean:.4f}", trial.settings.told(default))
+        for trial in tuned.trials[:_SHOWN_TRIALS]
+    ]
+    lines += _table((measure, "against the default"), rows)
+    if commands:
+        lines += ["## To use them", "", *(f"    {command}" for command in commands), ""]
+    return "\n".join(lines)
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return [Table(header, rows, n_left=len(header)).to_markdown()]

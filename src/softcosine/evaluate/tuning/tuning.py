@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import InvalidInputError
+from softcosine._validation import check_choice, check_list, check_whole
 from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.evaluate.measures import check_measures, default_measures
 from softcosine.evaluate.significance import paired_bootstrap
@@ -24,10 +24,9 @@ from softcosine.evaluate.tuning.space import Space
 from softcosine.evaluate.tuning.spaces import space_for
 from softcosine.evaluate.tuning.tuned import FoldChoice, TestScore, Trial, Tuned
 from softcosine.evaluate.tuning.workbench import Workbench
-from softcosine.inputs import is_whole
 
 if TYPE_CHECKING:
-    from softcosine.similarity.progress import Report
+    from softcosine._progress import Report
 
 __all__ = ["SOURCES", "tune"]
 
@@ -112,7 +111,8 @@ def tune(
     are measured once. S is made anew for each join, exponent and threshold, which is what takes
     time on large vocabularies.
     """
-    _check(rule, budget)
+    check_choice("rule", rule, RULES)
+    check_whole("budget", budget)
     known = _known(sources)
     parts = parted(dataset, test_split=test_split, test_share=test_share, random_state=random_state)
     test = parts.test(dataset) if score_test else None  # or an error would come at the end
@@ -226,17 +226,10 @@ def _tested(tuned: Tuned, figures: Figures, random_state: int) -> TestScore:
     return TestScore(len(own), float(default.mean()), float(own.mean()), gain)
 
 
-def _check(rule: str, budget: int) -> None:
-    if rule not in RULES:
-        raise InvalidInputError(f"there is no rule {rule!r}; choose one of {', '.join(RULES)}.")
-    if not is_whole(budget) or budget < 1:
-        raise InvalidInputError(f"budget is {budget!r}; needed is a whole number of 1 or more.")
-
-
 def _known(sources: Sequence[str] | Sources) -> Sources:
     """Return sources by their names, which somebody understands."""
-    if isinstance(sources, str):
-        raise InvalidInputError(f"sources is {sources!r}; needed is a list of names.")
+    if not isinstance(sources, Mapping):
+        check_list("sources", sources, "names")
     known = dict(sources) if isinstance(sources, Mapping) else dict.fromkeys(sources)
     check_names(known, known)
     return known

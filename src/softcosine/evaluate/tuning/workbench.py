@@ -30,7 +30,7 @@ from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
 
 if TYPE_CHECKING:
-    from softcosine.similarity.progress import Report
+    from softcosine._progress import Report
 
 __all__ = ["Workbench"]
 

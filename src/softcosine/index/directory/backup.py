@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from softcosine._progress import Report, silent
 from softcosine.errors import CorruptIndexError, IndexFormatError, InvalidInputError
 from softcosine.index.directory.commit import (
     ENGINE_KIND,
@@ -20,7 +21,6 @@ from softcosine.index.directory.commit import (
     open_generation,
 )
 from softcosine.index.directory.store import Store, replacing_index
-from softcosine.similarity.progress import silent
 from softcosine.storage import (
     MANIFEST,
     Folder,
@@ -33,8 +33,6 @@ from softcosine.storage import (
 )
 
 __all__ = ["Backup", "back_up"]
-
-Progress = Callable[[str, int, "int | None"], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +67,7 @@ def back_up(
     links: bool,
     verify: bool,
     overwrite: bool,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> Backup:
     """Copy the last commit of an index; see `SoftIndex.backup`.
 
@@ -123,7 +121,7 @@ class _Copier:
 
     links: bool
     verify: bool
-    progress: Progress
+    progress: Report
 
     def parts(self, store: Store, work: Path) -> dict[str, Any]:
         """Copy all parts of the last commit, and return its manifest.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine._progress import Report, silent
 from softcosine.errors import CorruptIndexError, IndefiniteMatrixError
 from softcosine.index.directory.commit import Generation
 from softcosine.index.directory.manifest import IndexSettings
@@ -29,17 +30,14 @@ from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.stored_fields import StoredDocuments
 from softcosine.matrix.definiteness import is_symmetric
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.similarity.progress import silent
 from softcosine.storage import Folder
 
 __all__ = ["verify_index"]
 
 _ROUNDING = 1e-9
 
-Progress = Callable[[str, int, "int | None"], None]
 
-
-def verify_index(store: Store, progress: Progress | None = None) -> Generation:
+def verify_index(store: Store, progress: Report | None = None) -> Generation:
     """Check the last generation of an index: every checksum, then every invariant.
 
     After the checksums, which tell files that changed, the invariants tell what should never have
@@ -72,7 +70,7 @@ def verify_index(store: Store, progress: Progress | None = None) -> Generation:
     return store.opened(check)
 
 
-def _check(generation: Generation, progress: Progress) -> None:
+def _check(generation: Generation, progress: Report) -> None:
     settings = IndexSettings.from_dict(generation.settings)
     _check_names(generation, settings)
     S = None

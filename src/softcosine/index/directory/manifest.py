@@ -11,7 +11,7 @@ from softcosine.index.search.fields import Field
 from softcosine.index.search.rankings import check_ranking
 from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.text.analyzer import Analyzer
-from softcosine.text.corpus import check_df_limit
+from softcosine.text.counted_terms import check_df_limit
 from softcosine.text.weighting import Weighting
 
 if TYPE_CHECKING:

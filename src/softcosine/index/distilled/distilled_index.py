@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from softcosine._progress import Progress
+from softcosine._validation import check_number
 from softcosine.errors import CorruptIndexError, InvalidInputError, VocabularyMismatchError
 from softcosine.index.directory.commit import current_manifest, part_facts
 from softcosine.index.distilled.soft_words import attained, made_soft
@@ -22,7 +24,6 @@ from softcosine.index.search.explanation import Part as ExplainedPart
 from softcosine.index.search.parts import Part
 from softcosine.index.search.top_docs import check_k
 from softcosine.index.soft_index import SoftIndex
-from softcosine.inputs import is_number
 from softcosine.similarity.cooccurrence.distilled_vectors import encoded
 from softcosine.similarity.embeddings.encoded_vectors import Encode
 from softcosine.similarity.embeddings.encoder import Encoder
@@ -112,8 +113,7 @@ class DistilledIndex:
         share: float = _SHARE,
         units: NDArray[np.float32] | None = None,
     ) -> None:
-        if not (is_number(share) and 0.0 <= share < np.inf):
-            raise InvalidInputError(f"share is {share!r}; needed is a number of 0 or more.")
+        check_number("share", share, least=0)
         # Of its own: what is committed to the index later are documents without units.
         view = index.with_note(index.note)
         searcher = view.searcher()
@@ -161,7 +161,7 @@ class DistilledIndex:
         power: float = 0.5,
         cache: str | PathLike[str] | None = None,
         name: str | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> DistilledIndex:
         """Encode texts, each once, learn from them, and index them.
 

@@ -21,22 +21,22 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._progress import Progress
+from softcosine._threads import n_threads
+from softcosine._validation import is_number
 from softcosine.errors import InvalidInputError
 from softcosine.index.near_duplicates.checkpoint import KeptNeighbors, KeptPairs, fingerprint
 from softcosine.index.near_duplicates.panels import Bars, Found, PairDocuments, PanelSpace
 from softcosine.index.near_duplicates.results import NeighborGraph, PairBlock
 from softcosine.index.search.parts import Part
 from softcosine.index.search.top_docs import check_k
-from softcosine.index.threads import n_threads
-from softcosine.inputs import is_number
 from softcosine.kernels.documents import push_pairs
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
-__all__ = ["Progress", "nearest_neighbors", "pair_documents", "pairs_among", "similar_pairs"]
+__all__ = ["nearest_neighbors", "pair_documents", "pairs_among", "similar_pairs"]
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
-Progress = Callable[[int, int], None]
 
 _SYMMETRIC = ("soft_cosine", "inner_product")
 

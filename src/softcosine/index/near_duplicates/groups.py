@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import InvalidInputError
-from softcosine.index.near_duplicates.all_pairs import Progress, pair_documents, pairs_among
+from softcosine._progress import Progress
+from softcosine._validation import check_choice
+from softcosine.index.near_duplicates.all_pairs import pair_documents, pairs_among
 from softcosine.index.near_duplicates.panels import PairDocuments, PanelSpace
 from softcosine.index.near_duplicates.results import PairBlock
 from softcosine.index.search.parts import Part
@@ -131,10 +132,7 @@ def find_groups(
     IndexFormatError, IndexLockedError
         As `similar_pairs`.
     """
-    if not isinstance(method, str) or method not in _METHODS:
-        raise InvalidInputError(
-            f"there is no method {method!r}; choose {' or '.join(map(repr, _METHODS))}."
-        )
+    check_choice("method", method, _METHODS)
     documents = pair_documents(parts, S)
     pairs = pairs_among(
         documents, min_similarity=min_similarity, threads=threads, checkpoint=checkpoint,

@@ -6,12 +6,13 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from softcosine._progress import Progress
+from softcosine._validation import is_number
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.near_duplicates.all_pairs import Progress, nearest_neighbors, similar_pairs
+from softcosine.index.near_duplicates.all_pairs import nearest_neighbors, similar_pairs
 from softcosine.index.near_duplicates.groups import find_groups
 from softcosine.index.search.parts import Part
-from softcosine.inputs import is_number
 
 if TYPE_CHECKING:
     import pandas as pd

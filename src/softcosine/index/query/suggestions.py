@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from softcosine.index.directory.snapshot import IndexedSegment
+    from softcosine.index.segment.segment import Segment
 
 __all__ = ["Candidate", "Spellings", "Suggestion"]
 
@@ -65,6 +65,17 @@ class Suggestion:
     candidates: tuple[Candidate, ...]
 
 
+class _Documents(Protocol):
+    """What is read of an `IndexedSegment`: documents with their fields, and which are live."""
+
+    @property
+    def n_docs(self) -> int: ...
+    @property
+    def fields(self) -> Sequence[Segment]: ...
+    @property
+    def live(self) -> NDArray[np.bool_] | None: ...
+
+
 class Spellings:
     """The words of an index, prepared for looking up misspelled ones. Made once for a snapshot.
 
@@ -77,7 +88,7 @@ class Spellings:
     """
 
     def __init__(
-        self, vocabulary: Vocabulary, analyzer: Analyzer, segments: Sequence[IndexedSegment]
+        self, vocabulary: Vocabulary, analyzer: Analyzer, segments: Sequence[_Documents]
     ) -> None:
         self._vocabulary = vocabulary
         self._analyzer = analyzer

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from softcosine._progress import Progress
+from softcosine._validation import check_list
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import SegmentedDocuments, Snapshot
 from softcosine.index.query.query_vectors import ParsedQuery, parse_query, parse_word, query_text
@@ -23,7 +25,6 @@ from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
 if TYPE_CHECKING:
-    from softcosine.index.near_duplicates.all_pairs import Progress
     from softcosine.index.near_duplicates.similar import SimilarGroup, SimilarPairs
     from softcosine.matrix.list_use import ListUse
 
@@ -302,11 +303,7 @@ class Answering:
         threads: int | None = None,
     ) -> list[Hits]:
         """Search many queries on several threads: the same answers as one by one, to the bit."""
-        if isinstance(queries, str) or not isinstance(queries, Iterable):
-            raise InvalidInputError(
-                f"queries is of type {type(queries).__name__}; pass a list of queries, or call "
-                "search with a single one."
-            )
+        check_list("queries", queries, "queries, or call search with a single one")
         asked = Asked(
             k=k, offset=offset, min_score=min_score, where=where, exact_first=exact_first,
             ranking=ranking, expand=expand, syntax=syntax, max_terms=max_terms, fill=fill, mmr=mmr,

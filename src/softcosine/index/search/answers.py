@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._threads import in_threads
+from softcosine._validation import check_whole, is_number
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.constraints import Demands, demands_of, holding_every
@@ -46,8 +48,6 @@ from softcosine.index.search.top_docs import (
     check_offset,
 )
 from softcosine.index.segment.documents import title_of
-from softcosine.index.threads import in_threads
-from softcosine.inputs import is_number, is_whole
 
 if TYPE_CHECKING:
     from softcosine.index.query.suggestions import Suggestion
@@ -97,10 +97,7 @@ class Asked:
             raise InvalidInputError(
                 "sort, exact_first and mmr are orders of the answers; choose one of them."
             )
-        if self.max_terms is not None and not (is_whole(self.max_terms) and self.max_terms >= 1):
-            raise InvalidInputError(
-                f"max_terms is {self.max_terms!r}; it must be a whole number of 1 or more, or None."
-            )
+        check_whole("max_terms", self.max_terms, optional=True)
         if self.mmr is not None and not (is_number(self.mmr) and 0.0 <= self.mmr <= 1.0):
             raise InvalidInputError(
                 f"mmr is {self.mmr!r}; it must be a number from 0 (as different as can be) to "

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import InvalidInputError
+from softcosine._validation import check_list, check_type
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.filters import key_path
 from softcosine.index.search.sorting import columns_of
@@ -38,15 +38,9 @@ Facets = Mapping[str, tuple[FacetCount, ...]]
 
 def checked_facets(facets: Sequence[str]) -> tuple[str, ...]:
     """Return the keys that are counted; InvalidInputError if they are no list of keys."""
-    if isinstance(facets, str) or not isinstance(facets, Sequence):
-        raise InvalidInputError(
-            f'facets is {facets!r}; pass a list of keys of metadata, such as ["lang", "year"].'
-        )
+    check_list("facets", facets, 'keys of metadata, such as ["lang", "year"]', types=Sequence)
     for key in facets:
-        if not isinstance(key, str):
-            raise InvalidInputError(
-                f"facets holds {key!r}, of type {type(key).__name__}; keys of metadata are strings."
-            )
+        check_type(f"the facet {key!r}", key, str, "pass keys of metadata, which are strings")
         key_path(key)
     return tuple(facets)
 

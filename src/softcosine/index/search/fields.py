@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._threads import in_threads
+from softcosine._validation import check_number
 from softcosine.errors import InvalidInputError
 from softcosine.index.search.plan import ALL, FIELDS, NOTHING, SHARING
 from softcosine.index.search.rankings import PreparedRanking
 from softcosine.index.search.searcher import Allowed, Searcher
 from softcosine.index.search.top_docs import QueryVector, Top, check_k, check_min_score
-from softcosine.index.threads import in_threads
-from softcosine.inputs import is_number
 
 __all__ = ["TEXT", "Field", "FieldsSearcher", "checked_fields"]
 
@@ -45,11 +45,7 @@ class Field:
             raise InvalidInputError(
                 f"a field is called {self.name!r}; a name is a string, and not empty."
             )
-        if not (is_number(self.weight) and _LEAST <= self.weight <= _MOST):
-            raise InvalidInputError(
-                f"the weight of field {self.name!r} is {self.weight!r}; it must be a number from "
-                "0.000001 to 1000000."
-            )
+        check_number(f"the weight of field {self.name!r}", self.weight, least=_LEAST, most=_MOST)
         object.__setattr__(self, "weight", float(self.weight))
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import InvalidInputError, UnknownDocumentError
+from softcosine._validation import check_list
+from softcosine.errors import UnknownDocumentError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.filters import Where
 from softcosine.index.search.facets import checked_facets, counted_facets
@@ -24,10 +25,7 @@ __all__ = ["count", "get", "listing", "passing"]
 
 def get(snapshot: Snapshot, ids: Iterable[str], *, missing_ok: bool) -> list[Document]:
     """Return documents by their ids; see `SoftIndex.get`."""
-    if isinstance(ids, str) or not isinstance(ids, Iterable):
-        raise InvalidInputError(
-            f"ids is of type {type(ids).__name__}; pass a list of ids, such as ['a']."
-        )
+    check_list("ids", ids)
     numbers = []
     for id in ids:
         try:

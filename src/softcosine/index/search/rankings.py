@@ -13,15 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._threads import n_threads
+from softcosine._validation import check_choice
 from softcosine.errors import InvalidInputError
 from softcosine.index.segment.segment import POSTINGS, STARTS, Segment
 from softcosine.index.segment.statistics import FieldStatistics
-from softcosine.index.threads import n_threads
 from softcosine.kernels.documents import COUNTS, REALS, SATURATED, soft_norms_squared
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.norms import ROUNDED_ONE, reciprocal, roots
@@ -156,10 +157,7 @@ def prepare(
 
 def check_ranking(name: str) -> str:
     """Return the name if there is such a ranking; InvalidInputError otherwise."""
-    if not isinstance(name, str) or name not in _RANKINGS:
-        raise InvalidInputError(
-            f"there is no ranking {name!r}; choose one of {', '.join(get_args(Ranking))}."
-        )
+    check_choice("ranking", name, _RANKINGS)
     return name
 
 

@@ -19,6 +19,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._progress import Progress
+from softcosine._threads import n_threads
 from softcosine.errors import CorruptIndexError
 from softcosine.index.search.bounds import approximate_floor, slack
 from softcosine.index.search.candidates import Candidates
@@ -38,7 +40,6 @@ from softcosine.index.search.top_docs import (
 )
 from softcosine.index.search.workspace import Workspace
 from softcosine.index.segment.statistics import FieldStatistics
-from softcosine.index.threads import n_threads
 from softcosine.kernels.documents import rank_candidates, score_documents
 from softcosine.kernels.panel import PANEL
 from softcosine.kernels.search import find_candidates
@@ -161,7 +162,7 @@ class Searcher:
         expand_postings: bool = True,
         allowed: Allowed | None = None,
         threads: int | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> list[Top]:
         """Search many queries on several threads; the same bits as one by one."""
         asked = self._asked(k, min_score, positive, expand_postings, allowed)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._validation import check_whole, is_number
 from softcosine.errors import InvalidInputError
 from softcosine.index.search.plan import ALONE, Plan
-from softcosine.inputs import is_number, is_whole
 
 __all__ = [
     "Expanded",
@@ -85,13 +85,11 @@ def check_min_score(min_score: float) -> float:
 
 def check_offset(offset: int) -> int:
     """Return offset if it is a whole number of 0 or more; InvalidInputError otherwise."""
-    if not is_whole(offset) or offset < 0:
-        raise InvalidInputError(f"offset is {offset!r}; it must be a whole number of 0 or more.")
+    check_whole("offset", offset, least=0)
     return int(offset)
 
 
 def check_k(k: int, *, least: int = 1) -> int:
     """Return k if it is a whole number of `least` or more; InvalidInputError otherwise."""
-    if not is_whole(k) or k < least:
-        raise InvalidInputError(f"k is {k!r}; it must be a whole number of {least} or more.")
+    check_whole("k", k, least=least)
     return int(k)

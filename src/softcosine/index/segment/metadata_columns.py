@@ -12,13 +12,12 @@ from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Collection, Hashable, Iterable
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from softcosine.index.query.filters import Where
     from softcosine.index.segment.documents import Documents
 
 __all__ = [
@@ -245,6 +244,15 @@ def _place(values: list[Any], value: Any, after: bool) -> int:
     return bisect_right(values, value) if after else bisect_left(values, value)
 
 
+class Condition(Protocol):
+    """A filter: what tells it from others, and the documents that pass."""
+
+    @property
+    def key(self) -> str: ...
+
+    def mask(self, columns: MetadataColumns) -> NDArray[np.bool_]: ...
+
+
 class MetadataColumns:
     """The columns and filters of one segment, kept as long as there is room.
 
@@ -275,7 +283,7 @@ class MetadataColumns:
         """How many documents there are."""
         return len(self._documents)
 
-    def mask(self, where: Where) -> NDArray[np.bool_]:
+    def mask(self, where: Condition) -> NDArray[np.bool_]:
         """Return which documents a filter holds for, shape (n_docs,), read-only.
 
         Raises

@@ -23,6 +23,7 @@ from uuid import UUID
 
 import numpy as np
 
+from softcosine._validation import check_type
 from softcosine.errors import InvalidInputError
 
 __all__ = ["Default", "json_of", "metadata_json"]
@@ -70,7 +71,7 @@ def json_of(value: Any, default: Default | None = None) -> str:
     return json.dumps(value, allow_nan=False, default=converted)
 
 
-def metadata_json(document: object, metadata: object, default: Default | None) -> str | None:
+def metadata_json(document: object, metadata: Any, default: Default | None) -> str | None:
     """Return a document's metadata as JSON; None if there are none.
 
     Raises
@@ -80,11 +81,7 @@ def metadata_json(document: object, metadata: object, default: Default | None) -
     """
     if metadata is None:
         return None
-    if not isinstance(metadata, Mapping):
-        raise InvalidInputError(
-            f"the metadata of document {document} is of type {type(metadata).__name__}; pass a "
-            "mapping or None."
-        )
+    check_type(f"the metadata of document {document}", metadata, Mapping, "pass a mapping or None")
     try:
         return json_of(dict(metadata), default) if metadata else None
     except (TypeError, ValueError, RecursionError) as error:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
+from softcosine._validation import check_type
 from softcosine.errors import InvalidInputError
 from softcosine.index.defaults import RANKING, WEIGHTING
 from softcosine.index.directory.directory import Directory
@@ -30,7 +31,7 @@ from softcosine.matrix.term_similarity_matrix import (
 )
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
-from softcosine.text.corpus import check_df_limit
+from softcosine.text.counted_terms import check_df_limit
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting, checked_weighting
 
@@ -161,10 +162,7 @@ def _recipe(
 ) -> SimilarityRecipe:
     """Return the recipe that arguments come to."""
     if similarity is not None:
-        if not isinstance(similarity, SimilarityRecipe):
-            raise InvalidInputError(
-                f"similarity is of type {type(similarity).__name__}; pass a SimilarityRecipe."
-            )
+        check_type("similarity", similarity, SimilarityRecipe, "pass a SimilarityRecipe")
         if max_neighbors is not None:
             raise InvalidInputError(
                 "max_neighbors is a setting of the recipe; give it there, or leave it out."

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from softcosine._progress import Progress, Report
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.in_terms import TermKeys, in_terms
 from softcosine.similarity.overrides.guard import guarded
-from softcosine.similarity.progress import Progress, Report
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
+from softcosine._progress import Report, silent
+from softcosine._validation import check_flag, check_type
 from softcosine.errors import (
     InvalidInputError,
     SoftCosineWarning,
@@ -33,7 +35,6 @@ from softcosine.matrix.term_similarity_matrix import (
     checked_similarity,
     checked_source,
 )
-from softcosine.similarity.progress import Report, silent
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import shortened
 from softcosine.text.vocabulary import Vocabulary
@@ -113,8 +114,7 @@ class IndexWriter:
         for name, function in (("default", default), ("progress", progress)):
             if function is not None and not callable(function):
                 raise InvalidInputError(f"{name} is {function!r}; pass a function, or None.")
-        if merge is not None and not isinstance(merge, MergePolicy):
-            raise InvalidInputError(f"merge is {merge!r}; pass a MergePolicy, or None.")
+        check_type("merge", merge, MergePolicy | None, "pass a MergePolicy, or None")
         self._memory = sys.maxsize if memory is None else memory
         self._most = sys.maxsize if memory is None else MAX_DOCS  # documents in the buffer
         self._builder = builder
@@ -276,11 +276,9 @@ class IndexWriter:
         """
         self._check_open()
         checked = checked_id(id)
-        if not isinstance(metadata, Mapping):
-            raise InvalidInputError(
-                f"the metadata of document {shortened(checked)} is of type "
-                f"{type(metadata).__name__}; pass a mapping."
-            )
+        check_type(
+            f"the metadata of document {shortened(checked)}", metadata, Mapping, "pass a mapping"
+        )
         given = loaded(metadata_json(shortened(checked), metadata, self._default))
         document, place = self._buffer.get(checked), None
         if document is not None:
@@ -396,8 +394,7 @@ class IndexWriter:
             If soft cosines rank the documents, and one has x'Sx < 0 under a new S.
         """
         self._check_open()
-        if refresh is not None and not isinstance(refresh, bool):
-            raise InvalidInputError(f"refresh is {refresh!r}; pass True, False or None.")
+        check_flag("refresh", refresh, optional=True)
         self._flush(last=True)
         before = self.generation
         with _letting_go():

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from softcosine.errors import InvalidInputError
+from softcosine._validation import check_number, check_whole
 from softcosine.index.query.phrases import Positions
 from softcosine.index.segment.documents import Documents
 from softcosine.index.segment.segment import MAX_DOCS, Segment
@@ -52,20 +52,10 @@ class MergePolicy:
     max_docs: int = MAX_DOCS
 
     def __post_init__(self) -> None:
-        for name, least, most in (
-            ("factor", 2, MAX_DOCS), ("min_docs", 1, MAX_DOCS), ("max_docs", 1, MAX_DOCS),
-        ):  # fmt: skip
-            value = getattr(self, name)
-            if type(value) is not int or not least <= value <= most:
-                raise InvalidInputError(
-                    f"{name} of the merge policy is {value!r}; pass a whole number from {least} "
-                    f"to {most}."
-                )
-        if type(self.max_deleted) not in (int, float) or not 0 <= self.max_deleted <= 1:
-            raise InvalidInputError(
-                f"max_deleted of the merge policy is {self.max_deleted!r}; pass a share from 0 to "
-                "1."
-            )
+        check_whole("factor of the merge policy", self.factor, least=2, most=MAX_DOCS)
+        check_whole("min_docs of the merge policy", self.min_docs, most=MAX_DOCS)
+        check_whole("max_docs of the merge policy", self.max_docs, most=MAX_DOCS)
+        check_number("max_deleted of the merge policy", self.max_deleted, least=0, most=1)
 
     def groups(self, n_docs: Sequence[int], n_live: Sequence[int]) -> list[range]:
         """Say which neighbouring segments to join, each a range of their numbers, ascending.

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from softcosine._progress import Report, silent
 from softcosine.errors import CorruptIndexError, IndefiniteMatrixError
 from softcosine.index.directory.directory import DirectoryWriter
 from softcosine.index.directory.manifest import IndexSettings
@@ -34,10 +35,10 @@ from softcosine.index.writer.training_spool import TrainingSpool
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.default import antonyms_of
 from softcosine.similarity.in_terms import phrases_in
-from softcosine.similarity.progress import Report, silent
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
-from softcosine.text.corpus import AnalyzedTexts, analyze, within_df_limits
+from softcosine.text.corpus import AnalyzedTexts, analyze
+from softcosine.text.counted_terms import within_df_limits
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 

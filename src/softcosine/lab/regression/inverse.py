@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._progress import Progress
 from softcosine.errors import InvalidInputError
 
 __all__ = ["BLOCK", "invert_in_place"]
@@ -15,7 +15,7 @@ __all__ = ["BLOCK", "invert_in_place"]
 BLOCK = 256  # rows swept together; orders are a multiple of it
 
 
-def invert_in_place(A: NDArray[Any], *, progress: Callable[[int, int], None] | None = None) -> None:
+def invert_in_place(A: NDArray[Any], *, progress: Progress | None = None) -> None:
     r"""Replace a symmetric positive definite matrix by its inverse, by block sweeps.
 
     Sweeping the block k with D = A_kk replaces

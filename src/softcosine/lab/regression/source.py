@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number
+from softcosine._progress import Progress
+from softcosine._threads import takes_threads
+from softcosine._validation import check_choice, check_number
 from softcosine.lab.learned_pairs import LearnedPairs, best_pairs
 from softcosine.lab.regression.inverse import BLOCK, invert_in_place
 from softcosine.similarity.cooccurrence.counts import Company, Nearness, company
@@ -63,6 +64,7 @@ class RegressionSimilarity(LearnedPairs):
     kind: ClassVar[str] = "regression"
 
     @classmethod
+    @takes_threads
     def fit(
         cls,
         corpus: AnalyzedTexts | TextStream,
@@ -74,7 +76,8 @@ class RegressionSimilarity(LearnedPairs):
         threshold: float = 0.05,
         exponent: float = 2.0,
         max_neighbors: int = 10,
-        progress: Callable[[int, int], None] | None = None,
+        threads: int | None = None,
+        progress: Progress | None = None,
     ) -> RegressionSimilarity:
         """Learn from a corpus.
 
@@ -97,6 +100,8 @@ class RegressionSimilarity(LearnedPairs):
             e above.
         max_neighbors : int, default 10
             How many others each term chooses; a pair stays that either of its terms chose.
+        threads : int, optional
+            See `softcosine.using_threads`.
         progress : callable, optional
             Called as ``progress(done, total)``, in steps of the inversion.
 
@@ -114,12 +119,8 @@ class RegressionSimilarity(LearnedPairs):
         -----
         O(max_terms³).
         """
-        if not (is_number(penalty) and 0.0 < penalty < np.inf):
-            raise InvalidInputError(f"penalty is {penalty!r}; needed is a number above 0.")
-        if precision not in _PRECISIONS:
-            raise InvalidInputError(
-                f"precision is {precision!r}; needed is one of {', '.join(_PRECISIONS)}."
-            )
+        check_number("penalty", penalty, above=0)
+        check_choice("precision", precision, _PRECISIONS)
         check_scale(threshold=threshold, exponent=exponent, max_neighbors=max_neighbors)
         nearness = Nearness(None, min_count=min_count, max_terms=max_terms)
         with company(corpus, nearness) as known:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 
+from softcosine._progress import Progress
+from softcosine._textio import comma_cells, numbered_lines, tab_cells
 from softcosine.errors import MalformedFileError
-from softcosine.similarity.text_lines import comma_cells, tab_cells, text_lines
 from softcosine.storage import checked_path
 
 __all__ = ["read_clicks"]
@@ -21,7 +22,7 @@ _SHOWN = 80  # characters of a line that is told of
 
 
 def read_clicks(
-    path: str | PathLike[str], *, progress: Callable[[int, int], None] | None = None
+    path: str | PathLike[str], *, progress: Progress | None = None
 ) -> Iterator[tuple[str, str, float]]:
     """Give the (query, page, clicks) of a table, one after the other.
 
@@ -47,7 +48,7 @@ def read_clicks(
     cut = comma_cells if path.name.lower().removesuffix(".gz").endswith(".csv") else tab_cells
     places: tuple[int, int, int | None] | None = None
     narrow = False
-    for number, line in text_lines(path, progress):
+    for number, line in numbered_lines(path, progress=progress):
         cells = cut(path, number, line)
         if places is None:
             named = _named(cells)

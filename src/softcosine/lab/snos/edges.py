@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
+from softcosine._validation import check_number
 from softcosine.errors import InvalidInputError
 
 __all__ = ["NamedGraph", "read_edges"]
@@ -64,8 +64,5 @@ def _checked(edge: Any) -> tuple[str, str, float]:
         ) from None
     if not (isinstance(a, str) and isinstance(b, str)):
         raise InvalidInputError(f"the edge ({a!r}, {b!r}) is not between two strings.")
-    if isinstance(weight, bool) or not (isinstance(weight, Real) and 0.0 <= float(weight) < np.inf):
-        raise InvalidInputError(
-            f"the weight of {a!r} and {b!r} is {weight!r}; needed is a finite number of 0 or more."
-        )
+    check_number(f"the weight of {a!r} and {b!r}", weight, least=0)
     return a, b, float(weight)

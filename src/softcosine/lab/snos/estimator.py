@@ -11,13 +11,12 @@ from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
+from softcosine._validation import check_choice, check_whole, refuse_texts
 from softcosine.errors import InvalidInputError
-from softcosine.inputs import refuse_texts
 from softcosine.lab.snos.learning import snos
 from softcosine.lab.snos.result import SnosResult
 from softcosine.lab.snos.scaling import Lambdas
 from softcosine.sklearn.estimator import NotFittedError, Vectors
-from softcosine.space.latent import check_whole
 from softcosine.space.norms import distances
 
 __all__ = ["MEASURES", "SNOS"]
@@ -171,7 +170,7 @@ class SNOS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         """
         result = self._fitted()
         k = self.n_neighbors if n_neighbors is None else n_neighbors
-        check_whole(n_neighbors=k)
+        check_whole("n_neighbors", k)
         n_rows = result.B.shape[1]
         if k > n_rows - (X is None):
             raise InvalidInputError(
@@ -197,11 +196,8 @@ class SNOS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
 
     def _check_settings(self) -> None:
         self.__dict__.pop("_n_features_out", None)  # if this fails, it is not fitted
-        check_whole(n_neighbors=self.n_neighbors)
-        if self.measure not in MEASURES:
-            raise InvalidInputError(
-                f"measure is {self.measure!r}; needed is one of {', '.join(MEASURES)}."
-            )
+        check_whole("n_neighbors", self.n_neighbors)
+        check_choice("measure", self.measure, MEASURES)
 
     def _fitted(self) -> SnosResult:
         if not self.__sklearn_is_fitted__():

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import svds
 
+from softcosine._validation import check_choice, read_matrix
 from softcosine.errors import InvalidInputError
-from softcosine.inputs import read_matrix
 
 __all__ = [
     "NORMALIZATIONS",
@@ -118,10 +118,7 @@ def normalized(B: csr_array, normalize: str, *, feature_sums: Sums | None = None
     InvalidInputError
         If there is no such way.
     """
-    if normalize not in NORMALIZATIONS:
-        raise InvalidInputError(
-            f"normalize is {normalize!r}; needed is one of {', '.join(NORMALIZATIONS)}."
-        )
+    check_choice("normalize", normalize, NORMALIZATIONS)
     sums = B.sum(axis=1) if feature_sums is None else feature_sums
     return NORMALIZATIONS[normalize](B, sums)
 

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, eye_array
 
+from softcosine._progress import Progress
+from softcosine._validation import check_choice
 from softcosine.errors import InvalidInputError, SoftCosineWarning
 from softcosine.lab.snos.dense import DenseLearner
 from softcosine.lab.snos.factored import FactoredLearner, feature_diagonal
@@ -94,7 +96,7 @@ def snos(
     max_iterations: int = 200,
     tolerance: float = 1e-6,
     allow_divergence: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> SnosResult:
     r"""Learn similarities of objects and of features from each other (theory T13).
 
@@ -199,10 +201,7 @@ def snos(
 
 def _method(method: str, B: csr_array, max_neighbors: int | None) -> tuple[str, int | None]:
     if method != "auto":
-        if method not in METHODS:
-            raise InvalidInputError(
-                f"method is {method!r}; needed is one of auto, {', '.join(METHODS)}."
-            )
+        check_choice("method", method, ("auto", *METHODS))
         if max_neighbors is not None and method != "sparse":
             raise InvalidInputError(
                 f"max_neighbors is {max_neighbors}, but the {method} method leaves nothing out; "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 
+from softcosine._progress import Progress
+from softcosine._validation import is_number
 from softcosine.errors import InvalidInputError, SoftCosineWarning
-from softcosine.inputs import is_number
 from softcosine.lab.snos.dense import DenseLearner
 from softcosine.lab.snos.graph import (
     greatest_column_sum,
@@ -60,7 +61,7 @@ def snos_many(
     max_neighbors: int | None = None,
     max_iterations: int = 200,
     tolerance: float = 1e-6,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> SnosKinds:
     r"""Learn similarities within every one of several related kinds (theory T13).
 
@@ -176,7 +177,7 @@ def _lambdas(
         return {pair: _positive(lam, pair, "lam") for pair in directions}
     if not isinstance(lam, str) or lam not in _RULES:
         raise InvalidInputError(
-            f"lam is {lam!r}; needed is one of {', '.join(_RULES)}, or a mapping of each "
+            f"lam is {lam!r}; it must be one of {', '.join(_RULES)}, or a mapping of each "
             "direction to a number."
         )
     weights = {

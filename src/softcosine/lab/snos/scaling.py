@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
+from softcosine._validation import is_number
 from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number
 from softcosine.lab.snos.graph import greatest_column_sum, largest_singular_value
 
 __all__ = ["RULES", "SEARCH", "Lambdas", "lambdas_of", "searched"]
@@ -66,7 +66,7 @@ def lambdas_of(B: csr_array, lam: str | float | Lambdas) -> Lambdas:
     if isinstance(lam, str):
         if lam not in RULES:
             raise InvalidInputError(
-                f"lam is {lam!r}; needed is one of {', '.join(RULES)} and {SEARCH}, a number, or "
+                f"lam is {lam!r}; it must be one of {', '.join(RULES)} and {SEARCH}, a number, or "
                 "two."
             )
         return RULES[lam](B)

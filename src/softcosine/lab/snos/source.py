@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -11,6 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine._progress import Progress
+from softcosine._threads import takes_threads
+from softcosine._validation import check_choice
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.lab.learned_pairs import LearnedPairs, best_pairs
 from softcosine.lab.snos.click_files import read_clicks
@@ -60,6 +63,7 @@ class SnosSimilarity(LearnedPairs):
     kind: ClassVar[str] = "snos"
 
     @classmethod
+    @takes_threads
     def fit(
         cls,
         corpus: AnalyzedTexts,
@@ -73,7 +77,8 @@ class SnosSimilarity(LearnedPairs):
         exponent: float = 1.0,
         max_iterations: int = 200,
         tolerance: float = 1e-4,
-        progress: Callable[[int, int], None] | None = None,
+        threads: int | None = None,
+        progress: Progress | None = None,
     ) -> Self:
         """Learn similarities of terms from the documents that have them.
 
@@ -94,6 +99,8 @@ class SnosSimilarity(LearnedPairs):
             t above, in [0, 1].
         exponent : float, default 1.0
             e above.
+        threads : int, optional
+            See `softcosine.using_threads`.
         progress : callable, optional
             Called as ``progress(round, max_iterations)``.
 
@@ -135,6 +142,7 @@ class SnosSimilarity(LearnedPairs):
         return cls.fit(analyze(texts, analyzer), **settings)
 
     @classmethod
+    @takes_threads
     def from_graph(
         cls,
         edges: Iterable[tuple[str, str, float]],
@@ -147,7 +155,8 @@ class SnosSimilarity(LearnedPairs):
         exponent: float = 1.0,
         max_iterations: int = 200,
         tolerance: float = 1e-4,
-        progress: Callable[[int, int], None] | None = None,
+        threads: int | None = None,
+        progress: Progress | None = None,
     ) -> Self:
         """Learn similarities of one side of a bipartite graph.
 
@@ -165,8 +174,7 @@ class SnosSimilarity(LearnedPairs):
         InvalidInputError
             If an edge is none, a setting is out of range, or the iteration diverges.
         """
-        if of not in _SIDES:
-            raise InvalidInputError(f"of is {of!r}; needed is {' or '.join(_SIDES)}.")
+        check_choice("of", of, _SIDES)
         graph = read_edges(edges)
         names, B = graph.left, graph.B
         if of == "right":
@@ -191,7 +199,7 @@ class SnosSimilarity(LearnedPairs):
         cls,
         path: str | PathLike[str],
         *,
-        reading: Callable[[int, int], None] | None = None,
+        reading: Progress | None = None,
         **settings: Any,
     ) -> Self:
         """Learn similarities of queries from a file of clicks, as `from_clicks` does.

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import block_diag, csr_array, hstack
 
+from softcosine._threads import for_each_chunk
 from softcosine.lab.kernels.snos import choose_pairs, mirror_rows, weigh_pairs
 from softcosine.lab.snos.kinds import Influence, Kind
 from softcosine.lab.snos.trace import Change
-from softcosine.similarity.threads import for_each_chunk
 
 __all__ = ["SparseLearner"]
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from softcosine._validation import read_matrix
 from softcosine.errors import InvalidInputError
-from softcosine.inputs import read_matrix
 from softcosine.lab.snos.graph import normalized
 
 __all__ = ["STARTS", "checked_start"]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number
+from softcosine._progress import Progress
+from softcosine._validation import check_number, check_whole
 
 __all__ = ["Change", "Learner", "Round", "Trace", "check_rounds", "learned"]
 
@@ -105,7 +104,7 @@ def learned(
     *,
     max_iterations: int,
     tolerance: float,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Trace:
     """Do rounds until no entry changes by more than `tolerance`, or it is plain that all will grow.
 
@@ -136,10 +135,8 @@ def check_rounds(max_neighbors: object, max_iterations: object, tolerance: objec
     for name, value in (("max_neighbors", max_neighbors), ("max_iterations", max_iterations)):
         if name == "max_neighbors" and value is None:
             continue
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise InvalidInputError(f"{name} is {value!r}; needed is a whole number above 0.")
-    if not (is_number(tolerance) and 0.0 <= float(tolerance) < np.inf):  # type: ignore[arg-type]
-        raise InvalidInputError(f"tolerance is {tolerance!r}; needed is 0 or more.")
+        check_whole(name, value)
+    check_number("tolerance", tolerance, least=0)
 
 
 def _growth(last: Round) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from os import PathLike
-from typing import IO, Literal
+from typing import Literal
 
-from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine._textio import opened
+from softcosine._validation import check_choice, check_list, check_whole
+from softcosine.errors import MalformedFileError
 from softcosine.storage import checked_path
 from softcosine.text.words import normalize
 
@@ -65,7 +65,7 @@ def read_trees(path: str | PathLike[str]) -> Iterator[DependencyTree]:
     Parameters
     ----------
     path : path
-        UTF-8, gzipped if the name ends in ``.gz``.
+        UTF-8, gzipped or not.
 
     Yields
     ------
@@ -79,27 +79,19 @@ def read_trees(path: str | PathLike[str]) -> Iterator[DependencyTree]:
     """
     name = str(path)
     sentence = _Sentence()
-    number = 0
-    with _opened(path) as lines:
-        try:
-            for number, line in enumerate(lines, start=1):
-                text = line.rstrip("\r\n")
-                if not text.strip():
-                    if sentence.words:
-                        yield sentence.tree(name)
-                        sentence = _Sentence(comments=[])
-                elif text.startswith("#") and not sentence.words:
-                    sentence.comments.append(text[1:].strip())
-                else:
-                    sentence.add(text, name, number)
-        except UnicodeDecodeError as error:
-            raise MalformedFileError(
-                name, f"is not UTF-8 ({error.reason}); convert it.", line=number + 1
-            ) from error
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise MalformedFileError(name, f"cannot be unpacked: {error}.") from error
-        if sentence.words:
-            yield sentence.tree(name)
+    with opened(checked_path(path)) as file:
+        for number, line in file.lines():
+            text = line.rstrip("\n")
+            if not text.strip():
+                if sentence.words:
+                    yield sentence.tree(name)
+                    sentence = _Sentence(comments=[])
+            elif text.startswith("#") and not sentence.words:
+                sentence.comments.append(text[1:].strip())
+            else:
+                sentence.add(text, name, number)
+    if sentence.words:
+        yield sentence.tree(name)
 
 
 def read_documents(path: str | PathLike[str]) -> Iterator[list[DependencyTree]]:
@@ -272,23 +264,10 @@ class SyntacticNgrams:
     leave_out: Collection[str] = ("PUNCT",)
 
     def __post_init__(self) -> None:
-        for name in ("min_length", "max_length"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise InvalidInputError(f"{name} is {value!r}; needed is a whole number.")
-        if not 1 <= self.min_length <= self.max_length:
-            raise InvalidInputError(
-                f"min_length is {self.min_length} and max_length {self.max_length}; needed is "
-                "1 <= min_length <= max_length."
-            )
-        if self.parts not in _PARTS:
-            raise InvalidInputError(
-                f"parts is {self.parts!r}; needed is one of {', '.join(_PARTS)}."
-            )
-        if isinstance(self.leave_out, str):
-            raise InvalidInputError(
-                f"leave_out is one string; wrap it in a list: [{self.leave_out!r}]."
-            )
+        check_whole("min_length", self.min_length)
+        check_whole("max_length", self.max_length, least=self.min_length)
+        check_choice("parts", self.parts, _PARTS)
+        check_list("leave_out", self.leave_out)
         object.__setattr__(self, "leave_out", frozenset(self.leave_out))
 
     def terms(self, trees: DependencyTree | Iterable[DependencyTree]) -> list[str]:
@@ -368,10 +347,3 @@ def split_path(term: str) -> tuple[str, ...]:
 
 def _escaped(part: str) -> str:
     return part.replace("\\", "\\\\").replace(_SEPARATOR, "\\" + _SEPARATOR)
-
-
-def _opened(path: str | PathLike[str]) -> IO[str]:
-    place = checked_path(path)
-    if place.suffix == ".gz":
-        return gzip.open(place, "rt", encoding="utf-8-sig")
-    return place.open(encoding="utf-8-sig")

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine._threads import for_each_chunk
+from softcosine._validation import check_number
 from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number
 from softcosine.lab.kernels.paths import path_distances
 from softcosine.lab.syntactic.dependency import split_path
 from softcosine.lab.syntactic.path_index import (
@@ -30,7 +31,6 @@ from softcosine.similarity.source import (
     source_from_state,
     state_of,
 )
-from softcosine.similarity.threads import for_each_chunk
 
 __all__ = ["SyntacticSimilarity"]
 
@@ -96,11 +96,9 @@ class SyntacticSimilarity:
                 f"{parts!r} is not a term similarity source; needed are the methods knows, "
                 "neighbors and similarities."
             )
-        if not (is_number(threshold) and 0.0 < threshold <= 1.0):
-            raise InvalidInputError(f"threshold is {threshold!r}; needed is a number in (0, 1].")
+        check_number("threshold", threshold, above=0, most=1)
         for name, value in (("alpha", alpha), ("beta", beta)):
-            if not (is_number(value) and 0.0 < value < np.inf):
-                raise InvalidInputError(f"{name} is {value!r}; needed is a number above 0.")
+            check_number(name, value, above=0)
         self._parts = parts
         self._threshold = float(threshold)
         self._alpha = float(alpha)
@@ -124,13 +122,7 @@ class SyntacticSimilarity:
         return np.fromiter((len(split_path(term)) > 1 for term in terms), np.bool_, len(terms))
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
-        """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,).
-
-        Raises
-        ------
-        InvalidInputError
-            If the two sequences differ in length.
-        """
+        """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,)."""
         n_pairs = check_pairs(left, right)
         answer = np.zeros(n_pairs, np.float32)
         # The table of the parts' similarities grows with the square of a block.
@@ -188,19 +180,6 @@ class SyntacticSimilarity:
         Only paths are compared that share a part, or have similar ones: of a path of n parts, at
         least ``threshold * n`` have a counterpart in each of its neighbours, so that one of its
         ``n - ceil(threshold * n) + 1`` rarest has.
-
-        Parameters
-        ----------
-        terms : sequence of str
-        among : sequence of str
-            What is searched. The preparation of a tuple is kept for the next call with the same
-            tuple.
-        max_neighbors : int
-
-        Raises
-        ------
-        InvalidInputError
-            If `max_neighbors` is negative.
         """
         check_limit(max_neighbors)
         asked = Paths.of(terms)

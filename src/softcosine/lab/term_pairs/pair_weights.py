@@ -11,15 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import Bounds, minimize
 from scipy.sparse import csr_array
 
+from softcosine._validation import check_choice, check_number, check_whole
 from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number
 from softcosine.lab.term_pairs.preference_loss import PreferenceLoss
 from softcosine.lab.term_pairs.preferences import Preferences
 from softcosine.matrix.difference import MatrixDifference
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.space.latent import check_whole
 from softcosine.space.norms import checked_matrix
-from softcosine.space.pair_pattern import PairPattern, check_positive, coordinates
+from softcosine.space.pair_pattern import PairPattern, coordinates
 from softcosine.text.weighting import Weighting
 
 # What is learned, by its name; see `softcosine.lab.term_pairs.preference_loss.PreferenceLoss`.
@@ -172,14 +171,13 @@ def learn_pair_weights(
     """
     pattern = PairPattern.of(S)
     queries, documents = (coordinates(X, len(S), name) for X, name in ((Q, "Q"), (D, "D")))
-    check_positive(strength=strength, tolerance=tolerance)
+    check_number("strength", strength, above=0)
+    check_number("tolerance", tolerance, above=0)
     if scale is not None:
-        check_positive(scale=scale)
-    if not is_number(max_similarity) or not 0.0 <= max_similarity <= 1.0:
-        raise InvalidInputError(f"max_similarity is {max_similarity!r}; needed is one in [0, 1].")
-    check_whole(max_iterations=max_iterations)
-    if learn not in _LEARN:
-        raise InvalidInputError(f"learn is {learn!r}; choose one of {', '.join(_LEARN)}.")
+        check_number("scale", scale, above=0)
+    check_number("max_similarity", max_similarity, least=0, most=1)
+    check_whole("max_iterations", max_iterations)
+    check_choice("learn", learn, _LEARN)
     loss = PreferenceLoss.of(
         pattern, queries, documents, preferences, measure=measure, learn=_LEARN[learn], scale=scale
     )
@@ -250,7 +248,7 @@ def held_out_losses(
     **settings
         Further ones of `learn_pair_weights`.
     """
-    check_whole(folds=folds, least=2)
+    check_whole("folds", folds, least=2)
     queries = np.unique(preferences.queries)
     if len(queries) < 2:
         raise InvalidInputError("there is one query only; cross-validation needs two or more.")

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from softcosine._validation import check_choice, check_number
 from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number
 from softcosine.lab.kernels.cardinality import cardinalities, union_cardinalities
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.space.norms import checked_matrix
@@ -283,8 +283,7 @@ class _Counting:
                 "S has negative entries; of what is alike, a set measure needs a degree of 0 or "
                 "more. Build S from a source, or replace them by 0."
             )
-        if not is_number(exponent) or not 0.0 < exponent < np.inf:
-            raise InvalidInputError(f"exponent is {exponent!r}; needed is a number above 0.")
+        check_number("exponent", exponent, above=0)
         indptr, indices, data = S.arrays
         with np.errstate(over="ignore"):
             powers = data.astype(np.float64) ** float(exponent)
@@ -340,10 +339,7 @@ class _Counting:
 
 
 def _formula(measure: str) -> Callable[[SoftCardinalities], _Floats]:
-    if not isinstance(measure, str) or measure not in SET_MEASURES:
-        raise InvalidInputError(
-            f"there is no set measure {measure!r}; choose one of {', '.join(SET_MEASURES)}."
-        )
+    check_choice("set measure", measure, SET_MEASURES)
     return SET_MEASURES[measure]
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine._validation import check_type, is_number
 from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number
 from softcosine.lab.text_pairs.pair_measures import PairMeasure, TextPair, side_text
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sklearn.estimator import NotFittedError
@@ -130,10 +130,7 @@ class PairFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         checked = _checked(pairs, self.numbers)
         measures = _usual() if self.measures is None else dict(self.measures)
         for name, measure in measures.items():
-            if not isinstance(measure, PairMeasure):
-                raise InvalidInputError(
-                    f"measure {name!r} is of type {type(measure).__name__}; give a PairMeasure."
-                )
+            check_type(f"measure {name!r}", measure, PairMeasure, "pass a PairMeasure")
         analyses: dict[Any, AnalyzedTexts] = {}
         matrices: dict[Any, TermSimilarityMatrix] = {}
         fitted = {}

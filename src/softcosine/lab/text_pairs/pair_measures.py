@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine._validation import check_choice, check_type, is_number
 from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number
 from softcosine.lab.text_pairs.alignment import paired_alignment
 from softcosine.lab.text_pairs.cardinality import SET_MEASURES, paired_soft_set_similarity
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -93,10 +93,7 @@ class PairMeasure:
     term_weights: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
-        if self.measure not in MEASURES:
-            raise InvalidInputError(
-                f"there is no measure {self.measure!r}; choose one of {', '.join(MEASURES)}."
-            )
+        check_choice("measure", self.measure, MEASURES)
         checked_analyzer(self.analyzer)
         checked_weighting(self.weighting)
         for term, weight in (self.term_weights or {}).items():
@@ -149,10 +146,7 @@ def side_text(side: Side, name: str | None, place: str) -> str:
         raise InvalidInputError(
             f"{place} is one text, and field {name!r} of it is asked for; give a mapping of fields."
         )
-    if not isinstance(side, Mapping):
-        raise InvalidInputError(
-            f"{place} is of type {type(side).__name__}; needed is a text or a mapping of fields."
-        )
+    check_type(place, side, Mapping, "pass a text or a mapping of fields")
     if name is None:
         return "\n".join(side.values())
     if name not in side:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._validation import check_number, is_number
 from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number
 from softcosine.similarity.checked_answers import neighbors_by, similarities_by
 from softcosine.similarity.combine.joining import joined_neighbors
 from softcosine.similarity.combine.precedence import FirstSimilarity
@@ -217,8 +217,7 @@ class ScaledSimilarity(MappedSource):
 
     def __init__(self, source: TermSimilaritySource, factor: float) -> None:
         super().__init__(source)
-        if not (is_number(factor) and 0.0 < factor <= 1.0):
-            raise InvalidInputError(f"factor is {factor}; needed is a number in (0, 1].")
+        check_number("factor", factor, above=0, most=1)
         self._factor = float(factor)
 
     @property

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softcosine._validation import check_number, check_whole
 from softcosine.errors import InvalidInputError
 
 __all__ = ["Calibration"]
@@ -94,11 +95,8 @@ class Calibration:
         InvalidInputError
             If values are not finite numbers in [0, 1], or counts differ.
         """
-        if max_knots < 1 or not 0.0 < prior < np.inf:
-            raise InvalidInputError(
-                f"max_knots is {max_knots} and prior is {prior}; needed are 1 or more, and a "
-                "number above 0."
-            )
+        check_whole("max_knots", max_knots)
+        check_number("prior", prior, above=0)
         x, y = np.asarray(raw, np.float64).ravel(), np.asarray(judged, np.float64).ravel()
         if len(x) != len(y):
             raise InvalidInputError(

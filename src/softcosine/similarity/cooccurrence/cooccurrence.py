@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_whole
+from softcosine._progress import Progress
+from softcosine._threads import takes_threads
+from softcosine._validation import check_whole
 from softcosine.similarity.cooccurrence.counts import Nearness, company
 from softcosine.similarity.cooccurrence.factors import leading_factors
 from softcosine.similarity.cooccurrence.information import check_information, information
@@ -54,6 +54,7 @@ class CooccurrenceSimilarity(LearnedVectors):
     kind: ClassVar[str] = "cooccurrence"
 
     @classmethod
+    @takes_threads
     def fit(
         cls,
         corpus: AnalyzedTexts | TextStream,
@@ -67,7 +68,8 @@ class CooccurrenceSimilarity(LearnedVectors):
         evidence: float = 10.0,
         threshold: float = 0.3,
         exponent: float = 4.0,
-        progress: Callable[[int, int], None] | None = None,
+        threads: int | None = None,
+        progress: Progress | None = None,
     ) -> CooccurrenceSimilarity:
         """Learn from a corpus.
 
@@ -92,6 +94,8 @@ class CooccurrenceSimilarity(LearnedVectors):
             is.
         threshold, exponent : float
             As for EmbeddingSimilarity.
+        threads : int, optional
+            See `softcosine.using_threads`.
         progress : callable, optional
             Called as ``progress(done, total)``, in steps of about equal length.
 
@@ -109,10 +113,7 @@ class CooccurrenceSimilarity(LearnedVectors):
         -----
         20 Newsgroups (2.8 million running terms, 30,000 of them taken) takes some seconds.
         """
-        if not is_whole(dimensions) or dimensions < 1:
-            raise InvalidInputError(
-                f"dimensions is {dimensions!r}; needed is a whole number of 1 or more."
-            )
+        check_whole("dimensions", dimensions)
         check_scale(threshold=threshold, exponent=exponent)
         check_information(shift=shift, smoothing=smoothing, evidence=evidence)
         nearness = Nearness(window, min_count=min_count, max_terms=max_terms)

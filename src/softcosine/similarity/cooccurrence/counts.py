@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine._threads import for_each_chunk
+from softcosine._validation import check_whole
 from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_whole
 from softcosine.kernels.cooccurrence import context_sizes, fill_contexts, lay_out, sort_positions
 from softcosine.similarity.cooccurrence.names import names_of
 from softcosine.similarity.cooccurrence.pair_counts import CountedRows, PairCounts, row_blocks
-from softcosine.similarity.threads import for_each_chunk
 from softcosine.text.corpus import AnalyzedTexts
 from softcosine.text.stream import TextStream
 
@@ -60,10 +60,7 @@ class Nearness:
             value = getattr(self, name)
             if value is None and name == "window":
                 continue
-            if not is_whole(value) or value < least:
-                raise InvalidInputError(
-                    f"{name} is {value!r}; needed is a whole number of {least} or more."
-                )
+            check_whole(name, value, least=least)
             object.__setattr__(self, name, int(value))
 
     def frequent(self, frequencies: NDArray[np.int64], vocabulary: Vocabulary) -> NDArray[np.int64]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from os import PathLike
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from softcosine._progress import Progress
+from softcosine._threads import takes_threads
 from softcosine.similarity.cooccurrence.distilled_vectors import distilled_vectors, encoded, unit
 from softcosine.similarity.cooccurrence.learned_vectors import LearnedVectors, check_scale
 from softcosine.similarity.cooccurrence.names import names_of
@@ -58,6 +60,7 @@ class DistilledSimilarity(LearnedVectors):
     kind: ClassVar[str] = "distilled"
 
     @classmethod
+    @takes_threads
     def fit(
         cls,
         corpus: AnalyzedTexts,
@@ -66,7 +69,8 @@ class DistilledSimilarity(LearnedVectors):
         penalty: float = 1.0,
         threshold: float = 0.0,
         exponent: float = 1.0,
-        progress: Callable[[int, int], None] | None = None,
+        threads: int | None = None,
+        progress: Progress | None = None,
     ) -> DistilledSimilarity:
         """Learn from a corpus whose documents have been encoded.
 
@@ -81,6 +85,8 @@ class DistilledSimilarity(LearnedVectors):
             its documents, whatever else stands in them.
         threshold, exponent : float
             As for EmbeddingSimilarity.
+        threads : int, optional
+            See `softcosine.using_threads`.
         progress : callable, optional
             Called as ``progress(done, total)``, in dimensions.
 
@@ -105,6 +111,7 @@ class DistilledSimilarity(LearnedVectors):
         return cls(EmbeddingSimilarity.of_table(table, threshold=threshold, exponent=exponent))
 
     @classmethod
+    @takes_threads
     def from_texts(
         cls,
         texts: Sequence[str],
@@ -117,7 +124,8 @@ class DistilledSimilarity(LearnedVectors):
         penalty: float = 1.0,
         threshold: float = 0.0,
         exponent: float = 1.0,
-        progress: Callable[[int, int], None] | None = None,
+        threads: int | None = None,
+        progress: Progress | None = None,
     ) -> DistilledSimilarity:
         """Encode texts, each once, and learn from them.
 
@@ -132,6 +140,8 @@ class DistilledSimilarity(LearnedVectors):
             As for EncoderSimilarity: a later run takes from the file what is there.
         penalty, threshold, exponent : float
             As for `fit`.
+        threads : int, optional
+            See `softcosine.using_threads`.
         progress : callable, optional
             Called as ``progress(done, total)``, in texts that are encoded.
         """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from softcosine._progress import Progress
+from softcosine._validation import check_number, check_type, check_whole
 from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number, is_whole
 from softcosine.similarity.cooccurrence.ridge import ridge_regression
 from softcosine.similarity.embeddings.encoded_vectors import Encode
 from softcosine.similarity.embeddings.encoder import Encoder, EncoderSimilarity
@@ -76,11 +77,7 @@ def weighted_rows(corpus: AnalyzedTexts, weighting: Weighting) -> csr_array:
     InvalidInputError
         If the corpus was not analysed.
     """
-    if not isinstance(corpus, AnalyzedTexts):
-        raise InvalidInputError(
-            f"the corpus is of type {type(corpus).__name__}; call "
-            "fit(softcosine.analyze(texts), encodings)."
-        )
+    check_type("the corpus", corpus, AnalyzedTexts, "pass softcosine.analyze(texts)")
     return weighting.transform(corpus.counts())
 
 
@@ -91,7 +88,7 @@ def taught_vectors(
     term_encodings: ArrayLike | None = None,
     remove_components: int = 0,
     penalty: float = 1.0,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[_Floats, OwnMeaning | None]:
     r"""Return the vectors of terms whose sums come nearest to the encodings of documents.
 
@@ -135,12 +132,8 @@ def taught_vectors(
         If a setting is out of range, or there is not one finite encoding for each document and
         term.
     """
-    if not (is_number(penalty) and 0.0 < penalty < np.inf):
-        raise InvalidInputError(f"penalty is {penalty!r}; needed is a number above 0.")
-    if not (is_whole(remove_components) and remove_components >= 0):
-        raise InvalidInputError(
-            f"remove_components is {remove_components!r}; needed is a whole number, 0 or more."
-        )
+    check_number("penalty", penalty, above=0)
+    check_whole("remove_components", remove_components, least=0)
     D = checked_encodings(encodings, X.shape[0], "encodings", "text")
     X = _unit_rows(X)
     told = D.any(axis=1)
@@ -160,7 +153,7 @@ def distilled_vectors(
     encodings: ArrayLike,
     *,
     penalty: float = 1.0,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> _Floats:
     """Return what `taught_vectors` learns from documents alone, weighted for retrieval.
 
@@ -198,7 +191,7 @@ def encoded(
     cache: str | PathLike[str] | None = None,
     name: str | None = None,
     batch_size: int = 32,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> NDArray[np.float32]:
     """Return what an encoder gives for each text, shape (n_texts, dimensions).
 

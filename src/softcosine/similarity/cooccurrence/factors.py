@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._progress import Progress
+from softcosine._threads import for_each_chunk
 from softcosine.kernels.cooccurrence import (
     add_gram,
     combine_columns,
     diagonalize,
     sparse_times_dense,
 )
-from softcosine.similarity.threads import for_each_chunk
 
 __all__ = ["SparseRows", "leading_factors"]
 
@@ -67,7 +67,7 @@ def leading_factors(
     matrix: SparseRows,
     dimensions: int,
     *,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> NDArray[np.float32]:
     """Rows of U sqrt(abs(L)), for the eigenvalues L of greatest size and their eigenvectors U.
 

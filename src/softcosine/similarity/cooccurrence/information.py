@@ -6,12 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number
+from softcosine._threads import for_each_chunk
+from softcosine._validation import check_number
 from softcosine.kernels.cooccurrence import positive_information
 from softcosine.similarity.cooccurrence.factors import SparseRows
 from softcosine.similarity.cooccurrence.pair_counts import PairCounts
-from softcosine.similarity.threads import for_each_chunk
 
 __all__ = ["check_information", "information"]
 
@@ -20,12 +19,9 @@ _CHUNK_TERMS = 256
 
 def check_information(*, shift: float, smoothing: float, evidence: float) -> None:
     """Raise InvalidInputError if a setting is out of range."""
-    if not (is_number(shift) and 1.0 <= shift < np.inf):
-        raise InvalidInputError(f"shift is {shift!r}; needed is 1 or more.")
-    if not (is_number(smoothing) and 0.0 < smoothing <= 1.0):
-        raise InvalidInputError(f"smoothing is {smoothing!r}; needed is a power in (0, 1].")
-    if not (is_number(evidence) and 0.0 <= evidence < np.inf):
-        raise InvalidInputError(f"evidence is {evidence!r}; needed is 0 or more.")
+    check_number("shift", shift, least=1)
+    check_number("smoothing", smoothing, above=0, most=1)
+    check_number("evidence", evidence, least=0)
 
 
 def information(pairs: PairCounts, *, shift: float, smoothing: float) -> SparseRows:

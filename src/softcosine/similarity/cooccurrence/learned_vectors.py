@@ -8,8 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number, is_whole
+from softcosine._validation import check_number, check_whole
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.source import SourceState
@@ -84,9 +83,6 @@ class LearnedVectors:
 
 def check_scale(*, threshold: float, exponent: float, max_neighbors: int = 1) -> None:
     """Raise InvalidInputError if a setting that all learned sources have is out of range."""
-    if not (is_number(threshold) and 0.0 <= threshold <= 1.0):
-        raise InvalidInputError(f"threshold is {threshold!r}; needed is a number in [0, 1].")
-    if not (is_number(exponent) and 0.0 < exponent < np.inf):
-        raise InvalidInputError(f"exponent is {exponent!r}; needed is a number above 0.")
-    if not is_whole(max_neighbors) or max_neighbors < 1:
-        raise InvalidInputError(f"max_neighbors is {max_neighbors!r}; needed is 1 or more.")
+    check_number("threshold", threshold, least=0, most=1)
+    check_number("exponent", exponent, above=0)
+    check_whole("max_neighbors", max_neighbors)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from tempfile import TemporaryFile, gettempdir
-from types import TracebackType
 from typing import IO, Protocol
 
 import numpy as np
@@ -117,12 +116,7 @@ class PairCounts:
     def __enter__(self) -> PairCounts:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+
+from softcosine._progress import Progress
 
 __all__ = ["ridge_regression"]
 
@@ -20,7 +20,7 @@ def ridge_regression(
     Y: NDArray[np.float64],
     *,
     penalty: float,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> NDArray[np.float64]:
     r"""Return the B that makes :math:`|Y - XB|^2 + \lambda |B|^2` least.
 

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._threads import for_each_chunk
+from softcosine._validation import check_type, check_whole
 from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_whole
 from softcosine.kernels.selection import pair_similarities
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.encoder import EncoderSimilarity
 from softcosine.similarity.embeddings.proposers import Proposer, proposer_by_name
 from softcosine.similarity.neighbors import Neighbors, StringOrder
 from softcosine.similarity.source import SourceState, check_limit
-from softcosine.similarity.threads import for_each_chunk
 
 __all__ = ["ApproximateSimilarity"]
 
@@ -90,13 +90,9 @@ class ApproximateSimilarity:
                 f"the source is of type {type(source).__name__}; engines search vectors: pass an "
                 "EmbeddingSimilarity or EncoderSimilarity, and join the outcome with others."
             )
-        if not (is_whole(sampled) and sampled >= 0):
-            raise InvalidInputError(f"sampled is {sampled}; needed is a whole number, 0 or more.")
+        check_whole("sampled", sampled, least=0)
         proposer = proposer_by_name(engine) if isinstance(engine, str) else engine
-        if not isinstance(proposer, Proposer):
-            raise InvalidInputError(
-                f"the engine is of type {type(engine).__name__}; needed is its name, or a proposer."
-            )
+        check_type("the engine", proposer, Proposer, "pass its name, or a proposer")
         self._source = source
         self._proposer = proposer
         self._sampled = sampled

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._validation import check_whole
 from softcosine.errors import InvalidInputError
 
 __all__ = ["without_components"]
@@ -48,10 +49,7 @@ def without_components(
         holds NaN or infinity.
     """
     n, dimensions = vectors.shape
-    if not 0 <= n_components <= dimensions:
-        raise InvalidInputError(
-            f"remove_components is {n_components}; needed is 0 to {dimensions}, the dimensions."
-        )
+    check_whole("remove_components", n_components, least=0, most=dimensions)
     answer = np.zeros((n, dimensions), np.float32)
 
     def chunks() -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number, is_whole
+from softcosine._progress import Progress
+from softcosine._threads import for_each_chunk, takes_threads
+from softcosine._validation import check_number, check_whole
 from softcosine.kernels.selection import pair_similarities
 from softcosine.similarity.embeddings.deferred_table import DeferredTable
 from softcosine.similarity.embeddings.nearest import Nearest, UnitVectors
@@ -24,7 +25,6 @@ from softcosine.similarity.source import (
     check_pairs,
     equal_strings,
 )
-from softcosine.similarity.threads import for_each_chunk
 
 if TYPE_CHECKING:
     from gensim.models import KeyedVectors
@@ -52,14 +52,9 @@ class _Checked:
 
     def __post_init__(self) -> None:
         threshold, exponent, n_removed = self.threshold, self.exponent, self.remove_components
-        if not (is_number(threshold) and 0.0 <= threshold <= 1.0):
-            raise InvalidInputError(f"threshold is {threshold}; needed is a cosine in [0, 1].")
-        if not (is_number(exponent) and 0.0 < exponent < np.inf):
-            raise InvalidInputError(f"exponent is {exponent}; needed is a number above 0.")
-        if not (is_whole(n_removed) and n_removed >= 0):
-            raise InvalidInputError(
-                f"remove_components is {n_removed}; needed is a whole number, 0 or more."
-            )
+        check_number("threshold", threshold, least=0, most=1)
+        check_number("exponent", exponent, above=0)
+        check_whole("remove_components", n_removed, least=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +142,14 @@ class EmbeddingSimilarity:
         return source
 
     @classmethod
+    @takes_threads
     def load(
         cls,
         path: str | PathLike[str],
         *,
         words: Collection[str] | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        threads: int | None = None,
+        progress: Progress | None = None,
         **settings: Unpack[Settings],
     ) -> EmbeddingSimilarity:
         """Read word vectors from a file of any format.
@@ -165,6 +162,8 @@ class EmbeddingSimilarity:
             model2vec. Told apart by content.
         words : collection of str, optional
             Keep only these (in any letter case).
+        threads : int, optional
+            See `softcosine.using_threads`.
         progress : callable, optional
             Called as ``progress(done, total)``, in bytes of the file.
         **settings
@@ -279,11 +278,6 @@ class EmbeddingSimilarity:
         """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,).
 
         Symmetric to the bit, in [0, 1]; 1 for equal strings, else 0 where one is unknown.
-
-        Raises
-        ------
-        InvalidInputError
-            If the two sequences differ in length.
         """
         n_pairs = check_pairs(left, right)
         answer = np.zeros(n_pairs, np.float32)
@@ -324,20 +318,6 @@ class EmbeddingSimilarity:
 
         A matrix product in float32 finds the candidates; what is returned is computed anew in
         float64 and rounded to float32, the same bits as `similarities` gives.
-
-        Parameters
-        ----------
-        terms : sequence of str
-        among : sequence of str
-            What is searched. The preparation of a tuple is kept for the next call with the same
-            tuple, which makes single terms quick; a list could change unseen, so it is not kept.
-        max_neighbors : int
-            How many a term has at most.
-
-        Raises
-        ------
-        InvalidInputError
-            If `max_neighbors` is negative.
         """
         check_limit(max_neighbors)
         table, rows = self._table.look_up(terms)

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softcosine._progress import Progress
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.selection import unit_rows
 from softcosine.similarity.embeddings.vector_cache import VectorCache
 from softcosine.similarity.embeddings.word_vectors import WordVectors
 
-__all__ = ["Encode", "EncodedVectors", "Progress"]
+__all__ = ["Encode", "EncodedVectors"]
 
 Encode = Callable[[list[str]], ArrayLike]
-Progress = Callable[[int, int], None]
 
 
 class EncodedVectors:

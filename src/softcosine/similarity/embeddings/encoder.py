@@ -9,11 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softcosine._progress import Progress
+from softcosine._validation import check_type, check_whole
 from softcosine.errors import InvalidInputError, MissingDependencyError
-from softcosine.inputs import is_whole
 from softcosine.similarity.embeddings.carried_model import MINILM, carried_model
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
-from softcosine.similarity.embeddings.encoded_vectors import Encode, EncodedVectors, Progress
+from softcosine.similarity.embeddings.encoded_vectors import Encode, EncodedVectors
 from softcosine.similarity.embeddings.vector_cache import VectorCache
 from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.source import SourceState
@@ -88,14 +89,10 @@ class EncoderSimilarity:
         exponent: float = 4.0,
         progress: Progress | None = None,
     ) -> None:
-        if not (is_whole(batch_size) and batch_size >= 1):
-            raise InvalidInputError(f"batch_size is {batch_size}; needed is 1 or more.")
+        check_whole("batch_size", batch_size)
         if name is None and isinstance(model, str):
             name = model
-        if not isinstance(name, str | None):
-            raise InvalidInputError(
-                f"the model's name is {name!r}, of type {type(name).__name__}; needed is a string."
-            )
+        check_type("the model's name", name, str | None, "pass a string")
         if name is None and cache is not None:
             raise InvalidInputError(
                 "the cache keeps vectors by the model's name, which is not given; add name=, and "

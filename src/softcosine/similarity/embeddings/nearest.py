@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._progress import report
+from softcosine._threads import Workers
 from softcosine.kernels.selection import keep_candidates, rank_candidates
-from softcosine.similarity.progress import report
-from softcosine.similarity.threads import Workers
 
 __all__ = ["Nearest", "UnitVectors"]
 

@@ -214,7 +214,7 @@ def proposer_by_name(name: str) -> Proposer:
     """
     if name not in _PROPOSERS:
         raise InvalidInputError(
-            f"engine is {name!r}; needed is one of {', '.join(_PROPOSERS)}, or a proposer."
+            f"engine is {name!r}; it must be one of {', '.join(_PROPOSERS)}, or a proposer."
         )
     proposer: Proposer = _PROPOSERS[name]()
     return proposer

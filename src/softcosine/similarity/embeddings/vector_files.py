@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import gzip
 import re
 import zipfile
 import zlib
@@ -18,6 +17,10 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._progress import Progress
+from softcosine._textio import DAMAGED, unpacked
+from softcosine._threads import Workers
+from softcosine._validation import check_list
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
 from softcosine.similarity.embeddings.fasttext_files import FASTTEXT_MAGIC, read_fasttext
@@ -30,7 +33,6 @@ from softcosine.similarity.embeddings.static_models import (
 from softcosine.similarity.embeddings.vector_text import GrowingRows, TextParser
 from softcosine.similarity.embeddings.word_pieces import WordPieces, has_word_pieces
 from softcosine.similarity.embeddings.word_vectors import WordVectors, checked_scales
-from softcosine.similarity.threads import Workers
 from softcosine.storage import checked_path
 
 __all__ = ["read_vectors"]
@@ -46,8 +48,6 @@ _NPZ_VECTORS = ("vectors", "v", "embeddings", "embedding", "matrix", "X", "q")
 _PICKLE = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # the second is an empty one
 _BESIDE_NPY = (".words.txt", ".words", ".vocab", ".txt")
-
-Progress = Callable[[int, int], None]
 
 
 def read_vectors(
@@ -101,8 +101,8 @@ def read_vectors(
         is of no known format.
     """
     path = checked_path(path)
-    if isinstance(words, str):
-        raise InvalidInputError(f"words are the one string {words!r}; wrap it in a list.")
+    if words is not None:
+        check_list("words", words)
     if path.is_dir():
         return _kept(path, read_folder(path), words)
     with path.open("rb") as file:
@@ -162,12 +162,10 @@ class _Stream:
 
 @contextmanager
 def _opened(path: Path, progress: Progress | None) -> Iterator[_Stream]:
-    """Open a file for reading, unpacked if it is gzipped."""
+    """Open a file for reading, unpacked if it is compressed."""
     total = path.stat().st_size
     with path.open("rb") as raw:
-        packed = raw.read(2) == b"\x1f\x8b"
-        raw.seek(0)
-        file = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if packed else raw
+        file = unpacked(raw)
 
         def report() -> None:
             if progress is not None:
@@ -175,8 +173,8 @@ def _opened(path: Path, progress: Progress | None) -> Iterator[_Stream]:
 
         try:
             yield _Stream(file, report)
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise MalformedFileError(path, f"the gzip file is damaged: {error}") from error
+        except DAMAGED as error:
+            raise MalformedFileError(path, f"the compressed file is damaged: {error}") from error
 
 
 def _read_stream(path: Path, stream: _Stream, keep: frozenset[str] | None) -> WordVectors:

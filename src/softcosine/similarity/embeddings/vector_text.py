@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._threads import Workers
 from softcosine.errors import MalformedFileError
 from softcosine.kernels.decimal import find_words, parse_rows
 from softcosine.similarity.embeddings.word_vectors import WordVectors
-from softcosine.similarity.threads import Workers
 
 __all__ = ["GrowingRows", "TextParser"]
 

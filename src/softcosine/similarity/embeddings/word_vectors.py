@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softcosine._validation import check_list
 from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.kernels.selection import unit_rows
 from softcosine.similarity.embeddings.components import without_components
@@ -219,12 +220,7 @@ def _damaged(what: str) -> CorruptIndexError:
 
 def checked_words(words: Sequence[str]) -> Sequence[str]:
     """Words that are strings."""
-    if isinstance(words, str):
-        raise InvalidInputError("words are one string; wrap it in a list.")
-    if not isinstance(words, Iterable):
-        raise InvalidInputError(
-            f"words are of type {type(words).__name__}; pass a list of strings."
-        )
+    check_list("words", words)
     checked = words if isinstance(words, list | tuple) else list(words)
     for number, word in enumerate(checked):
         if not isinstance(word, str):

@@ -10,8 +10,9 @@ from os import PathLike
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._textio import numbered_lines
+from softcosine._validation import is_pair
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.inputs import is_pair
 from softcosine.storage import checked_path
 
 __all__ = ["Antonyms"]
@@ -71,11 +72,7 @@ class Antonyms:
             If a line has not two different words; names the line.
         """
         path = checked_path(path)
-        try:
-            text = path.read_text(encoding="utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise MalformedFileError(path, f"it is not UTF-8 text ({error}).") from error
-        return cls(_read_pairs(text.split("\n"), str(path)))
+        return cls(_read_pairs(numbered_lines(path), str(path)))
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, format: str | None = None) -> Antonyms:
@@ -178,10 +175,10 @@ def _written(pairs: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
                     yield a, b
 
 
-def _read_pairs(lines: Iterable[str], path: str) -> Iterable[tuple[str, str]]:
+def _read_pairs(lines: Iterable[tuple[int, str]], path: str) -> Iterable[tuple[str, str]]:
     """Give the pairs of a tab separated text, line by line."""
-    for number, line in enumerate(lines, start=1):
-        if not line.strip() or line.startswith("#"):
+    for number, line in lines:
+        if line.startswith("#"):
             continue
         words = [word.strip() for word in line.split("\t")]
         if len(words) != 2 or not all(words):
@@ -197,4 +194,4 @@ def _read_pairs(lines: Iterable[str], path: str) -> Iterable[tuple[str, str]]:
 def _english() -> Antonyms:
     name = "antonyms_en.txt"
     text = (files("softcosine.similarity") / "data" / name).read_text(encoding="utf-8")
-    return Antonyms(_read_pairs(text.splitlines(), name))
+    return Antonyms(_read_pairs(enumerate(text.splitlines(), start=1), name))

@@ -23,6 +23,7 @@ import re
 from collections.abc import Sequence
 from os import PathLike
 
+from softcosine._textio import opened
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.similarity.overrides.decision_list import (
     Decision,
@@ -56,18 +57,15 @@ def read_decisions(path: str | PathLike[str]) -> Decisions:
     lines: list[Decision] = []
     numbers: list[int] = []
     path = checked_path(path)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise MalformedFileError(path, f"it is not UTF-8 text ({error}). {_NEEDED}") from error
-    for number, line in enumerate(re.split(r"\r\n|\r|\n", text), start=1):
-        try:
-            decision = _decision(_tokens(line))
-        except InvalidInputError as error:
-            raise MalformedFileError(path, str(error), line=number) from error
-        if decision is not None:
-            lines.append(decision)
-            numbers.append(number)
+    with opened(path) as text:
+        for number, line in text.lines():
+            try:
+                decision = _decision(_tokens(line.rstrip("\n")))
+            except InvalidInputError as error:
+                raise MalformedFileError(path, str(error), line=number) from error
+            if decision is not None:
+                lines.append(decision)
+                numbers.append(number)
     found = find_contradiction(lines)
     if found is not None:
         raise MalformedFileError(

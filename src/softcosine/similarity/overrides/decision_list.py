@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from softcosine._validation import check_choice, check_type, is_number, is_pair
 from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number, is_pair
 from softcosine.similarity.in_terms import TermKeys
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
@@ -53,10 +53,7 @@ class Decision:
     value: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.sign not in ("=", "!", "*", "only"):
-            raise InvalidInputError(
-                f"the sign is {self.sign!r}; needed is '=', '!', '*' or 'only'."
-            )
+        check_choice("the sign", self.sign, ("=", "!", "*", "only"))
         for word in (self.word, self.other):
             if word is not None and not (isinstance(word, str) and word):
                 raise InvalidInputError(f"{word!r} is decided about; needed is a word.")
@@ -216,11 +213,12 @@ class Decisions:
             other.
         """
         for name, given in (("pinned", pinned), ("weighed", weighed)):
-            if not (given is None or isinstance(given, Mapping)):
-                raise InvalidInputError(
-                    f"{name} is of type {type(given).__name__}; give a mapping of pairs to "
-                    "numbers: {('tyre', 'tire'): 0.9}."
-                )
+            check_type(
+                name,
+                given,
+                Mapping | None,
+                "pass pairs and numbers, as {('tyre', 'tire'): 0.9}",
+            )
         lines = []
         for pair, value in (pinned or {}).items():
             word, other = _pair(pair)

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._threads import for_each_chunk
+from softcosine._validation import check_number, check_whole
 from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number, is_whole
 from softcosine.kernels.character_ngrams import find_alike, invert, measure_cosines, write_ngrams
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.match_chunks import Found, best_of_chunks
 from softcosine.similarity.neighbors import Neighbors, StringOrder
 from softcosine.similarity.source import SourceState, check_limit, check_pairs, equal_strings
 from softcosine.similarity.spelling.nearby_strings import CodePoints
-from softcosine.similarity.threads import for_each_chunk
 
 __all__ = ["CharacterNgramSimilarity"]
 
@@ -116,15 +116,10 @@ class CharacterNgramSimilarity:
         threshold: float = 0.4,
         exponent: float = 2.0,
     ) -> None:
-        if not (is_whole(min_n) and is_whole(max_n) and 1 <= min_n <= max_n):
-            raise InvalidInputError(
-                f"min_n is {min_n} and max_n {max_n}; needed are whole numbers of 1 or more, and "
-                "max_n not below min_n."
-            )
-        if not (is_number(threshold) and 0.0 <= threshold <= 1.0):
-            raise InvalidInputError(f"threshold is {threshold}; needed is a cosine in [0, 1].")
-        if not (is_number(exponent) and 0.0 < exponent < np.inf):
-            raise InvalidInputError(f"exponent is {exponent}; needed is a number above 0.")
+        check_whole("min_n", min_n)
+        check_whole("max_n", max_n, least=min_n)
+        check_number("threshold", threshold, least=0, most=1)
+        check_number("exponent", exponent, above=0)
         self._min_n, self._max_n = int(min_n), int(max_n)
         self._threshold, self._exponent = float(threshold), float(exponent)
         self._weights = np.ones(1, np.uint8)
@@ -226,11 +221,6 @@ class CharacterNgramSimilarity:
         """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,).
 
         Symmetric to the bit, in [0, 1]; 1 for equal strings, else 0 where one is unknown.
-
-        Raises
-        ------
-        InvalidInputError
-            If the two sequences differ in length.
         """
         n_pairs = check_pairs(left, right)
         numbers: dict[str, int] = {}
@@ -251,22 +241,7 @@ class CharacterNgramSimilarity:
     def neighbors(
         self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
     ) -> Neighbors:
-        """Return the most similar strings of `among` of every term, exactly.
-
-        Parameters
-        ----------
-        terms : sequence of str
-        among : sequence of str
-            What is searched. The preparation of a tuple is kept for the next call with the same
-            tuple, which makes single terms quick; a list could change unseen, so it is not kept.
-        max_neighbors : int
-            How many a term has at most.
-
-        Raises
-        ------
-        InvalidInputError
-            If `max_neighbors` is negative.
-        """
+        """Return the most similar strings of `among` of every term, exactly."""
         check_limit(max_neighbors)
         if max_neighbors == 0 or len(terms) == 0 or len(among) == 0:
             return Neighbors.none(len(terms))

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import InvalidInputError
-from softcosine.inputs import is_number
+from softcosine._validation import check_number, check_whole, is_number, must_be
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.match_chunks import best_of_chunks
 from softcosine.similarity.neighbors import Neighbors, StringOrder
@@ -93,18 +92,12 @@ class EditDistanceSimilarity:
         threshold: float = 0.3,
         cap: float = 0.95,
     ) -> None:
-        if not (is_number(alpha) and 0.0 < alpha < np.inf):
-            raise InvalidInputError(f"alpha is {alpha}; needed is a number above 0.")
-        if not (is_number(beta) and 0.0 < beta < np.inf):
-            raise InvalidInputError(f"beta is {beta}; needed is a number above 0.")
-        if max_distance not in (1, 2, 3):
-            raise InvalidInputError(f"max_distance is {max_distance!r}; needed is 1, 2 or 3.")
-        if not (is_number(threshold) and 0.0 <= threshold <= 1.0):
-            raise InvalidInputError(f"threshold is {threshold}; needed is a similarity in [0, 1].")
+        check_number("alpha", alpha, above=0)
+        check_number("beta", beta, above=0)
+        check_whole("max_distance", max_distance, most=3)
+        check_number("threshold", threshold, least=0, most=1)
         if not (is_number(cap) and 0.0 < np.float32(cap) < 1.0):
-            raise InvalidInputError(
-                f"cap is {cap}; needed is a number in (0, 1): a different string is never equal."
-            )
+            raise must_be("cap", cap, "a number above 0 and below 1")
         self._alpha, self._beta = float(alpha), float(beta)
         self._threshold, self._cap = float(threshold), float(cap)
         self._max_distance = int(max_distance)
@@ -181,11 +174,6 @@ class EditDistanceSimilarity:
         """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,).
 
         Symmetric to the bit, in [0, 1]; 1 for equal strings alone.
-
-        Raises
-        ------
-        InvalidInputError
-            If the two sequences differ in length.
         """
         check_pairs(left, right)
         a, b = CodePoints.of(left), CodePoints.of(right)
@@ -201,20 +189,6 @@ class EditDistanceSimilarity:
 
         No term is compared with every string: candidates are found by the hashes of what a few
         deletions leave of both, long ones by unchanged pieces, and then measured.
-
-        Parameters
-        ----------
-        terms : sequence of str
-        among : sequence of str
-            What is searched. The preparation of a tuple is kept for the next call with the same
-            tuple, which makes single terms quick; a list could change unseen, so it is not kept.
-        max_neighbors : int
-            How many a term has at most.
-
-        Raises
-        ------
-        InvalidInputError
-            If `max_neighbors` is negative.
         """
         check_limit(max_neighbors)
         if len(self._least) == 1 or max_neighbors == 0 or len(terms) == 0 or len(among) == 0:

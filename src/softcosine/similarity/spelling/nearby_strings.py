@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._threads import for_each_chunk
 from softcosine.kernels.common_parts import fill_buckets, propose, write_keys
 from softcosine.kernels.edit_distance import measure_found, measure_pairs
 from softcosine.similarity.match_chunks import Found
-from softcosine.similarity.threads import for_each_chunk
 
 __all__ = ["CodePoints", "NearbyStrings", "Scores", "WordList", "similarities_of_pairs"]
 

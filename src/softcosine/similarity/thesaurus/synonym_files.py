@@ -10,15 +10,16 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.similarity.text_lines import Cells, comma_cells, tab_cells, text_lines
+from softcosine._progress import Progress
+from softcosine._textio import Cells, comma_cells, numbered_lines, tab_cells
+from softcosine._validation import check_choice, check_number
+from softcosine.errors import MalformedFileError
 from softcosine.storage import checked_path
 
 __all__ = ["FORMATS", "Group", "format_of", "read_groups"]
 
 # Terms that are all similar to one another, and how much.
 Group = tuple[list[str], float]
-Progress = Callable[[int, int], None]
 Lines = Iterable[tuple[int, str]]
 
 _LEFT = ("left", "word1", "term1", "a", "word", "term", "source", "from")
@@ -80,15 +81,11 @@ def read_groups(
         If a line breaks the format; names the line.
     """
     path = checked_path(path)
-    if not 0.0 < weight <= 1.0:
-        raise InvalidInputError(f"weight is {weight}; needed is a number in (0, 1].")
+    check_number("weight", weight, above=0, most=1)
     if format is None:
         format = format_of(path)
-    if format not in FORMATS:
-        raise InvalidInputError(
-            f"there is no synonym format {format!r}; choose one of {', '.join(FORMATS)}."
-        )
-    return FORMATS[format](path, text_lines(path, progress), weight)
+    check_choice("synonym format", format, FORMATS)
+    return FORMATS[format](path, numbered_lines(path, progress=progress), weight)
 
 
 def format_of(path: str | PathLike[str]) -> str:
@@ -98,7 +95,7 @@ def format_of(path: str | PathLike[str]) -> str:
     for ending, format in ((".csv", "csv"), (".tsv", "tsv"), (".jsonl", "jsonl")):
         if name.endswith(ending):
             return format
-    for _, line in text_lines(path):
+    for _, line in numbered_lines(path):
         if line.startswith("#"):
             continue
         for sign, format in (("|||", "ppdb"), ("\t", "tsv"), ("=>", "solr"), (",", "solr")):

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import InvalidInputError, SoftCosineWarning
-from softcosine.inputs import is_number
+from softcosine._progress import Progress
+from softcosine._threads import for_each_chunk
+from softcosine._validation import check_number
+from softcosine.errors import SoftCosineWarning
 from softcosine.kernels.thesaurus import members_by_concepts, similarities_by_concepts
 from softcosine.similarity.deferred import Deferred
 from softcosine.similarity.identity_cache import LastTuple
@@ -31,7 +33,6 @@ from softcosine.similarity.thesaurus.concepts import Concepts
 from softcosine.similarity.thesaurus.members import Asked, Searched
 from softcosine.similarity.thesaurus.wordnet import KINDS, check_relation
 from softcosine.similarity.thesaurus.wordnet_concepts import by_paths, concepts_of_wordnet
-from softcosine.similarity.threads import for_each_chunk
 
 if TYPE_CHECKING:
     from softcosine.similarity.thesaurus.synonym_files import Group
@@ -124,7 +125,7 @@ class ThesaurusSimilarity(PersonsList):
         weight: float = 0.8,
         format: str | None = None,
         pinned: bool | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> ThesaurusSimilarity:
         r"""Read a file of synonyms.
 
@@ -353,13 +354,7 @@ class ThesaurusSimilarity(PersonsList):
         return rows_of(self._found, terms) >= 0
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
-        """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,).
-
-        Raises
-        ------
-        InvalidInputError
-            If the two sequences differ in length.
-        """
+        """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,)."""
         n_pairs = check_pairs(left, right)
         i, j = rows_of(self._found, left), rows_of(self._found, right)
         both = np.flatnonzero((i >= 0) & (j >= 0))
@@ -394,11 +389,6 @@ class ThesaurusSimilarity(PersonsList):
 
         Each concept above a term is asked for its members, the nearest first, as far as the
         threshold allows. What is prepared for a tuple is kept for the next call with it.
-
-        Raises
-        ------
-        InvalidInputError
-            If `max_neighbors` is negative.
         """
         check_limit(max_neighbors)
         rows = rows_of(self._found, terms)
@@ -491,7 +481,5 @@ class ThesaurusSimilarity(PersonsList):
 
 
 def _check_settings(threshold: float, exponent: float) -> None:
-    if not (is_number(threshold) and 0.0 <= threshold <= 1.0):
-        raise InvalidInputError(f"threshold is {threshold}; needed is a number in [0, 1].")
-    if not (is_number(exponent) and 0.0 < exponent < np.inf):
-        raise InvalidInputError(f"exponent is {exponent}; needed is a number above 0.")
+    check_number("threshold", threshold, least=0, most=1)
+    check_number("exponent", exponent, above=0)

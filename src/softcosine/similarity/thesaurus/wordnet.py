@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine._validation import check_choice
+from softcosine.errors import MalformedFileError
 from softcosine.similarity.ragged import slices
 
 __all__ = ["KINDS", "RELATIONS", "Ancestors", "WordNet", "check_relation"]
@@ -28,10 +29,7 @@ RELATIONS = (
 
 def check_relation(name: str) -> None:
     """Raise InvalidInputError if there is no relation of that name."""
-    if name not in RELATIONS:
-        raise InvalidInputError(
-            f"there is no relation {name!r}; choose among {', '.join(RELATIONS)}."
-        )
+    check_choice("relation", name, RELATIONS)
 
 
 @dataclass(frozen=True, slots=True)

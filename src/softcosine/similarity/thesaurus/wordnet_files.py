@@ -10,7 +10,7 @@ import re
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from os import PathLike
@@ -19,8 +19,9 @@ from typing import IO, cast
 
 import numpy as np
 
+from softcosine._progress import Progress
+from softcosine._validation import check_whole
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.inputs import is_whole
 from softcosine.similarity.thesaurus.wordnet import WordNet
 from softcosine.similarity.thesaurus.wordnet_lmf import read_lmf, read_wn_package, wn_database
 from softcosine.storage import checked_path
@@ -111,7 +112,7 @@ def read_wordnet(
     path: str | PathLike[str] | None = None,
     *,
     max_senses: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> WordNet:
     """Read a WordNet.
 
@@ -139,10 +140,7 @@ def read_wordnet(
     InvalidInputError
         If `max_senses` is out of range.
     """
-    if max_senses is not None and not (is_whole(max_senses) and max_senses >= 1):
-        raise InvalidInputError(
-            f"max_senses is {max_senses!r}; needed is a whole number of 1 or more."
-        )
+    check_whole("max_senses", max_senses, optional=True)
     place = find_wordnet() if path is None else checked_path(path)
     if not place.exists():
         raise FileNotFoundError(f"there is no WordNet at {place}.")
@@ -216,7 +214,7 @@ class _Reading:
     """What has been read of a WordNet."""
 
     place: Path
-    progress: Callable[[int, int], None] | None
+    progress: Progress | None
     numbers: dict[str, int] = field(default_factory=dict)
     words: list[tuple[str, ...]] = field(default_factory=list)
     # Relation, source, target by name, numbers of the words, file and line.

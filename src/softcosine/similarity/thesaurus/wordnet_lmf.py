@@ -13,6 +13,7 @@ from xml.parsers import expat
 
 import numpy as np
 
+from softcosine._progress import Progress
 from softcosine.errors import MalformedFileError, MissingDependencyError
 from softcosine.similarity.thesaurus.wordnet import WordNet
 
@@ -43,8 +44,6 @@ _UNREADABLE = (
     *(expat.ExpatError, EOFError, OSError, lzma.LZMAError, zlib.error),
     *(LookupError, ValueError),
 )
-
-Progress = Callable[[int, int], None]
 
 
 class _Handler:

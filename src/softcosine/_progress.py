@@ -1,7 +1,8 @@
-"""How far a long search has come, told to whoever waits for it.
+"""Progress of long work: the callbacks, and how one reaches the sources that do the work.
 
-The protocol of sources has no word for progress, and a source may be wrapped in several others.
-Who asks says so around the question; the source that does the work reports.
+The protocol of sources has no argument for progress, and a source may be wrapped in several
+others. `reporting` sets the callback around a search; the source that does the work calls `report`.
+Where work has several stages, ``partial(report, "reading")`` is the `Progress` of one of them.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from contextvars import ContextVar
 
 __all__ = ["Progress", "Report", "report", "reporting", "silent"]
 
+# Called with how far the work is, and out of how many.
 Progress = Callable[[int, int], None]
-# What is being done, how far, and out of how many or None.
+# Called with what is being done, how far it is, and out of how many or None.
 Report = Callable[[str, int, int | None], None]
 
 _listener: ContextVar[Progress | None] = ContextVar("softcosine_progress", default=None)
@@ -41,7 +43,7 @@ def reporting(progress: Progress | None) -> Iterator[None]:
 
 
 def report(done: int, total: int) -> None:
-    """Tell the one who waits, if there is one."""
+    """Call what `reporting` set, if anything."""
     progress = _listener.get()
     if progress is not None:
         progress(done, total)

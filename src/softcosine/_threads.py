@@ -1,0 +1,194 @@
+"""How many threads work, and pools that work on chunks of rows.
+
+Kernels and BLAS release the interpreter lock. No result depends on the number of threads.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache, wraps
+from pathlib import Path
+from typing import Any, Self, TypeVar, cast
+
+from softcosine._validation import is_whole, must_be
+
+__all__ = [
+    "Workers",
+    "for_each_chunk",
+    "in_threads",
+    "n_threads",
+    "takes_threads",
+    "usable_cpus",
+    "using_threads",
+]
+
+_Task = TypeVar("_Task")
+_Result = TypeVar("_Result")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_VARIABLE = "SOFTCOSINE_THREADS"
+_NEEDED = "a whole number other than 0 (-1 stands for all CPUs)"
+_given: ContextVar[int | None] = ContextVar("softcosine_threads", default=None)
+
+
+def n_threads(threads: int | None = None) -> int:
+    """Return the number of threads to work in.
+
+    Parameters
+    ----------
+    threads : int, optional
+        A number of threads; -1 stands for all usable CPUs, -2 for all but one, and so on. By
+        default the number that `using_threads` set, else the environment variable
+        ``SOFTCOSINE_THREADS``, else all usable CPUs.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is 0 or no whole number, or the variable is not one.
+    """
+    if threads is None:
+        threads = _given.get()
+    if threads is None:
+        text = os.environ.get(_VARIABLE, "").strip() or "-1"
+        try:
+            threads = int(text)
+        except ValueError:
+            raise must_be(_VARIABLE, text, _NEEDED) from None
+    if not is_whole(threads) or threads == 0:
+        raise must_be("threads", threads, f"{_NEEDED}, or None")
+    return int(threads) if threads > 0 else max(1, usable_cpus() + 1 + int(threads))
+
+
+@contextmanager
+def using_threads(threads: int | None) -> Iterator[None]:
+    """Work in so many threads inside the block, where no other number is given.
+
+    The methods of sources have no argument for it, and a source may be wrapped in several others.
+
+    Parameters
+    ----------
+    threads : int or None
+        -1 stands for all usable CPUs, -2 for all but one, and so on; None changes nothing.
+
+    Examples
+    --------
+    >>> import softcosine as sc
+    >>> source = sc.EditDistanceSimilarity()
+    >>> with sc.using_threads(1):  # doctest: +ELLIPSIS
+    ...     float(source.similarities(["tyre"], ["tire"])[0])
+    0.427...
+    """
+    token = _given.set(_given.get() if threads is None else n_threads(threads))
+    try:
+        yield
+    finally:
+        _given.reset(token)
+
+
+def takes_threads(function: _Function) -> _Function:
+    """Have a function work in as many threads as its keyword argument ``threads`` says."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with using_threads(kwargs.get("threads")):
+            return function(*args, **kwargs)
+
+    return cast("_Function", call)
+
+
+@cache
+def usable_cpus() -> int:
+    """Return the CPUs that this process may use: its affinity, and the quotas of its cgroups."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    n = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+    return max(1, min(n, math.ceil(min(_quota(), n))))
+
+
+def _quota(root: Path = Path("/")) -> float:
+    """CPUs that the control groups of this process allow; infinity without a limit."""
+    try:
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return math.inf
+    least = math.inf
+    for line in lines:
+        _, controllers, name = line.split(":", 2)
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        mount = root / "sys/fs/cgroup" / ("cpu" if controllers else "")
+        group = mount / name.strip("/")
+        for folder in (group, *group.parents[: len(group.parts) - len(mount.parts)]):
+            least = min(least, _limit(folder, version=1 if controllers else 2))
+    return least
+
+
+def _limit(folder: Path, *, version: int) -> float:
+    files = ("cpu.max",) if version == 2 else ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+    try:
+        quota, period = " ".join((folder / name).read_text() for name in files).split()
+        return math.inf if quota in ("max", "-1") else int(quota) / int(period)
+    except (OSError, ValueError, ZeroDivisionError):
+        return math.inf
+
+
+class Workers:
+    """Threads for several rounds of work; they start with the first that needs them."""
+
+    __slots__ = ("_pool",)
+
+    def __init__(self) -> None:
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)  # what waits after an error or Ctrl-C
+
+    def for_each_chunk(self, work: Callable[[int, int], None], n_rows: int, *, chunk: int) -> None:
+        """Call ``work(start, stop)`` for consecutive chunks of rows, several at a time.
+
+        The chunks do not depend on the number of threads, so neither does what is computed,
+        provided that every chunk writes its own rows only. A single chunk runs in the calling
+        thread.
+        """
+        starts = range(0, n_rows, chunk)
+        n = n_threads()
+        if len(starts) <= 1 or n == 1:
+            for start in starts:
+                work(start, min(start + chunk, n_rows))
+            return
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(n)
+        tasks = [self._pool.submit(work, start, min(start + chunk, n_rows)) for start in starts]
+        for task in tasks:
+            task.result()
+
+
+def for_each_chunk(work: Callable[[int, int], None], n_rows: int, *, chunk: int) -> None:
+    """Call ``work(start, stop)`` for consecutive chunks; see `Workers.for_each_chunk`."""
+    with Workers() as workers:
+        workers.for_each_chunk(work, n_rows, chunk=chunk)
+
+
+def in_threads(
+    work: Callable[[_Task], _Result], tasks: Sequence[_Task], threads: int | None
+) -> list[_Result]:
+    """Return the result of each task, in their order, worked at by several threads.
+
+    Raises
+    ------
+    InvalidInputError
+        See `n_threads`; and whatever `work` raises.
+    """
+    workers = min(n_threads(threads), len(tasks))
+    if workers <= 1:
+        return list(map(work, tasks))
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(work, tasks))

@@ -1,0 +1,186 @@
+"""Checks of what users pass: numbers, choices, switches, matrices.
+
+A check returns nothing and raises InvalidInputError, ``NAME is X; it must be Y.``, otherwise.
+Importing this module does not import NumPy, for ``softcosine --help`` imports it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+from softcosine.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = [
+    "check_choice",
+    "check_flag",
+    "check_list",
+    "check_number",
+    "check_type",
+    "check_whole",
+    "is_number",
+    "is_pair",
+    "is_whole",
+    "must_be",
+    "read_matrix",
+    "refuse_texts",
+]
+
+
+def must_be(name: str, value: object, needed: str) -> InvalidInputError:
+    """Return the error ``NAME is X; it must be NEEDED.``; X is cut short."""
+    return InvalidInputError(f"{name} is {value!r:.80}; it must be {needed}.")
+
+
+def check_whole(
+    name: str, value: Any, *, least: int = 1, most: int | None = None, optional: bool = False
+) -> None:
+    """Refuse what is no whole number in the range; a bool is none, None is if `optional`."""
+    if optional and value is None:
+        return
+    if not is_whole(value) or value < least or (most is not None and value > most):
+        needed = f"of {least:,} or more" if most is None else f"from {least:,} to {most:,}"
+        raise must_be(name, value, f"a whole number {needed}{', or None' if optional else ''}")
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    least: float | None = None,
+    above: float | None = None,
+    most: float | None = None,
+    below: float | None = None,
+    optional: bool = False,
+) -> None:
+    """Refuse what is no finite number in the range; None is one if `optional`.
+
+    `least` and `most` belong to the range, `above` and `below` do not; give one of each two.
+    """
+    if optional and value is None:
+        return
+    if (
+        not is_number(value)
+        or not math.isfinite(float(value))
+        or (least is not None and value < least)
+        or (above is not None and value <= above)
+        or (most is not None and value > most)
+        or (below is not None and value >= below)
+    ):
+        if least is not None and most is not None:
+            needed = f"a number from {least:g} to {most:g}"
+        else:
+            limits = (("of at least", least), ("above", above), ("at most", most), ("below", below))
+            words = [f"{word} {limit:g}" for word, limit in limits if limit is not None]
+            finite = "finite " if most is None and below is None else ""
+            needed = f"a {finite}number {' and '.join(words)}"
+        raise must_be(name, value, f"{needed}{', or None' if optional else ''}")
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str], *, optional: bool = False) -> None:
+    """Refuse what is none of the strings, and name the nearest one."""
+    if optional and value is None:
+        return
+    strings = list(choices)
+    if isinstance(value, str) and value in strings:
+        return
+    error = must_be(name, value, f"one of {', '.join(strings)}{', or None' if optional else ''}")
+    near = get_close_matches(value, strings, 1) if isinstance(value, str) else []
+    raise InvalidInputError(f"{error} Did you mean {near[0]!r}?") if near else error
+
+
+def check_flag(name: str, value: Any, *, optional: bool = False) -> None:
+    """Refuse what is neither True nor False; None is a flag if `optional`."""
+    if not (isinstance(value, bool) or (optional and value is None)):
+        raise must_be(name, value, "True, False or None" if optional else "True or False")
+
+
+def check_type(name: str, value: Any, types: Any, advice: str) -> None:
+    """Refuse what is no instance of `types`; the advice begins with a verb and ends in no dot."""
+    if not isinstance(value, types):
+        raise InvalidInputError(f"{name} is of type {type(value).__name__}; {advice}.")
+
+
+def check_list(name: str, value: Any, of: str = "strings", *, types: Any = Iterable) -> None:
+    """Refuse a single string, and what is none of the types, such as Sequence."""
+    if isinstance(value, str):
+        raise InvalidInputError(f"{name} is a single string; wrap it in a list: [{name}].")
+    if not isinstance(value, types):
+        raise InvalidInputError(f"{name} is of type {type(value).__name__}; pass a list of {of}.")
+
+
+def is_number(value: object) -> bool:
+    """Whether it is a real number that float64 can hold; infinity is, NaN is not."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    try:
+        return not math.isnan(float(value))
+    except OverflowError:
+        return False
+
+
+def is_whole(value: object) -> bool:
+    """Whether a value is a whole number."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def is_pair(value: object) -> bool:
+    """Whether a value is a sequence of two, and no string of two characters."""
+    return isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 2
+
+
+def refuse_texts(X: Any, name: str) -> None:
+    """Raise InvalidInputError, which says what to do, where X is texts and no matrix."""
+    from scipy.sparse import issparse
+
+    if issparse(X) or getattr(X, "ndim", 1) != 1:
+        return
+    kept = isinstance(X, Sequence) or (isinstance(X, Iterable) and hasattr(X, "__array__"))
+    if kept and isinstance(next(iter(X), None), str):
+        raise InvalidInputError(
+            f"{name} holds texts, and a document-term matrix is needed. Put a vectorizer first, as "
+            "in make_pipeline(TfidfVectorizer(), ...), or let SoftIndex.from_texts(texts) search "
+            "the texts."
+        )
+
+
+def read_matrix(X: Any, name: str) -> csr_array:
+    """Read a matrix as canonical float64 CSR; what was given is not changed.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is not two-dimensional, real and finite. The message calls it `name`.
+    """
+    import numpy as np
+    from scipy.sparse import csr_array, issparse
+
+    try:
+        given = X if issparse(X) else np.asarray(X)
+        if given.ndim != 2:
+            raise InvalidInputError(f"{name} has {given.ndim} dimension(s); a matrix has two.")
+        if given.dtype.kind == "c":
+            raise InvalidInputError(f"{name} holds complex numbers; they must be real.")
+        # NumPy reads objects as numbers where it can; SciPy refuses them all.
+        given = given if issparse(given) else given.astype(np.float64)
+        matrix = csr_array(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, InvalidInputError):
+            raise
+        raise InvalidInputError(f"{name} cannot be read as a matrix: {error}") from error
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    bad = np.flatnonzero(~np.isfinite(matrix.data))
+    if bad.size:
+        row = int(np.searchsorted(matrix.indptr, bad[0], "right")) - 1
+        raise InvalidInputError(
+            f"{name} holds NaN or infinity in row {row}; every value must be finite."
+        )
+    return matrix
