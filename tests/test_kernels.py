@@ -13,7 +13,10 @@ from scipy.sparse import csr_array
 
 import oracle
 import strategies as own
+from softcosine.index.search.parts import Part
 from softcosine.index.search.rankings import prepare
+from softcosine.index.search.segment_table import SegmentTable, directory_buckets
+from softcosine.index.segment.dense_columns import Columns
 from softcosine.index.segment.segment import Segment
 from softcosine.kernels.documents import (
     COUNTS,
@@ -28,7 +31,7 @@ from softcosine.text.weighting import Weighting
 from toys import similarity_matrix, statistics_of
 
 # No term has more postings than that.
-NO_COLUMNS = (2**40, np.empty(0, np.int32), np.empty((0, 0), np.uint16))
+NO_COLUMNS = Columns(2**40, np.empty(0, np.int32), np.empty((0, 0), np.uint16))
 
 
 def kinds():
@@ -64,6 +67,15 @@ def forward(segment, ranking):
     )  # fmt: skip
 
 
+def table_of(*drawn):
+    """A table of segments, one after the other, without columns."""
+    parts, first = [], 0
+    for segment, ranking in drawn:
+        parts.append(Part(segment, ranking, first))
+        first += segment.n_docs
+    return SegmentTable(parts, [NO_COLUMNS] * len(parts))
+
+
 @given(segments())
 def test_postings_stand_by_term_then_frequency_then_document(drawn):
     segment, ranking, _, _ = drawn
@@ -71,8 +83,9 @@ def test_postings_stand_by_term_then_frequency_then_document(drawn):
         (segment.values(), segment.terms.astype(int), segment.pointers),
         shape=(segment.n_docs, segment.n_terms),
     ).toarray()
-    for term in range(segment.n_terms):
-        first, last = segment.term_groups[term : term + 2]
+    assert segment.present_terms.tolist() == np.flatnonzero(values.any(axis=0)).tolist()
+    for slot, term in enumerate(segment.present_terms.tolist()):
+        first, last = segment.term_groups[slot : slot + 2]
         docs = np.flatnonzero(values[:, term])
         if ranking.kind == REALS:
             assert segment.documents[first:last].tolist() == docs.tolist()
