@@ -5,6 +5,8 @@ The kernels of text, sources and assembly are tested beside their callers.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,7 +17,7 @@ import oracle
 import strategies as own
 from softcosine.index.search.parts import Part
 from softcosine.index.search.rankings import prepare
-from softcosine.index.search.segment_table import SegmentTable, directory_buckets
+from softcosine.index.search.segment_table import SegmentTable
 from softcosine.index.segment.dense_columns import Columns
 from softcosine.index.segment.segment import Segment
 from softcosine.kernels.documents import (
@@ -67,13 +69,12 @@ def forward(segment, ranking):
     )  # fmt: skip
 
 
-def table_of(*drawn):
-    """A table of segments, one after the other, without columns."""
-    parts, first = [], 0
-    for segment, ranking in drawn:
-        parts.append(Part(segment, ranking, first))
-        first += segment.n_docs
-    return SegmentTable(parts, [NO_COLUMNS] * len(parts))
+def table_of(segment, ranking, factors=None, *, copies=1):
+    """A table of a segment several times, without columns, with other factors if given."""
+    if factors is not None:
+        ranking = replace(ranking, factors=factors)
+    parts = [Part(segment, ranking, i * segment.n_docs) for i in range(copies)]
+    return SegmentTable(parts, segment.n_terms, [NO_COLUMNS] * copies)
 
 
 @given(segments())
@@ -134,25 +135,31 @@ def test_candidates_rank_by_score_then_number(drawn, expansion, minimum, exclusi
     factors = np.where(np.arange(segment.n_docs) % 3 == 2, 0.0, 0.5)
     candidates = np.arange(segment.n_docs, dtype=np.uint32)[::2].copy()
     terms = np.flatnonzero(expansion).astype(np.int32)
-    # The same query before and after one without candidates.
-    starts, places = np.array([0, 1, 1, 2]) * len(candidates), np.array([0, k, k, 2 * k])
-    every, numbers = np.empty((2, k)), np.empty((2, k), np.uint32)
+    # The same query before and after one without candidates, in the second of two segments; the
+    # last candidate is too weak.
+    table = table_of(segment, ranking, factors, copies=2)
+    starts, places = np.array([0, 0, 0, 0, 1, 1, 2]) * len(candidates), np.array([0, k, k, 2 * k])
+    strong = np.arange(len(candidates)) < len(candidates) - 1
+    approximate = np.tile(strong, 2).astype(np.float32)
+    every, numbers = np.empty((2, k)), np.empty((2, k), np.int64)
     n_ranked, scratch = np.full(3, -1), np.zeros(segment.n_terms)
-    rank_candidates(
-        *forward(segment, ranking), factors, 1.0, np.array([0, 1, 2, 3]) * len(terms),
+    wrong = rank_candidates(
+        table.rows, ranking.k1, 1.0, np.array([0, 1, 2, 3]) * len(terms),
         np.tile(terms, 3), np.tile(expansion[terms], 3), np.full(3, 2.0), starts,
-        np.tile(candidates, 2), minimum, exclusive, scratch, places, n_ranked,
-        numbers.ravel(), every.ravel(),
+        np.tile(candidates, 2), approximate, np.full(3, 0.5, np.float32), minimum, exclusive,
+        scratch, places, n_ranked, numbers.ravel(), every.ravel(),
     )  # fmt: skip
+    assert wrong == -1
     assert not scratch.any()
     n = n_ranked[0]
     assert n_ranked.tolist() == [n, 0, n]
     assert every[0, :n].tolist() == every[1, :n].tolist()
     documents, scores = numbers[0], every[0]
     again = np.empty(n)
-    score_documents(
-        *forward(segment, ranking), factors, 1.0, expansion, 2.0, documents[:n].copy(), again
+    wrong = score_documents(
+        table.rows, ranking.k1, 1.0, expansion, 2.0, documents[:n].copy(), again
     )
+    assert wrong == -1
     assert again.tolist() == scores[:n].tolist()
     exact = []
     for d in range(segment.n_docs):  # the canonical order: ascending terms
@@ -160,10 +167,14 @@ def test_candidates_rank_by_score_then_number(drawn, expansion, minimum, exclusi
         for term in range(segment.n_terms):
             total += expansion[term] * (values / segment.scales[:, None])[d, term]
         exact.append(total * factors[d] * 2.0)
-    kept = [d for d in candidates if exact[d] > minimum or (exact[d] == minimum and not exclusive)]
+    kept = [
+        d
+        for d in candidates[strong]
+        if exact[d] > minimum or (exact[d] == minimum and not exclusive)
+    ]
     expected = sorted(kept, key=lambda d: (-round(exact[d], 9), d))[:k]
     np.testing.assert_allclose(scores[:n], [exact[d] for d in expected], atol=1e-12)
-    assert documents[:n].tolist() == expected
+    assert documents[:n].tolist() == [segment.n_docs + d for d in expected]
 
 
 @st.composite
@@ -229,28 +240,28 @@ def test_weights_that_are_no_numbers_are_counted():
     assert facts[0, 5] == 1
 
 
-def found_candidates(segment, ranking, terms, weights, scale, factors, floor, k, slack, scores):
+def found_candidates(segment, ranking, terms, weights, scale, floor, k, slack, scores):
     """Candidates of a query, asked for three times with a query between that is not wanted."""
+    table = table_of(segment, ranking)
+    _, addresses = table.factors(None)
     room = max(2 * segment.n_docs - 1, 1)  # not always enough for two
-    candidates = np.full(room, 99, np.uint32)
-    heaps = np.zeros((4, k), np.float32)
-    begin, found = 0, []
+    candidates, approximate = np.full(room, 99, np.uint32), np.full(room, -1, np.float32)
+    heaps, starts = np.zeros((4, k), np.float32), np.zeros(5, np.int64)
+    begin = 0
     while begin < 4:
-        starts = np.empty(5, np.int64)
         end = find_candidates(
-            ranking.kind, np.arange(5) * len(terms), np.tile(terms, 4), np.tile(weights, 4),
-            np.full(4, scale), np.array([1, 0, 1, 1], np.uint8), segment.term_groups,
-            segment.group_starts, ranking.group_weights, segment.documents,
-            segment.posting_weights, ranking.saturation32, *NO_COLUMNS, factors,
+            table.rows, addresses, np.arange(5) * len(terms), np.tile(terms, 4),
+            np.tile(weights, 4), np.full(4, scale), np.array([1, 0, 1, 1], np.uint8),
             np.full(4, floor, np.float32), heaps, np.full(4, slack), scores, begin, starts,
-            candidates,
+            candidates, approximate,
         )  # fmt: skip
         assert begin < end <= 4
-        assert starts[begin] == 0
-        found += [candidates[starts[q] : starts[q + 1]].tolist() for q in range(begin, end)]
+        candidates, approximate = np.tile(candidates, 2), np.tile(approximate, 2)
         begin = end
+    found = [candidates[starts[q] : starts[q + 1]].tolist() for q in range(4)]
     assert found[1] == []
     assert found[0] == found[2] == found[3]
+    assert (approximate[: starts[-1]] > 0).all()
     return np.array(found[0], np.uint32), len(found[0])
 
 
@@ -266,10 +277,9 @@ def test_no_document_that_may_be_among_the_best_is_missed(drawn, expansion, floo
     expansion = np.array(expansion[: segment.n_terms])
     k = min(k, segment.n_docs)
     touched = np.flatnonzero(expansion).astype(np.int32)
-    factors = ranking.factors32
     scores = np.zeros(segment.n_docs, np.float32)
     candidates, n = found_candidates(
-        segment, ranking, touched, expansion[touched], 3.0, factors, floor, k, slack, scores
+        segment, ranking, touched, expansion[touched], 3.0, floor, k, slack, scores
     )
     exact = values @ expansion / 3.0
     least = max(sorted(exact, reverse=True)[k - 1], floor)
@@ -296,7 +306,7 @@ def test_candidates_are_found_across_blocks_of_the_scan():
         (6, [5, 1023, 1024, 2047, 2499]),
     ):
         candidates, n = found_candidates(
-            segment, ranking, np.zeros(1, np.int32), np.ones(1), 1.0, ranking.factors32, 0.0, k,
-            1.0, np.zeros(n_docs, np.float32),
+            segment, ranking, np.zeros(1, np.int32), np.ones(1), 1.0, 0.0, k, 1.0,
+            np.zeros(n_docs, np.float32),
         )  # fmt: skip
         assert candidates[:n].tolist() == expected

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from softcosine.kernels.jit import helper, kernel
+from softcosine.kernels.lanes import count_bits
 from softcosine.kernels.prefetch import prefetch
 from softcosine.kernels.segment_table import COLUMNS, array_at
 
@@ -16,13 +17,12 @@ __all__ = [
     "select_candidates",
 ]
 
-_KIND, _N_DOCS, _N_TERMS, _N_PRESENT, _N_GROUPS, _N_POSTINGS, _N_LEVELS = map(
+_KIND, _N_DOCS, _N_WORDS, _N_PRESENT, _N_GROUPS, _N_POSTINGS, _N_LEVELS = map(
     COLUMNS.index,
-    ("KIND", "N_DOCS", "N_TERMS", "N_PRESENT", "N_GROUPS", "N_POSTINGS", "N_LEVELS"),
+    ("KIND", "N_DOCS", "N_WORDS", "N_PRESENT", "N_GROUPS", "N_POSTINGS", "N_LEVELS"),
 )
-_N_COLUMNS, _LONGEST_LIST, _SHIFT, _N_BUCKETS, _BUCKETS, _PRESENT_TERMS = map(
-    COLUMNS.index,
-    ("N_COLUMNS", "LONGEST_LIST", "SHIFT", "N_BUCKETS", "BUCKETS", "PRESENT_TERMS"),
+_N_COLUMNS, _LONGEST_LIST, _PRESENT_BITS, _PRESENT_BEFORE = map(
+    COLUMNS.index, ("N_COLUMNS", "LONGEST_LIST", "PRESENT_BITS", "PRESENT_BEFORE")
 )
 _TERM_GROUPS, _GROUP_STARTS, _GROUP_LEVELS, _DOCUMENTS, _POSTING_WEIGHTS = map(
     COLUMNS.index,
@@ -135,33 +135,31 @@ def expand_queries(  # type: ignore[no-untyped-def]
 
 
 @helper
-def _look_up(terms, weights, scale, n_terms, shift, buckets, present_terms, slots, slot_weights):  # type: ignore[no-untyped-def]
-    """Write the places of terms in a segment's directory, and their weights; how many it has."""
-    inverse = 1.0 / scale
-    every = present_terms.shape[0] == n_terms
-    n = 0
+def _scaled(pointers, weights, scales):  # type: ignore[no-untyped-def]
+    """Divide the weights of each query by its scale."""
+    scaled = np.empty(weights.shape[0], np.float32)
+    for q in range(scales.shape[0]):
+        inverse = 1.0 / scales[q] if scales[q] > 0.0 else 0.0
+        for t in range(pointers[q], pointers[q + 1]):
+            scaled[t] = weights[t] * inverse
+    return scaled
+
+
+@helper
+def _look_up(terms, weights, present_bits, present_before, slots, slot_weights):  # type: ignore[no-untyped-def]
+    """Write the places of terms in a segment's directory, and their weights; how many it has.
+
+    Bit i of ``present_bits[w]`` is whether it has the term ``64 w + i``; ``present_before[w]`` of
+    the terms that it has are below ``64 w``.
+    """
+    n, one = 0, np.uint64(1)
     for t in range(terms.shape[0]):
-        weight = np.float32(weights[t] * inverse)
-        term = terms[t]
-        if weight == 0 or term >= n_terms:
-            continue
-        slot = np.int64(term)
-        if not every:
-            slot = np.int64(buckets[term >> shift])
-            end = np.int64(buckets[(term >> shift) + 1])
-            while end - slot > 8:  # rare: terms crowd together
-                middle = (slot + end) >> 1
-                if present_terms[middle] <= term:
-                    slot = middle
-                else:
-                    end = middle
-            while slot < end and present_terms[slot] < term:
-                slot += 1
-            if slot == end or present_terms[slot] != term:
-                continue
-        slots[n] = slot
-        slot_weights[n] = weight
-        n += 1
+        word, bit = terms[t] >> 6, np.uint64(terms[t] & 63)
+        bits = present_bits[word]
+        # Without a branch: whether a segment has a term cannot be predicted.
+        slots[n] = np.int64(present_before[word]) + count_bits(bits & ((one << bit) - one))
+        slot_weights[n] = weights[t]
+        n += np.int64((bits >> bit) & one) & np.int64(weights[t] != 0)
     return n
 
 
@@ -317,7 +315,7 @@ def _collect(scores, bound, first, candidates, approximate):  # type: ignore[no-
 
 @helper
 def find_in_segment(  # type: ignore[no-untyped-def]
-    kind, terms, weights, scale, n_terms, shift, buckets, present_terms, term_groups,
+    kind, terms, weights, present_bits, present_before, term_groups,
     group_starts, group_levels, table, documents, posting_weights, saturation, longest_list,
     column_slots, columns, factors, floor, heap, slack, scores, candidates, approximate,
 ):  # fmt: skip
@@ -326,10 +324,11 @@ def find_in_segment(  # type: ignore[no-untyped-def]
     The number of its candidates is returned. Arrays may be of other widths than in the table.
     """
     n_docs = scores.shape[0]
-    slots, slot_weights = np.empty(terms.shape[0], np.int32), np.empty(terms.shape[0], np.float32)
+    n_terms = terms.shape[0]
+    slots, slot_weights = np.empty(n_terms + 1, np.int32), np.empty(n_terms + 1, np.float32)
     rows = np.zeros(column_slots.shape[0] + 3, np.int64)
     row_weights = np.empty(column_slots.shape[0] + 3, np.float32)
-    n = _look_up(terms, weights, scale, n_terms, shift, buckets, present_terms, slots, slot_weights)
+    n = _look_up(terms, weights, present_bits, present_before, slots, slot_weights)
     if n == 0:
         return 0
     filled = _add_postings(
@@ -377,6 +376,7 @@ def find_candidates(  # type: ignore[no-untyped-def]
     `softcosine.index.segment.dense_columns`.
     """
     n_queries = scales.shape[0]
+    scaled = _scaled(pointers, weights, scales)
     for s in range(begin // n_queries, segments.shape[0]):
         row = segments[s]
         n_docs, n_present, n_groups = row[_N_DOCS], row[_N_PRESENT], row[_N_GROUPS]
@@ -391,9 +391,9 @@ def find_candidates(  # type: ignore[no-untyped-def]
                 return i
             own = slice(pointers[q], pointers[q + 1])
             starts[i + 1] += find_in_segment(
-                kind, terms[own], weights[own], scales[q], row[_N_TERMS], row[_SHIFT],
-                array_at(row[_BUCKETS], row[_N_BUCKETS], np.uint32),
-                array_at(row[_PRESENT_TERMS], n_present, np.int32),
+                kind, terms[own], scaled[own],
+                array_at(row[_PRESENT_BITS], row[_N_WORDS], np.uint64),
+                array_at(row[_PRESENT_BEFORE], row[_N_WORDS], np.uint32),
                 array_at(row[_TERM_GROUPS], n_present + 1, np.uint32),
                 array_at(row[_GROUP_STARTS], n_groups + 1, np.uint32),
                 array_at(row[_GROUP_LEVELS], n_groups, np.uint16),
@@ -418,16 +418,17 @@ def add_scores(segments, factors, terms, weights, scale, weight, scores, total):
 
     `total` holds the documents of all segments of the table, one after the other.
     """
-    slots, slot_weights = np.empty(terms.shape[0], np.int32), np.empty(terms.shape[0], np.float32)
+    n_terms = terms.shape[0]
+    slots, slot_weights = np.empty(n_terms + 1, np.int32), np.empty(n_terms + 1, np.float32)
+    scaled = _scaled(np.array([0, n_terms]), weights, np.array([scale]))
     place = 0
     for s in range(segments.shape[0]):
         row = segments[s]
         n_docs, n_present, n_groups = row[_N_DOCS], row[_N_PRESENT], row[_N_GROUPS]
         n_postings, kind, n_columns = row[_N_POSTINGS], row[_KIND], row[_N_COLUMNS]
         n = _look_up(
-            terms, weights, scale, row[_N_TERMS], row[_SHIFT],
-            array_at(row[_BUCKETS], row[_N_BUCKETS], np.uint32),
-            array_at(row[_PRESENT_TERMS], n_present, np.int32), slots, slot_weights,
+            terms, scaled, array_at(row[_PRESENT_BITS], row[_N_WORDS], np.uint64),
+            array_at(row[_PRESENT_BEFORE], row[_N_WORDS], np.uint32), slots, slot_weights,
         )  # fmt: skip
         rows, row_weights = np.zeros(n_columns + 3, np.int64), np.empty(n_columns + 3, np.float32)
         filled = _add_postings(

@@ -88,7 +88,7 @@ class Searcher:
     def __init__(self, parts: Sequence[Part], S: TermSimilarityMatrix) -> None:
         self.parts = tuple(parts)
         self.S = S
-        self.table = SegmentTable(self.parts)
+        self.table = SegmentTable(self.parts, len(S))
         self._largest = max(part.segment.n_docs for part in self.parts)
         self._n_docs = sum(part.segment.n_docs for part in self.parts)
         self._n_postings = sum(part.segment.n_postings for part in self.parts)
@@ -199,7 +199,7 @@ class Searcher:
             found = np.empty(len(documents))
             wrong = score_documents(
                 self.table.rows, self.ranking.k1, self.ranking.rounded_one, space.expansion,
-                expanded.factors[0], np.asarray(documents, np.int64), found,
+                expanded.factors[0], np.ascontiguousarray(documents, np.int64), found,
             )  # fmt: skip
             self._check_scored(wrong)
             space.expansion[expanded.terms] = 0.0

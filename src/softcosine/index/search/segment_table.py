@@ -14,7 +14,7 @@ from softcosine.index.segment.segment import Segment
 from softcosine.kernels.documents import SATURATED
 from softcosine.kernels.segment_table import COLUMNS
 
-__all__ = ["SegmentTable", "directory_buckets"]
+__all__ = ["SegmentTable", "present_bits"]
 
 
 class SegmentTable:
@@ -24,6 +24,8 @@ class SegmentTable:
     ----------
     parts : sequence of Part
         All prepared for one ranking.
+    n_terms : int
+        Of the vocabulary.
     columns : sequence of Columns, optional
         Of each part; those of its frequent terms by default.
 
@@ -38,7 +40,9 @@ class SegmentTable:
         Whether some values were rounded to the upper half of a float32.
     """
 
-    def __init__(self, parts: Sequence[Part], columns: Sequence[Columns] | None = None) -> None:
+    def __init__(
+        self, parts: Sequence[Part], n_terms: int, columns: Sequence[Columns] | None = None
+    ) -> None:
         if columns is None:
             columns = [frequent_columns(part.segment, part.ranking) for part in parts]
         self.columns = list(columns)
@@ -46,7 +50,7 @@ class SegmentTable:
         self.half = any(one.values.shape[0] > 0 for one in columns)
         self._held: list[NDArray[Any]] = []
         pairs = zip(parts, self.columns, strict=True)
-        self.rows = np.array([self._row(part, own) for part, own in pairs], np.int64)
+        self.rows = np.array([self._row(part, n_terms, own) for part, own in pairs], np.int64)
         self._factors = [_masked(part, part.live) for part in parts]
         self._addresses = _addresses(self._factors)
 
@@ -75,16 +79,16 @@ class SegmentTable:
         self._held.append(held)
         return int(held.ctypes.data)
 
-    def _row(self, part: Part, columns: Columns) -> list[int]:
+    def _row(self, part: Part, n_terms: int, columns: Columns) -> list[int]:
         segment, ranking, at = part.segment, part.ranking, self._address
-        shift, buckets = directory_buckets(segment)
+        bits, before = present_bits(segment, n_terms)
         saturated = ranking.kind == SATURATED
         assert ranking.saturation.shape[0] == (segment.n_docs if saturated else 0)
         row = {
             "KIND": ranking.kind,
             "FIRST": part.first,
             "N_DOCS": segment.n_docs,
-            "N_TERMS": segment.n_terms,
+            "N_WORDS": bits.shape[0],
             "N_PRESENT": segment.present_terms.shape[0],
             "N_GROUPS": segment.group_levels.shape[0],
             "N_POSTINGS": segment.n_postings,
@@ -92,10 +96,8 @@ class SegmentTable:
             "N_SPILLED": segment.spilled.shape[0],
             "N_COLUMNS": columns.slots.shape[0],
             "LONGEST_LIST": columns.longest_list,
-            "SHIFT": shift,
-            "N_BUCKETS": buckets.shape[0],
-            "BUCKETS": at(buckets, np.uint32),
-            "PRESENT_TERMS": at(segment.present_terms, np.int32),
+            "PRESENT_BITS": at(bits, np.uint64),
+            "PRESENT_BEFORE": at(before, np.uint32),
             "TERM_GROUPS": at(segment.term_groups, np.uint32),
             "GROUP_STARTS": at(segment.group_starts, np.uint32),
             "GROUP_LEVELS": at(segment.group_levels, np.uint16),
@@ -117,16 +119,16 @@ class SegmentTable:
         return [row[name] for name in COLUMNS]
 
 
-def directory_buckets(segment: Segment) -> tuple[int, NDArray[np.uint32]]:
-    """Return where to look for a term in a segment's directory.
+def present_bits(segment: Segment, n_terms: int) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
+    """Return a segment's directory as bits, 64 terms a number, and how many are set before each.
 
-    The present terms t with ``t >> shift == b`` stand from ``buckets[b]`` to ``buckets[b + 1]``:
-    one or two, where they are spread evenly.
+    A term is found at the cost of two neighbouring reads; the whole takes a fifth of a byte a term.
     """
-    n_present = segment.present_terms.shape[0]
-    shift = max(segment.n_terms // max(n_present, 1), 1).bit_length() - 1
-    bounds = np.arange((segment.n_terms >> shift) + 2, dtype=np.int64) << shift
-    return shift, np.searchsorted(segment.present_terms, bounds).astype(np.uint32)
+    present = np.zeros((n_terms // 64 + 1) * 64, bool)
+    present[segment.present_terms] = True
+    bits = np.packbits(present, bitorder="little").view("<u8").astype(np.uint64)
+    before = np.searchsorted(segment.present_terms, np.arange(bits.shape[0]) * 64)
+    return bits, before.astype(np.uint32)
 
 
 def _addresses(arrays: Sequence[NDArray[np.float32]]) -> NDArray[np.int64]:
