@@ -152,7 +152,7 @@ def _look_up(terms, weights, present_bits, present_before, slots, slot_weights):
     Bit i of ``present_bits[w]`` is whether it has the term ``64 w + i``; ``present_before[w]`` of
     the terms that it has are below ``64 w``.
     """
-    n, one = 0, np.uint64(1)
+    n, one = np.int64(0), np.uint64(1)
     for t in range(terms.shape[0]):
         word, bit = terms[t] >> 6, np.uint64(terms[t] & 63)
         bits = present_bits[word]

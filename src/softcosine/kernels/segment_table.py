@@ -48,7 +48,7 @@ else:
 
         return types.voidptr(types.int64), generate
 
-    @inlined
+    @inlined  # type: ignore[misc]
     def array_at(address, size, dtype):  # type: ignore[no-untyped-def]
         """Return the flat array at an address."""
         return carray(_pointer(address), size, dtype)

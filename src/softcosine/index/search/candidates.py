@@ -48,8 +48,9 @@ class Candidates:
     @property
     def sizes(self) -> NDArray[np.int64]:
         """How many candidates each query has, shape (n_queries,)."""
-        sizes: NDArray[np.int64] = np.diff(self.starts)
-        return sizes.reshape(-1, self.bounds.shape[0]).sum(axis=0)
+        sizes = self.starts[1:] - self.starts[:-1]
+        sums: NDArray[np.int64] = sizes.reshape(-1, self.bounds.shape[0]).sum(axis=0)
+        return sums
 
     def replaced(self, others: Mapping[int, Sequence[NDArray[np.uint32]]]) -> Self:
         """Return the candidates with other ones, given for each segment, for some queries."""

@@ -64,7 +64,7 @@ class SegmentTable:
         allowed : sequence of ndarray of shape (n_docs,), bool, or None
             For each part, which of its live documents may be answers.
         """
-        if allowed is None:
+        if allowed is None or all(mask is None for mask in allowed):
             return self._factors, self._addresses
         factors = [
             own if mask is None else np.where(mask, own, np.float32(0.0))
