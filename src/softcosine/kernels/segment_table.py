@@ -30,6 +30,7 @@ if config.DISABLE_JIT:
 
     import numpy as np
 
+    @inlined
     def array_at(address: int, size: int, dtype: Any) -> Any:
         """Return the flat array at an address."""
         if size == 0:
@@ -48,7 +49,7 @@ else:
 
         return types.voidptr(types.int64), generate
 
-    @inlined  # type: ignore[misc]
-    def array_at(address, size, dtype):  # type: ignore[no-untyped-def]
+    @inlined
+    def array_at(address: int, size: int, dtype: Any) -> Any:
         """Return the flat array at an address."""
         return carray(_pointer(address), size, dtype)
