@@ -135,11 +135,13 @@ def expand_queries(  # type: ignore[no-untyped-def]
 
 
 @helper
-def _scaled(pointers, weights, scales):  # type: ignore[no-untyped-def]
-    """Divide the weights of each query by its scale."""
+def _scaled(pointers, weights, scales, chosen):  # type: ignore[no-untyped-def]
+    """Divide the weights of each chosen query by its scale."""
     scaled = np.empty(weights.shape[0], np.float32)
     for q in range(scales.shape[0]):
-        inverse = 1.0 / scales[q] if scales[q] > 0.0 else 0.0
+        if chosen[q] == 0:
+            continue
+        inverse = 1.0 / scales[q]
         for t in range(pointers[q], pointers[q + 1]):
             scaled[t] = weights[t] * inverse
     return scaled
@@ -376,7 +378,7 @@ def find_candidates(  # type: ignore[no-untyped-def]
     `softcosine.index.segment.dense_columns`.
     """
     n_queries = scales.shape[0]
-    scaled = _scaled(pointers, weights, scales)
+    scaled = _scaled(pointers, weights, scales, chosen)
     for s in range(begin // n_queries, segments.shape[0]):
         row = segments[s]
         n_docs, n_present, n_groups = row[_N_DOCS], row[_N_PRESENT], row[_N_GROUPS]
@@ -420,7 +422,7 @@ def add_scores(segments, factors, terms, weights, scale, weight, scores, total):
     """
     n_terms = terms.shape[0]
     slots, slot_weights = np.empty(n_terms + 1, np.int32), np.empty(n_terms + 1, np.float32)
-    scaled = _scaled(np.array([0, n_terms]), weights, np.array([scale]))
+    scaled = _scaled(np.array([0, n_terms]), weights, np.array([scale]), np.ones(1, np.uint8))
     place = 0
     for s in range(segments.shape[0]):
         row = segments[s]
