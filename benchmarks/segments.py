@@ -38,7 +38,7 @@ def searcher_of(workload: Workload, n_segments: int) -> Searcher:
 def mebibytes(searcher: Searcher, names: Sequence[str]) -> float:
     """Return what some arrays of all segments take."""
     arrays = [getattr(part.segment, name) for part in searcher.parts for name in names]
-    return round(sum(array.nbytes for array in arrays) / 2**20, 2)
+    return float(round(sum(array.nbytes for array in arrays) / 2**20, 2))
 
 
 def check(searchers: dict[int, Searcher], queries: Sequence[QueryVector]) -> None:
