@@ -29,8 +29,7 @@ from softcosine.index.search.rankings import prepare
 from softcosine.index.search.searcher import Searcher
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.segment.segment import MAX_DOCS, Segment, packed
-from softcosine.kernels.search import find_candidates
-from stages import Stages, any_width
+from stages import Stages
 from synthetic import Synthetic
 
 SIZES = (20_000, 1_000_000)
@@ -82,6 +81,8 @@ def joined(segments: Sequence[Segment]) -> Segment:
     groups = groups[order]
     group_starts = np.flatnonzero(np.diff(groups, prepend=-1, append=-1))
     own = groups[group_starts[:-1]]
+    owners = own // len(frequencies)
+    present = np.unique(owners)
     return Segment(
         n_terms=shape[1],
         pointers=pointers,
@@ -90,18 +91,22 @@ def joined(segments: Sequence[Segment]) -> Segment:
         frequencies=frequencies,
         scales=np.ones(shape[0]),
         lengths=np.concatenate([segment.lengths for segment in segments]),
-        term_groups=np.searchsorted(own // len(frequencies), np.arange(shape[1] + 1)),
-        group_starts=group_starts,
+        present_terms=present.astype(np.int32),
+        term_groups=np.searchsorted(owners, np.append(present, shape[1])).astype(np.uint32),
+        group_starts=group_starts.astype(np.uint32),
         group_levels=(own % len(frequencies)).astype(levels.dtype),
         documents=by_term.indices[order].astype(np.uint32),
         posting_weights=np.empty(0, np.float32),
+        bound_starts=np.zeros(1, np.uint32),
+        bound_levels=np.empty(0, np.uint16),
+        bound_lengths=np.empty(0, np.uint32),
     )
 
 
 def postings_bytes(segment: Segment) -> int:
     """Return what the postings take, with where terms and groups begin."""
-    arrays = (segment.term_groups, segment.group_starts, segment.group_levels, segment.documents)
-    return sum(array.nbytes for array in arrays)
+    heads = (segment.present_terms, segment.term_groups, segment.group_starts, segment.group_levels)
+    return sum(array.nbytes for array in (*heads, segment.documents))
 
 
 def forward_bytes(segment: Segment) -> int:
@@ -121,16 +126,15 @@ def bytes_a_posting(parts: Sequence[Part]) -> dict[str, object]:
 
 def layouts(small: Workload, large: Workload, largest: int) -> dict[str, Stages]:
     """Return the kernel over every layout, the small collection first."""
-    find = any_width(find_candidates)
     n_small, n_large = small.statistics.n_docs, large.statistics.n_docs
     return {
         f"{n_small} documents, 16 bits": Stages(small, k=K),
         f"{n_large} in segments of {MAX_DOCS}, 16 bits": Stages(large, k=K),
         f"{n_large} in segments of {MAX_DOCS}, 32 bits": Stages(
-            large, parts=wide(large, MAX_DOCS), k=K, find=find
+            large, parts=wide(large, MAX_DOCS), k=K
         ),
         f"{n_large} in segments of {largest}, 32 bits": Stages(
-            large, parts=wide(large, largest), k=K, find=find
+            large, parts=wide(large, largest), k=K
         ),
     }
 

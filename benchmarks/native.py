@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from newsgroups import Workload
 from softcosine.index.search.bounds import HALF
-from softcosine.index.search.first_stage import Prepared
 from softcosine.index.search.top_docs import QueryVector, Top
+from softcosine.index.segment.segment import Segment
 
 __all__ = ["FLAGS", "NativeSearch", "NoCompilerError", "library"]
 
@@ -89,9 +89,8 @@ class NativeSearch:
     def __init__(self, workload: Workload, k: int, native: ctypes.CDLL) -> None:
         self._kept: list[Any] = []  # what C points to
         parts = workload.parts
-        prepared = [Prepared.of(part) for part in parts]
-        columns = [one.columns for one in prepared]
-        longest = max(one.longest for one in prepared)
+        table = workload.searcher.table
+        columns, longest = table.columns, table.longest
         self._segments = (_Segment * len(parts))()
         for target, part, dense in zip(self._segments, parts, columns, strict=True):
             segment, ranking = part.segment, part.ranking
@@ -102,9 +101,10 @@ class NativeSearch:
             ):
                 setattr(target, name, size)
             self._point(
-                target, term_groups=segment.term_groups, group_starts=segment.group_starts,
-                group_weights=ranking.group_weights, documents=segment.documents,
-                column_of=dense.column_of, columns=dense.values, factors32=ranking.factors32,
+                target, term_groups=every_term(segment), column_of=column_of(segment, dense.slots),
+                group_starts=segment.group_starts.astype(np.int64),
+                group_weights=ranking.table32[segment.group_levels], documents=segment.documents,
+                columns=dense.values, factors32=ranking.factors32,
                 pointers=segment.pointers, terms=segment.terms,
                 levels=segment.levels.astype(np.uint16), table=ranking.table,
                 factors=ranking.factors,
@@ -124,7 +124,7 @@ class NativeSearch:
         )  # fmt: skip
         self._documents, self._scores = np.zeros(k, np.uint32), np.zeros(k)
         self._k = k
-        self._half = HALF if any(one.half for one in prepared) else 0.0
+        self._half = HALF if table.half else 0.0
         self._call = native.search
         self._call.restype = ctypes.c_int64
         pointer, whole, real = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
@@ -158,3 +158,17 @@ class NativeSearch:
             contiguous = np.ascontiguousarray(array)
             self._kept.append(contiguous)
             setattr(target, name, contiguous.ctypes.data)
+
+
+def every_term(segment: Segment) -> NDArray[np.int64]:
+    """Return where the groups of each term begin, also of those that no document has."""
+    groups = np.zeros(segment.n_terms + 1, np.int64)
+    groups[segment.present_terms + 1] = np.diff(segment.term_groups)
+    return np.cumsum(groups)
+
+
+def column_of(segment: Segment, slots: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the column of each term, -1 for those without one."""
+    columns = np.full(segment.n_terms, -1, np.int32)
+    columns[segment.present_terms[slots]] = np.arange(slots.shape[0])
+    return columns

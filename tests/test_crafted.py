@@ -157,10 +157,12 @@ def in_child(paths, *, asked=tuple(ASKED), large=False):
 IMPOSSIBLE = {
     "pointers": lambda a: np.where(np.arange(len(a)) == 1, 2**40, a),
     "entries": lambda a: np.full_like(a, 0x00FFFFFF),
-    "term_groups": lambda a: np.where(np.arange(len(a)) == 1, -5, a),
-    "group_starts": lambda a: np.where(np.arange(len(a)) == 1, 2**39, a),
+    "present_terms": lambda a: np.where(np.arange(len(a)) == 1, 2**30, a),
+    "term_groups": lambda a: np.where(np.arange(len(a)) == 1, 2**31, a),
+    "group_starts": lambda a: np.where(np.arange(len(a)) == 1, 2**31, a),
     "group_levels": lambda a: np.full_like(a, 65535),
     "documents": lambda a: np.full_like(a, 65535),
+    "bound_starts": lambda a: np.full_like(a, 7),
     "frequencies": lambda a: np.full_like(a, np.nan),
     "lengths": lambda a: np.full_like(a, -1),
     "tokens": lambda a: np.full_like(a, 2**31 - 1),
@@ -174,6 +176,15 @@ def test_impossible_numbers_of_a_large_segment_never_lead_astray(whole, copies):
         path = copies(whole)
         array = crafted.read_array(path, "segment", f"0/{name}")
         crafted.rewrite_array(path, "segment", f"0/{name}", change(array).astype(array.dtype))
+        paths[str(path)] = name
+    for name, change in {
+        "present_terms": lambda a: a[::-1],
+        "term_groups": lambda a: a[:-1],
+        "group_levels": lambda a: a[:-1],
+    }.items():
+        path = copies(whole)
+        array = crafted.read_array(path, "segment", f"0/{name}")
+        crafted.rewrite_array(path, "segment", f"0/{name}", change(array))
         paths[str(path)] = name
     level = copies(whole)
     entries = crafted.read_array(level, "segment", "0/entries")
@@ -349,6 +360,10 @@ SETTINGS = [
     ("segment", {"n_docs": 10**30}),
     ("segment", {"n_docs": 4.0}),
     ("segment", {"n_docs": None}),
+    ("segment", {"n_terms": -1}),
+    ("segment", {"n_terms": 10**30}),
+    ("segment", {"n_terms": 2}),
+    ("segment", {"n_terms": None}),
     ("segment", {"positions": "yes"}),
     ("norms", {"fields": 10**9}),
     ("norms", {"fields": 0}),

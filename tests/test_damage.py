@@ -65,8 +65,8 @@ CHECKED = [
     f"parts/{kind}-*/{name}.npy"
     for kind, names in (
         ("space", ("matrix/indptr", "matrix/indices", "matrix/data", "vocabulary/term_offsets")),
-        ("segment", ("0/documents", "0/pointers", "0/entries", "0/term_groups", "0/group_starts")),
-        ("segment", ("0/group_levels", "0/frequencies", "0/lengths")),
+        ("segment", ("0/documents", "0/pointers", "0/entries", "0/present_terms", "0/lengths")),
+        ("segment", ("0/term_groups", "0/group_starts", "0/group_levels", "0/frequencies")),
         ("statistics", ("0/document_frequencies",)),
         ("norms", ("0",)),
     )

@@ -5,6 +5,8 @@ The kernels of text, sources and assembly are tested beside their callers.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,7 +15,10 @@ from scipy.sparse import csr_array
 
 import oracle
 import strategies as own
+from softcosine.index.search.parts import Part
 from softcosine.index.search.rankings import prepare
+from softcosine.index.search.segment_table import SegmentTable
+from softcosine.index.segment.dense_columns import Columns
 from softcosine.index.segment.segment import Segment
 from softcosine.kernels.documents import (
     COUNTS,
@@ -23,12 +28,13 @@ from softcosine.kernels.documents import (
     score_documents,
     soft_norms_squared,
 )
+from softcosine.kernels.postings import BOUNDS, FEW
 from softcosine.kernels.search import expand_queries, find_candidates
 from softcosine.text.weighting import Weighting
 from toys import similarity_matrix, statistics_of
 
 # No term has more postings than that.
-NO_COLUMNS = (2**40, np.empty(0, np.int32), np.empty((0, 0), np.uint16))
+NO_COLUMNS = Columns(2**40, np.empty(0, np.int32), np.empty((0, 0), np.uint16))
 
 
 def kinds():
@@ -64,6 +70,14 @@ def forward(segment, ranking):
     )  # fmt: skip
 
 
+def table_of(segment, ranking, factors=None, *, copies=1):
+    """A table of a segment several times, without columns, with other factors if given."""
+    if factors is not None:
+        ranking = replace(ranking, factors=factors)
+    parts = [Part(segment, ranking, i * segment.n_docs) for i in range(copies)]
+    return SegmentTable(parts, segment.n_terms, [NO_COLUMNS] * copies)
+
+
 @given(segments())
 def test_postings_stand_by_term_then_frequency_then_document(drawn):
     segment, ranking, _, _ = drawn
@@ -71,8 +85,9 @@ def test_postings_stand_by_term_then_frequency_then_document(drawn):
         (segment.values(), segment.terms.astype(int), segment.pointers),
         shape=(segment.n_docs, segment.n_terms),
     ).toarray()
-    for term in range(segment.n_terms):
-        first, last = segment.term_groups[term : term + 2]
+    assert segment.present_terms.tolist() == np.flatnonzero(values.any(axis=0)).tolist()
+    for slot, term in enumerate(segment.present_terms.tolist()):
+        first, last = segment.term_groups[slot : slot + 2]
         docs = np.flatnonzero(values[:, term])
         if ranking.kind == REALS:
             assert segment.documents[first:last].tolist() == docs.tolist()
@@ -89,6 +104,54 @@ def test_postings_stand_by_term_then_frequency_then_document(drawn):
                 ]
             ]
             assert found == sorted((values[d, term], d) for d in docs)
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 60),
+    st.sampled_from([2, 30, 2000]),
+    st.floats(0, 3),
+    st.floats(0, 1),
+    st.floats(0.1, 500),
+    st.sampled_from(["raw", "log", "binary", "bm25"]),
+)
+def test_no_impact_of_a_posting_exceeds_the_bounds_of_its_term(
+    seed, n_docs, most, k1, b, average, tf
+):
+    generator = np.random.default_rng(seed)
+    X = generator.integers(1, most, (n_docs, 4)) * (
+        generator.random((n_docs, 4)) < [1, 0.8, 0.2, 0]
+    )
+    X[:, :3] *= generator.integers(1, most, (n_docs, 1))
+    segment = Segment.from_counts(csr_array(X))
+    weighting = Weighting(tf, k1=k1, b=b)
+    frequent = segment.present_terms[segment.present_frequencies > FEW]
+    assert len(segment.bound_starts) == len(frequent) + 1
+    lengths = X.sum(axis=1)
+    for term, begin, end in zip(
+        frequent, segment.bound_starts[:-1], segment.bound_starts[1:], strict=True
+    ):
+        pairs = slice(begin, end)
+        assert 1 <= end - begin <= BOUNDS
+        highest, shortest = segment.bound_levels[pairs], segment.bound_lengths[pairs]
+        assert (np.diff(highest.astype(int)) > 0).all()
+        assert (np.diff(shortest.astype(int)) > 0).all()
+        bound = weighting.frequencies(segment.frequencies[highest], shortest / average).max()
+        of = X[:, term] > 0
+        impacts = weighting.frequencies(X[of, term].astype(float), lengths[of] / average)
+        assert impacts.max() <= bound
+        if len(pairs_that_count(X[of, term], lengths[of])) <= BOUNDS:
+            assert impacts.max() == bound
+
+
+def pairs_that_count(frequencies, lengths):
+    """The pairs that no other one dominates."""
+    pairs = {(int(f), int(n)) for f, n in zip(frequencies, lengths, strict=True)}
+    return {
+        (f, n)
+        for f, n in pairs
+        if not any(g >= f and m <= n and (g, m) != (f, n) for g, m in pairs)
+    }
 
 
 @given(segments(), own.term_weights(own.MAX_TERMS), st.data())
@@ -121,25 +184,31 @@ def test_candidates_rank_by_score_then_number(drawn, expansion, minimum, exclusi
     factors = np.where(np.arange(segment.n_docs) % 3 == 2, 0.0, 0.5)
     candidates = np.arange(segment.n_docs, dtype=np.uint32)[::2].copy()
     terms = np.flatnonzero(expansion).astype(np.int32)
-    # The same query before and after one without candidates.
-    starts, places = np.array([0, 1, 1, 2]) * len(candidates), np.array([0, k, k, 2 * k])
-    every, numbers = np.empty((2, k)), np.empty((2, k), np.uint32)
+    # The same query before and after one without candidates, in the second of two segments; the
+    # last candidate is too weak.
+    table = table_of(segment, ranking, factors, copies=2)
+    starts, places = np.array([0, 0, 0, 0, 1, 1, 2]) * len(candidates), np.array([0, k, k, 2 * k])
+    strong = np.arange(len(candidates)) < len(candidates) - 1
+    approximate = np.tile(strong, 2).astype(np.float32)
+    every, numbers = np.empty((2, k)), np.empty((2, k), np.int64)
     n_ranked, scratch = np.full(3, -1), np.zeros(segment.n_terms)
-    rank_candidates(
-        *forward(segment, ranking), factors, 1.0, np.array([0, 1, 2, 3]) * len(terms),
+    wrong = rank_candidates(
+        table.rows, ranking.k1, 1.0, np.array([0, 1, 2, 3]) * len(terms),
         np.tile(terms, 3), np.tile(expansion[terms], 3), np.full(3, 2.0), starts,
-        np.tile(candidates, 2), minimum, exclusive, scratch, places, n_ranked,
-        numbers.ravel(), every.ravel(),
+        np.tile(candidates, 2), approximate, np.full(3, 0.5, np.float32), minimum, exclusive,
+        scratch, places, n_ranked, numbers.ravel(), every.ravel(),
     )  # fmt: skip
+    assert wrong == -1
     assert not scratch.any()
     n = n_ranked[0]
     assert n_ranked.tolist() == [n, 0, n]
     assert every[0, :n].tolist() == every[1, :n].tolist()
     documents, scores = numbers[0], every[0]
     again = np.empty(n)
-    score_documents(
-        *forward(segment, ranking), factors, 1.0, expansion, 2.0, documents[:n].copy(), again
+    wrong = score_documents(
+        table.rows, ranking.k1, 1.0, expansion, 2.0, documents[:n].copy(), again
     )
+    assert wrong == -1
     assert again.tolist() == scores[:n].tolist()
     exact = []
     for d in range(segment.n_docs):  # the canonical order: ascending terms
@@ -147,10 +216,14 @@ def test_candidates_rank_by_score_then_number(drawn, expansion, minimum, exclusi
         for term in range(segment.n_terms):
             total += expansion[term] * (values / segment.scales[:, None])[d, term]
         exact.append(total * factors[d] * 2.0)
-    kept = [d for d in candidates if exact[d] > minimum or (exact[d] == minimum and not exclusive)]
+    kept = [
+        d
+        for d in candidates[strong]
+        if exact[d] > minimum or (exact[d] == minimum and not exclusive)
+    ]
     expected = sorted(kept, key=lambda d: (-round(exact[d], 9), d))[:k]
     np.testing.assert_allclose(scores[:n], [exact[d] for d in expected], atol=1e-12)
-    assert documents[:n].tolist() == expected
+    assert documents[:n].tolist() == [segment.n_docs + d for d in expected]
 
 
 @st.composite
@@ -216,28 +289,28 @@ def test_weights_that_are_no_numbers_are_counted():
     assert facts[0, 5] == 1
 
 
-def found_candidates(segment, ranking, terms, weights, scale, factors, floor, k, slack, scores):
+def found_candidates(segment, ranking, terms, weights, scale, floor, k, slack, scores):
     """Candidates of a query, asked for three times with a query between that is not wanted."""
+    table = table_of(segment, ranking)
+    _, addresses = table.factors(None)
     room = max(2 * segment.n_docs - 1, 1)  # not always enough for two
-    candidates = np.full(room, 99, np.uint32)
-    heaps = np.zeros((4, k), np.float32)
-    begin, found = 0, []
+    candidates, approximate = np.full(room, 99, np.uint32), np.full(room, -1, np.float32)
+    heaps, starts = np.zeros((4, k), np.float32), np.zeros(5, np.int64)
+    begin = 0
     while begin < 4:
-        starts = np.empty(5, np.int64)
         end = find_candidates(
-            ranking.kind, np.arange(5) * len(terms), np.tile(terms, 4), np.tile(weights, 4),
-            np.full(4, scale), np.array([1, 0, 1, 1], np.uint8), segment.term_groups,
-            segment.group_starts, ranking.group_weights, segment.documents,
-            segment.posting_weights, ranking.saturation32, *NO_COLUMNS, factors,
+            table.rows, addresses, np.arange(5) * len(terms), np.tile(terms, 4),
+            np.tile(weights, 4), np.full(4, scale), np.array([1, 0, 1, 1], np.uint8),
             np.full(4, floor, np.float32), heaps, np.full(4, slack), scores, begin, starts,
-            candidates,
+            candidates, approximate,
         )  # fmt: skip
         assert begin < end <= 4
-        assert starts[begin] == 0
-        found += [candidates[starts[q] : starts[q + 1]].tolist() for q in range(begin, end)]
+        candidates, approximate = np.tile(candidates, 2), np.tile(approximate, 2)
         begin = end
+    found = [candidates[starts[q] : starts[q + 1]].tolist() for q in range(4)]
     assert found[1] == []
     assert found[0] == found[2] == found[3]
+    assert (approximate[: starts[-1]] > 0).all()
     return np.array(found[0], np.uint32), len(found[0])
 
 
@@ -253,10 +326,9 @@ def test_no_document_that_may_be_among_the_best_is_missed(drawn, expansion, floo
     expansion = np.array(expansion[: segment.n_terms])
     k = min(k, segment.n_docs)
     touched = np.flatnonzero(expansion).astype(np.int32)
-    factors = ranking.factors32
     scores = np.zeros(segment.n_docs, np.float32)
     candidates, n = found_candidates(
-        segment, ranking, touched, expansion[touched], 3.0, factors, floor, k, slack, scores
+        segment, ranking, touched, expansion[touched], 3.0, floor, k, slack, scores
     )
     exact = values @ expansion / 3.0
     least = max(sorted(exact, reverse=True)[k - 1], floor)
@@ -283,7 +355,7 @@ def test_candidates_are_found_across_blocks_of_the_scan():
         (6, [5, 1023, 1024, 2047, 2499]),
     ):
         candidates, n = found_candidates(
-            segment, ranking, np.zeros(1, np.int32), np.ones(1), 1.0, ranking.factors32, 0.0, k,
-            1.0, np.zeros(n_docs, np.float32),
+            segment, ranking, np.zeros(1, np.int32), np.ones(1), 1.0, 0.0, k, 1.0,
+            np.zeros(n_docs, np.float32),
         )  # fmt: skip
         assert candidates[:n].tolist() == expected

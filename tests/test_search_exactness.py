@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import gc
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import patch
 
@@ -332,3 +335,42 @@ def test_settings_are_checked():
             searcher.search_batch([vector([1])], k=1, threads=threads)
     assert searcher.search(vector([1]), k=np.int64(1), min_score=np.float32(0.5)).scores == [1]
     assert not len(searcher.search(vector([1]), k=1, min_score=np.inf).documents)
+
+
+@pytest.mark.skipif(not JIT, reason="so many documents take too long without compiled kernels")
+def test_more_ties_than_there_is_room_for_at_first_are_all_found():
+    n_docs, cuts = 30_000, [5_000, 5_000, 11_000, 25_000]
+    X = np.ones((n_docs, 2))
+    X[::7, 1] = 0
+    searcher = searcher_of(X, similarity_matrix(np.eye(2)), "inner_product", cuts=cuts)
+    for k in (1, 10, n_docs):
+        top, was_fast = both(searcher, vector([1, 0]), k=k)
+        assert was_fast
+        assert top.documents.tolist() == list(range(k))
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_a_copy_of_a_searcher_reads_its_own_arrays(again):
+    generator = np.random.default_rng(3)
+    X = generator.integers(0, 3, (300, 6))
+    searcher = searcher_of(X, similarity_matrix(np.eye(6)), weighting=Weighting(), cuts=[100])
+    expected = searcher.search(vector(np.ones(6)), k=20)
+    other = again(searcher)
+    assert not set(searcher.table.rows[:, -8:].ravel()) & set(other.table.rows[:, -8:].ravel())
+    del searcher
+    gc.collect()
+    assert same(other.search(vector(np.ones(6)), k=20), expected)
+
+
+def test_terms_that_a_segment_lacks_or_came_after_it_are_passed_over():
+    """Directories of any density, over words of 64 terms; some terms are in no segment."""
+    generator = np.random.default_rng(5)
+    X = generator.integers(1, 4, (120, 200)) * (generator.random((120, 200)) < 0.03)
+    X[:40, 60:] = 0
+    X[:, 190:] = 0
+    S = similarities(generator, 200)
+    whole = searcher_of(X, S, weighting=Weighting())
+    cut = searcher_of(X, S, weighting=Weighting(), cuts=[1, 2, 40, 41, 119])
+    for _ in range(10):
+        query = vector(np.where(generator.random(200) < 0.05, generator.random(200), 0))
+        assert same(both(cut, query, k=15)[0], whole.search(query, k=15))

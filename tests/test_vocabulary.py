@@ -264,9 +264,10 @@ def stored(vocabulary):
 
 
 @READING
+@pytest.mark.parametrize("stride", [1, 3, 64])
 @given(term_lists, st.lists(strings, max_size=5))
-def test_look_ups_in_a_stored_vocabulary_are_those_of_the_terms(n, terms, others):
-    with reading(n):
+def test_look_ups_in_a_stored_vocabulary_are_those_of_the_terms(n, stride, terms, others):
+    with reading(n), patch("softcosine.text.terms._LEAST_STRIDE", stride):
         vocabulary = stored(Vocabulary(terms))
         asked = [*terms[::-1], *others]
         expected = [terms.index(term) if term in terms else -1 for term in asked]

@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from softcosine.kernels.jit import helper, inlined, kernel
+from softcosine.kernels.segment_table import COLUMNS, array_at
 
 __all__ = [
     "COUNTS",
@@ -33,6 +34,17 @@ __all__ = [
 COUNTS, SATURATED, REALS = 0, 1, 2
 
 _HUGE = 1e30  # no bar is higher: float32 holds it
+
+_KIND, _FIRST, _N_DOCS, _N_POSTINGS, _N_LEVELS, _N_SPILLED = map(
+    COLUMNS.index, ("KIND", "FIRST", "N_DOCS", "N_POSTINGS", "N_LEVELS", "N_SPILLED")
+)
+_POINTERS, _ENTRIES, _SPILLED, _SPILLED_LEVELS, _REALS, _TABLE, _SATURATION, _FACTORS = map(
+    COLUMNS.index,
+    (
+        *("POINTERS", "ENTRIES", "SPILLED", "SPILLED_LEVELS"),
+        *("REALS", "TABLE", "SATURATION", "FACTORS"),
+    ),
+)
 
 
 @inlined
@@ -126,93 +138,131 @@ def soft_norms_squared(  # type: ignore[no-untyped-def]
 
 
 @helper
-def _rank(  # type: ignore[no-untyped-def]
-    kind, pointers, entries, spilled, spilled_levels, table, saturation, k1,
-    reals, factors, rounded_one, expansion, query_factor, candidates, minimum, exclusive,
-    out_documents, out_scores,
-):  # fmt: skip
-    """Write the best candidates of one query, best first; their number is returned.
+def _arrays(row):  # type: ignore[no-untyped-def]
+    """Return the arrays of a segment of a table that `_score` takes."""
+    n_docs, n_postings, kind = row[_N_DOCS], row[_N_POSTINGS], row[_KIND]
+    return (
+        array_at(row[_POINTERS], n_docs + 1, np.int64),
+        array_at(row[_ENTRIES], n_postings, np.uint32),
+        array_at(row[_SPILLED], row[_N_SPILLED], np.int64),
+        array_at(row[_SPILLED_LEVELS], row[_N_SPILLED], np.uint16),
+        array_at(row[_TABLE], row[_N_LEVELS], np.float64),
+        array_at(row[_SATURATION], n_docs if kind == 1 else 0, np.float64),
+        array_at(row[_REALS], n_postings if kind == 2 else 0, np.float64),
+        array_at(row[_FACTORS], n_docs, np.float64),
+    )
 
-    A heap whose root is the worst of them. -1 where a document has no score.
+
+@helper
+def _rank(  # type: ignore[no-untyped-def]
+    row, k1, rounded_one, expansion, query_factor, candidates, approximate, bound, minimum,
+    exclusive, held, out_documents, out_scores,
+):  # fmt: skip
+    """Offer the candidates of one query in one segment to a heap of the best.
+
+    The root of the heap is the worst. How many it holds is returned, -1 where a document has no
+    score.
     """
-    held = 0
+    pointers, entries, spilled, spilled_levels, table, saturation, reals, factors = _arrays(row)
     for c in range(candidates.shape[0]):
-        d = candidates[c]
+        if approximate[c] < bound:
+            continue
+        d = np.int64(candidates[c])
         score = _score(
-            kind, d, pointers, entries, spilled, spilled_levels, table, saturation, k1,
+            row[_KIND], d, pointers, entries, spilled, spilled_levels, table, saturation, k1,
             reals, factors, rounded_one, expansion, query_factor,
         )  # fmt: skip
         if np.isnan(score):
             return -1
         if score < minimum or (exclusive and score == minimum):
             continue
-        held = _offer(out_scores, out_documents, held, score, d)
-    for last in range(held - 1, 0, -1):
-        score = out_scores[last]
-        d = out_documents[last]
-        out_scores[last] = out_scores[0]
-        out_documents[last] = out_documents[0]
-        _sift_down(out_scores, out_documents, last, score, d)
+        held = _offer(out_scores, out_documents, held, score, row[_FIRST] + d)
     return held
 
 
 @kernel(
-    "void(int64, int64[::1], uint32[::1], int64[::1], uint16[::1], float64[::1], float64[::1],"
-    " float64, float64[::1], float64[::1], float64, int64[::1], int32[::1], float64[::1],"
-    " float64[::1], int64[::1], uint32[::1], float64, boolean, float64[::1], int64[::1],"
-    " int64[::1], uint32[::1], float64[::1])"
+    "int64(int64[:, ::1], float64, float64, int64[::1], int32[::1], float64[::1], float64[::1],"
+    " int64[::1], uint32[::1], float32[::1], float32[::1], float64, boolean, float64[::1],"
+    " int64[::1], int64[::1], int64[::1], float64[::1])"
 )
 def rank_candidates(  # type: ignore[no-untyped-def]
-    kind, pointers, entries, spilled, spilled_levels, table, saturation, k1,
-    reals, factors, rounded_one, query_pointers, query_terms, query_weights, query_factors,
-    starts, candidates, minimum, exclusive, expansion,
+    segments, k1, rounded_one, query_pointers, query_terms, query_weights, query_factors,
+    starts, candidates, approximate, bounds, minimum, exclusive, expansion,
     places, n_ranked, out_documents, out_scores,
 ):  # fmt: skip
     """Score the candidates of each query exactly and write the best, best first.
 
-    Queries are expanded as by `softcosine.kernels.search.expand_queries`; the candidates of query q
-    are ``candidates[starts[q]:starts[q + 1]]``. The score of d is ``(sum over its terms, ascending,
+    `segments` is a table, see `softcosine.kernels.segment_table`. Queries and their candidates are
+    those of `softcosine.kernels.search.find_candidates`; candidates whose `approximate` score is
+    below ``bounds[q]`` are passed over. The score of d is ``(sum over its terms, ascending,
     of expansion[t] * value(d, t)) * factors[d] * query_factors[q]``, in float64. Only scores of at
     least `minimum` count, or above it if `exclusive`. Ties go to the earlier document. At most
     ``places[q + 1] - places[q]`` documents and scores are written, from ``places[q]`` on, and how
-    many into ``n_ranked[q]``, -1 if an entry of a candidate is impossible. `expansion` (n_terms,)
-    float64 is zero on entry and exit.
+    many into ``n_ranked[q]``. `expansion` (n_terms,) float64 is zero on entry and exit. Returns -1,
+    or the first segment where an entry of a candidate is impossible.
     """
-    for q in range(query_factors.shape[0]):
+    n_queries, n_segments = query_factors.shape[0], segments.shape[0]
+    wrong = -1
+    for q in range(n_queries):
         n_ranked[q] = 0
-        if starts[q] == starts[q + 1]:
+        if places[q] == places[q + 1]:
             continue
         for t in range(query_pointers[q], query_pointers[q + 1]):
             expansion[query_terms[t]] = query_weights[t]
-        place = slice(places[q], places[q + 1])
-        n_ranked[q] = _rank(
-            kind, pointers, entries, spilled, spilled_levels, table, saturation, k1,
-            reals, factors, rounded_one, expansion, query_factors[q],
-            candidates[starts[q] : starts[q + 1]], minimum, exclusive,
-            out_documents[place], out_scores[place],
-        )  # fmt: skip
+        documents = out_documents[places[q] : places[q + 1]]
+        scores = out_scores[places[q] : places[q + 1]]
+        held = 0
+        for s in range(n_segments):
+            own = slice(starts[s * n_queries + q], starts[s * n_queries + q + 1])
+            if own.start == own.stop:
+                continue
+            held = _rank(
+                segments[s], k1, rounded_one, expansion, query_factors[q], candidates[own],
+                approximate[own], bounds[q], minimum, exclusive, held, documents, scores,
+            )  # fmt: skip
+            if held < 0:
+                wrong = s
+                break
         for t in range(query_pointers[q], query_pointers[q + 1]):
             expansion[query_terms[t]] = 0.0
+        if wrong >= 0:
+            break
+        n_ranked[q] = held
+        for last in range(held - 1, 0, -1):
+            score, document = scores[last], documents[last]
+            scores[last], documents[last] = scores[0], documents[0]
+            _sift_down(scores, documents, last, score, document)
+    return wrong
 
 
-@kernel(
-    "void(int64, int64[::1], uint32[::1], int64[::1], uint16[::1], float64[::1], float64[::1],"
-    " float64, float64[::1], float64[::1], float64, float64[::1], float64, uint32[::1],"
-    " float64[::1])"
-)
+@kernel("int64(int64[:, ::1], float64, float64, float64[::1], float64, int64[::1], float64[::1])")
 def score_documents(  # type: ignore[no-untyped-def]
-    kind, pointers, entries, spilled, spilled_levels, table, saturation, k1,
-    reals, factors, rounded_one, expansion, query_factor, documents, out_scores,
-):  # fmt: skip
+    segments, k1, rounded_one, expansion, query_factor, documents, out_scores
+):
     """Write the scores of some documents, those of `rank_candidates` to the bit.
 
-    NaN for a document with an impossible entry.
+    `documents` are numbered as in the whole table. Returns -1, or the segment of the first document
+    with an impossible entry.
     """
+    s = 0
+    firsts = segments[:, _FIRST]
+    pointers, entries, spilled, spilled_levels, table, saturation, reals, factors = _arrays(
+        segments[s]
+    )
     for c in range(documents.shape[0]):
+        document = documents[c]
+        if not firsts[s] <= document < firsts[s] + segments[s, _N_DOCS]:
+            s = np.searchsorted(firsts, document, "right") - 1
+            pointers, entries, spilled, spilled_levels, table, saturation, reals, factors = _arrays(
+                segments[s]
+            )
         out_scores[c] = _score(
-            kind, documents[c], pointers, entries, spilled, spilled_levels, table, saturation, k1,
-            reals, factors, rounded_one, expansion, query_factor,
+            segments[s, _KIND], document - firsts[s], pointers, entries, spilled, spilled_levels,
+            table, saturation, k1, reals, factors, rounded_one, expansion, query_factor,
         )  # fmt: skip
+        if np.isnan(out_scores[c]):
+            return s
+    return -1
 
 
 @kernel(

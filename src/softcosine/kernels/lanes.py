@@ -11,7 +11,7 @@ from typing import Any
 from numba import config, types
 from numba.extending import intrinsic
 
-__all__ = ["LANES", "above", "above_each", "lowest_bit", "sum_of_eights"]
+__all__ = ["LANES", "above", "above_each", "count_bits", "lowest_bit", "sum_of_eights"]
 
 LANES = 64  # numbers compared at a time
 
@@ -31,6 +31,10 @@ if config.DISABLE_JIT:
     def lowest_bit(mask: int) -> int:
         """Return the number of the lowest bit that is set; there must be one."""
         return (int(mask) & -int(mask)).bit_length() - 1
+
+    def count_bits(mask: Any) -> int:
+        """Return how many bits are set."""
+        return int(mask).bit_count()
 
     def sum_of_eights(left: Any, right: Any, whole: int) -> float:
         """Sum the first `whole` products, a multiple of 8, in float64: eight partial sums."""
@@ -92,6 +96,15 @@ else:
             return builder.cttz(arguments[0], ir.IntType(1)(1))
 
         return types.int64(types.int64), generate
+
+    @intrinsic
+    def count_bits(context, mask):  # type: ignore[no-untyped-def]
+        """Return how many bits are set."""
+
+        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            return builder.ctpop(arguments[0])
+
+        return types.int64(types.uint64), generate
 
     @intrinsic
     def sum_of_eights(context, left, right, whole):  # type: ignore[no-untyped-def]

@@ -5,9 +5,32 @@ from __future__ import annotations
 import numpy as np
 
 from softcosine.kernels.jit import helper, kernel
+from softcosine.kernels.lanes import count_bits
 from softcosine.kernels.prefetch import prefetch
+from softcosine.kernels.segment_table import COLUMNS, array_at
 
-__all__ = ["add_scores", "expand_queries", "find_candidates", "select_candidates"]
+__all__ = [
+    "add_scores",
+    "expand_queries",
+    "find_candidates",
+    "find_in_segment",
+    "select_candidates",
+]
+
+_KIND, _N_DOCS, _N_WORDS, _N_PRESENT, _N_GROUPS, _N_POSTINGS, _N_LEVELS = map(
+    COLUMNS.index,
+    ("KIND", "N_DOCS", "N_WORDS", "N_PRESENT", "N_GROUPS", "N_POSTINGS", "N_LEVELS"),
+)
+_N_COLUMNS, _LONGEST_LIST, _PRESENT_BITS, _PRESENT_BEFORE = map(
+    COLUMNS.index, ("N_COLUMNS", "LONGEST_LIST", "PRESENT_BITS", "PRESENT_BEFORE")
+)
+_TERM_GROUPS, _GROUP_STARTS, _GROUP_LEVELS, _DOCUMENTS, _POSTING_WEIGHTS = map(
+    COLUMNS.index,
+    ("TERM_GROUPS", "GROUP_STARTS", "GROUP_LEVELS", "DOCUMENTS", "POSTING_WEIGHTS"),
+)
+_TABLE32, _SATURATION32, _COLUMN_SLOTS, _COLUMN_VALUES = map(
+    COLUMNS.index, ("TABLE32", "SATURATION32", "COLUMN_SLOTS", "COLUMN_VALUES")
+)
 
 # Most lists are short and cold: so many terms ahead of its use, a term, its groups and its
 # postings are fetched, one after the other.
@@ -112,20 +135,53 @@ def expand_queries(  # type: ignore[no-untyped-def]
 
 
 @helper
-def _add_groups(first, last, group_starts, group_weights, documents, weight, scores):  # type: ignore[no-untyped-def]
+def _scaled(pointers, weights, scales, chosen):  # type: ignore[no-untyped-def]
+    """Divide the weights of each chosen query by its scale."""
+    scaled = np.empty(weights.shape[0], np.float32)
+    for q in range(scales.shape[0]):
+        if chosen[q] == 0:
+            continue
+        inverse = 1.0 / scales[q]
+        for t in range(pointers[q], pointers[q + 1]):
+            scaled[t] = weights[t] * inverse
+    return scaled
+
+
+@helper
+def _look_up(terms, weights, present_bits, present_before, slots, slot_weights):  # type: ignore[no-untyped-def]
+    """Write the places of terms in a segment's directory, and their weights; how many it has.
+
+    Bit i of ``present_bits[w]`` is whether it has the term ``64 w + i``; ``present_before[w]`` of
+    the terms that it has are below ``64 w``.
+    """
+    n, one = np.int64(0), np.uint64(1)
+    for t in range(terms.shape[0]):
+        word, bit = terms[t] >> 6, np.uint64(terms[t] & 63)
+        bits = present_bits[word]
+        # Without a branch: whether a segment has a term cannot be predicted.
+        slots[n] = np.int64(present_before[word]) + count_bits(bits & ((one << bit) - one))
+        slot_weights[n] = weights[t]
+        n += np.int64((bits >> bit) & one) & np.int64(weights[t] != 0)
+    return n
+
+
+@helper
+def _add_groups(  # type: ignore[no-untyped-def]
+    first, last, group_starts, group_levels, table, documents, weight, scores
+):
     for g in range(first, last):
-        w = weight * group_weights[g]
+        w = weight * table[group_levels[g]]
         for p in range(group_starts[g], group_starts[g + 1]):
             scores[documents[p]] += w
 
 
 @helper
 def _add_saturated(  # type: ignore[no-untyped-def]
-    first, last, group_starts, group_weights, documents, weight, saturation, scores
+    first, last, group_starts, group_levels, table, documents, weight, saturation, scores
 ):
     one = np.float32(1.0)
     for g in range(first, last):
-        tf = group_weights[g]
+        tf = table[group_levels[g]]
         if tf == one:
             for p in range(group_starts[g], group_starts[g + 1]):
                 scores[documents[p]] += weight
@@ -161,15 +217,15 @@ def _push(heap, value):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _add_columns(rows, row_weights, columns, begin, part):  # type: ignore[no-untyped-def]
+def _add_columns(rows, row_weights, columns, n_docs, begin, part):  # type: ignore[no-untyped-def]
     """Add the columns of frequent terms, four at a time, to the scores from `begin` on."""
-    end = begin + part.shape[0]
+    size = part.shape[0]
     sixteen = np.uint32(16)
     for r in range(0, rows.shape[0], 4):
-        a, b = columns[rows[r], begin:end], columns[rows[r + 1], begin:end]
-        c, d = columns[rows[r + 2], begin:end], columns[rows[r + 3], begin:end]
+        a, b = columns[rows[r] * n_docs + begin :], columns[rows[r + 1] * n_docs + begin :]
+        c, d = columns[rows[r + 2] * n_docs + begin :], columns[rows[r + 3] * n_docs + begin :]
         wa, wb, wc, wd = row_weights[r], row_weights[r + 1], row_weights[r + 2], row_weights[r + 3]
-        for i in range(part.shape[0]):
+        for i in range(size):
             # The upper half of a float32.
             va = np.uint32(np.uint32(a[i]) << sixteen).view(np.float32)
             vb = np.uint32(np.uint32(b[i]) << sixteen).view(np.float32)
@@ -180,43 +236,42 @@ def _add_columns(rows, row_weights, columns, begin, part):  # type: ignore[no-un
 
 @helper
 def _add_postings(  # type: ignore[no-untyped-def]
-    kind, terms, weights, scale, term_groups, group_starts, group_weights,
-    documents, posting_weights, saturation, longest_list, column_of,
-    rows, row_weights, scores,
+    kind, slots, weights, term_groups, group_starts, group_levels, table, documents,
+    posting_weights, saturation, longest_list, column_slots, rows, row_weights, scores,
 ):  # fmt: skip
-    """Add up the terms' postings; of terms with a column only row and weight are noted."""
-    inverse = 1.0 / scale
-    n_terms = term_groups.shape[0] - 1
-    n_rows = 0
-    for t in range(terms.shape[0]):
-        if t + _FETCH_TERM < terms.shape[0]:
-            prefetch(term_groups, np.int64(terms[t + _FETCH_TERM]))
-            ahead = term_groups[min(terms[t + _FETCH_POSTINGS], n_terms)]
+    """Add up the postings of terms; of those with a column row and weight are noted.
+
+    How many these are is returned, filled up to a multiple of four by weights of zero.
+    """
+    n, n_rows = slots.shape[0], 0
+    row_weights[:] = np.float32(0.0)
+    for t in range(n):
+        if t + _FETCH_TERM < n:
+            prefetch(term_groups, np.int64(slots[t + _FETCH_TERM]))
+            ahead = np.int64(term_groups[slots[t + _FETCH_POSTINGS]])
             if kind != 2:
-                prefetch(group_starts, term_groups[min(terms[t + _FETCH_GROUPS], n_terms)])
-                ahead = group_starts[ahead]
+                prefetch(group_starts, np.int64(term_groups[slots[t + _FETCH_GROUPS]]))
+                ahead = np.int64(group_starts[ahead])
             prefetch(documents, ahead)
-        j = terms[t]
-        weight = np.float32(weights[t] * inverse)
-        if weight == 0 or j >= n_terms:
-            continue
-        first, last = term_groups[j], term_groups[j + 1]
-        if first == last:
-            continue
-        length = last - first if kind == 2 else group_starts[last] - group_starts[first]
+        weight = weights[t]
+        first, last = np.int64(term_groups[slots[t]]), np.int64(term_groups[slots[t] + 1])
+        length = last - first
+        if kind != 2:
+            length = np.int64(group_starts[last]) - np.int64(group_starts[first])
         if length > longest_list:
-            rows[n_rows] = column_of[j]
+            rows[n_rows] = np.searchsorted(column_slots, slots[t])
             row_weights[n_rows] = weight
             n_rows += 1
         elif kind == 0:
-            _add_groups(first, last, group_starts, group_weights, documents, weight, scores)
+            _add_groups(first, last, group_starts, group_levels, table, documents, weight, scores)
         elif kind == 1:
             _add_saturated(
-                first, last, group_starts, group_weights, documents, weight, saturation, scores
-            )
+                first, last, group_starts, group_levels, table, documents, weight, saturation,
+                scores,
+            )  # fmt: skip
         else:
             _add_reals(first, last, documents, posting_weights, weight, scores)
-    return n_rows
+    return (n_rows + 3) // 4 * 4
 
 
 # The scans below walk slices from 0 on: a loop over begin..end does not vectorise, since an index
@@ -241,8 +296,8 @@ def _scale(part, factors, heap, least, floor):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _collect(scores, bound, first, candidates):  # type: ignore[no-untyped-def]
-    """Write the documents whose score reaches the bound, and set all scores to zero."""
+def _collect(scores, bound, first, candidates, approximate):  # type: ignore[no-untyped-def]
+    """Write the documents whose score reaches the bound with it, and set all scores to zero."""
     n = 0
     zero = np.float32(0.0)
     for begin in range(0, scores.shape[0], _BLOCK):
@@ -254,105 +309,161 @@ def _collect(scores, bound, first, candidates):  # type: ignore[no-untyped-def]
             for i in range(part.shape[0]):
                 if part[i] >= bound and part[i] > zero:
                     candidates[n] = first + begin + i
+                    approximate[n] = part[i]
                     n += 1
         part[:] = zero
     return n
 
 
-@kernel(
-    "int64(int64, int64[::1], int32[::1], float64[::1], float64[::1], uint8[::1], int64[::1],"
-    " int64[::1], float32[::1], uint16[::1], float32[::1], float32[::1], int64, int32[::1],"
-    " uint16[:, ::1], float32[::1], float32[::1], float32[:, ::1], float64[::1], float32[::1],"
-    " int64, int64[::1], uint32[::1])"
-)
-def find_candidates(  # type: ignore[no-untyped-def]
-    kind, pointers, terms, weights, scales, chosen, term_groups, group_starts, group_weights,
-    documents, posting_weights, saturation, longest_list, column_of, columns,
-    factors, floors, heaps, slacks, scores, begin, starts, candidates,
+@helper
+def find_in_segment(  # type: ignore[no-untyped-def]
+    kind, terms, weights, present_bits, present_before, term_groups,
+    group_starts, group_levels, table, documents, posting_weights, saturation, longest_list,
+    column_slots, columns, factors, floor, heap, slack, scores, candidates, approximate,
 ):  # fmt: skip
-    """Write, for each query from `begin` on, every document that can be among the k best.
+    """Do what `find_candidates` does for one query in one segment, whose arrays are given.
 
-    Queries are expanded as by `expand_queries`; those not `chosen` get none. Their weights, divided
-    by ``scales[q]``, are accumulated in float32 and multiplied by `factors` (n_docs,). ``heaps[q]``
-    (k,) float32 holds the k largest such scores of the segments before, zeros at first, and takes
-    those of this one. With a_k its least, the candidates are all documents with a score above 0 of
-    at least ``max(a_k, floors[q]) * slacks[q]``; a slack < 1 covers the rounding (theory,
-    "Exactness of the two-stage search"). All weights are non-negative. `scores` (n_docs,) float32
-    is zero on entry and exit.
-
-    The candidates of query q are ``candidates[starts[q]:starts[q + 1]]``, ascending. Where
-    `candidates` might not hold another query's, the number of that query is returned, else
-    n_queries; they are written from the beginning.
-
-    `kind`, see `softcosine.kernels.documents`; for real weights `term_groups` points into the
-    postings themselves. Terms with more postings than `longest_list` are read from their row
-    ``column_of[term]`` of `columns` (n_columns, n_docs), see
-    `softcosine.index.segment.dense_columns`. Terms beyond `term_groups` have no postings.
+    The number of its candidates is returned. Arrays may be of other widths than in the table.
     """
     n_docs = scores.shape[0]
-    rows = np.zeros(columns.shape[0] + 3, np.int32)
-    row_weights = np.zeros(columns.shape[0] + 3, np.float32)
-    end = 0
-    for q in range(begin, scales.shape[0]):
-        starts[q] = end
-        starts[q + 1] = end
-        if chosen[q] == 0:
-            continue
-        if candidates.shape[0] - end < n_docs:
-            return q
-        own = slice(pointers[q], pointers[q + 1])
-        row_weights[:] = np.float32(0.0)
-        n_rows = _add_postings(
-            kind, terms[own], weights[own], scales[q], term_groups, group_starts, group_weights,
-            documents, posting_weights, saturation, longest_list, column_of,
+    n_terms = terms.shape[0]
+    slots, slot_weights = np.empty(n_terms + 1, np.int32), np.empty(n_terms + 1, np.float32)
+    rows = np.zeros(column_slots.shape[0] + 3, np.int64)
+    row_weights = np.empty(column_slots.shape[0] + 3, np.float32)
+    n = _look_up(terms, weights, present_bits, present_before, slots, slot_weights)
+    if n == 0:
+        return 0
+    filled = _add_postings(
+        kind, slots[:n], slot_weights[:n], term_groups, group_starts, group_levels, table,
+        documents, posting_weights, saturation, longest_list, column_slots, rows, row_weights,
+        scores,
+    )  # fmt: skip
+    least = max(heap[0], floor)
+    for first in range(0, n_docs, _BLOCK):
+        part = scores[first : first + _BLOCK]
+        _add_columns(rows[:filled], row_weights[:filled], columns, n_docs, first, part)
+        least = _scale(part, factors[first : first + _BLOCK], heap, least, floor)
+    bound = np.float32(np.float64(least) * slack)
+    return _collect(scores, bound, 0, candidates, approximate)
+
+
+@kernel(
+    "int64(int64[:, ::1], int64[::1], int64[::1], int32[::1], float64[::1], float64[::1],"
+    " uint8[::1], float32[::1], float32[:, ::1], float64[::1], float32[::1], int64, int64[::1],"
+    " uint32[::1], float32[::1])"
+)
+def find_candidates(  # type: ignore[no-untyped-def]
+    segments, factors, pointers, terms, weights, scales, chosen, floors, heaps, slacks, scores,
+    begin, starts, candidates, approximate,
+):  # fmt: skip
+    """Write, for each segment and query, every document that can be among the query's k best.
+
+    `segments` is a table, see `softcosine.kernels.segment_table`; ``factors[s]`` is the address of
+    the factors (n_docs,) float32 of the documents of segment s, 0 for those that are no answers.
+    Queries are expanded as by `expand_queries`; those not `chosen` get no candidates. Their
+    weights, divided by ``scales[q]``, are accumulated in float32 and multiplied by the factors.
+    ``heaps[q]`` (k,) float32, zeros at first, takes the k largest such scores. With a_k its least,
+    the candidates are all documents with a score above 0 of at least ``max(a_k, floors[q]) *
+    slacks[q]``; a slack < 1 covers the rounding (theory, "Exactness of the two-stage search"). a_k
+    rises from segment to segment, so earlier candidates may turn out to be too weak. All weights
+    are non-negative. `scores` (as many as the largest segment has documents) float32 is zero on
+    entry and exit.
+
+    The candidates of query q in segment s are ``candidates[starts[i]:starts[i + 1]]`` with
+    ``i = s * n_queries + q``, numbers within the segment, ascending; `approximate` are their
+    scores. Begins at ``i = begin``, with ``starts[begin]`` given; returns the first i whose
+    candidates might find no room, to be called again with more, else ``n_segments * n_queries``.
+
+    A term with more postings than a segment's LONGEST_LIST is read from its column, see
+    `softcosine.index.segment.dense_columns`.
+    """
+    n_queries = scales.shape[0]
+    scaled = _scaled(pointers, weights, scales, chosen)
+    for s in range(begin // n_queries, segments.shape[0]):
+        row = segments[s]
+        n_docs, n_present, n_groups = row[_N_DOCS], row[_N_PRESENT], row[_N_GROUPS]
+        n_postings, kind, n_columns = row[_N_POSTINGS], row[_KIND], row[_N_COLUMNS]
+        for q in range(max(begin - s * n_queries, 0), n_queries):
+            i = s * n_queries + q
+            end = starts[i]
+            starts[i + 1] = end
+            if chosen[q] == 0:
+                continue
+            if candidates.shape[0] - end < n_docs:
+                return i
+            own = slice(pointers[q], pointers[q + 1])
+            starts[i + 1] += find_in_segment(
+                kind, terms[own], scaled[own],
+                array_at(row[_PRESENT_BITS], row[_N_WORDS], np.uint64),
+                array_at(row[_PRESENT_BEFORE], row[_N_WORDS], np.uint32),
+                array_at(row[_TERM_GROUPS], n_present + 1, np.uint32),
+                array_at(row[_GROUP_STARTS], n_groups + 1, np.uint32),
+                array_at(row[_GROUP_LEVELS], n_groups, np.uint16),
+                array_at(row[_TABLE32], row[_N_LEVELS], np.float32),
+                array_at(row[_DOCUMENTS], n_postings, np.uint16),
+                array_at(row[_POSTING_WEIGHTS], n_postings if kind == 2 else 0, np.float32),
+                array_at(row[_SATURATION32], n_docs if kind == 1 else 0, np.float32),
+                row[_LONGEST_LIST], array_at(row[_COLUMN_SLOTS], n_columns, np.int32),
+                array_at(row[_COLUMN_VALUES], n_columns * n_docs, np.uint16),
+                array_at(factors[s], n_docs, np.float32), floors[q], heaps[q], slacks[q],
+                scores[:n_docs], candidates[end:], approximate[end:],
+            )  # fmt: skip
+    return segments.shape[0] * n_queries
+
+
+@kernel(
+    "void(int64[:, ::1], int64[::1], int32[::1], float64[::1], float64, float32, float32[::1],"
+    " float32[::1])"
+)
+def add_scores(segments, factors, terms, weights, scale, weight, scores, total):  # type: ignore[no-untyped-def]
+    """Add `weight` times the scores of one query, as of `find_candidates`, to `total`.
+
+    `total` holds the documents of all segments of the table, one after the other.
+    """
+    n_terms = terms.shape[0]
+    slots, slot_weights = np.empty(n_terms + 1, np.int32), np.empty(n_terms + 1, np.float32)
+    scaled = _scaled(np.array([0, n_terms]), weights, np.array([scale]), np.ones(1, np.uint8))
+    place = 0
+    for s in range(segments.shape[0]):
+        row = segments[s]
+        n_docs, n_present, n_groups = row[_N_DOCS], row[_N_PRESENT], row[_N_GROUPS]
+        n_postings, kind, n_columns = row[_N_POSTINGS], row[_KIND], row[_N_COLUMNS]
+        n = _look_up(
+            terms, scaled, array_at(row[_PRESENT_BITS], row[_N_WORDS], np.uint64),
+            array_at(row[_PRESENT_BEFORE], row[_N_WORDS], np.uint32), slots, slot_weights,
+        )  # fmt: skip
+        rows, row_weights = np.zeros(n_columns + 3, np.int64), np.empty(n_columns + 3, np.float32)
+        filled = _add_postings(
+            kind, slots[:n], slot_weights[:n],
+            array_at(row[_TERM_GROUPS], n_present + 1, np.uint32),
+            array_at(row[_GROUP_STARTS], n_groups + 1, np.uint32),
+            array_at(row[_GROUP_LEVELS], n_groups, np.uint16),
+            array_at(row[_TABLE32], row[_N_LEVELS], np.float32),
+            array_at(row[_DOCUMENTS], n_postings, np.uint16),
+            array_at(row[_POSTING_WEIGHTS], n_postings if kind == 2 else 0, np.float32),
+            array_at(row[_SATURATION32], n_docs if kind == 1 else 0, np.float32),
+            row[_LONGEST_LIST], array_at(row[_COLUMN_SLOTS], n_columns, np.int32),
             rows, row_weights, scores,
         )  # fmt: skip
-        # Filled up to a multiple of four by weights of zero.
-        filled = (n_rows + 3) // 4 * 4
-        heap, floor = heaps[q], floors[q]
-        least = max(heap[0], floor)
-        for first in range(0, n_docs, _BLOCK):
-            part = scores[first : first + _BLOCK]
-            _add_columns(rows[:filled], row_weights[:filled], columns, first, part)
-            least = _scale(part, factors[first : first + _BLOCK], heap, least, floor)
-        bound = np.float32(np.float64(least) * slacks[q])
-        end += _collect(scores, bound, 0, candidates[end:])
-        starts[q + 1] = end
-    return scales.shape[0]
+        columns = array_at(row[_COLUMN_VALUES], n_columns * n_docs, np.uint16)
+        of_segment = array_at(factors[s], n_docs, np.float32)
+        for begin in range(0, n_docs, _BLOCK):
+            part = scores[begin : min(begin + _BLOCK, n_docs)]
+            _add_columns(rows[:filled], row_weights[:filled], columns, n_docs, begin, part)
+            own, out = of_segment[begin:], total[place + begin :]
+            for i in range(part.shape[0]):
+                out[i] += weight * (part[i] * own[i])
+            part[:] = np.float32(0.0)
+        place += n_docs
 
 
 @kernel(
-    "void(int64, int32[::1], float64[::1], float64, int64[::1], int64[::1], float32[::1],"
-    " uint16[::1], float32[::1], float32[::1], int64, int32[::1], uint16[:, ::1],"
-    " float32[::1], float32, float32[::1], float32[::1])"
+    "int64(float32[::1], float32[::1], int64, float32[::1], float32, float64, uint32[::1],"
+    " float32[::1])",
 )
-def add_scores(  # type: ignore[no-untyped-def]
-    kind, terms, weights, scale, term_groups, group_starts, group_weights,
-    documents, posting_weights, saturation, longest_list, column_of, columns,
-    factors, weight, scores, total,
-):  # fmt: skip
-    """Add `weight` times the scores of one query, as of `find_candidates`, to `total` (n_docs,)."""
-    rows = np.zeros(columns.shape[0] + 3, np.int32)
-    row_weights = np.zeros(columns.shape[0] + 3, np.float32)
-    n_rows = _add_postings(
-        kind, terms, weights, scale, term_groups, group_starts, group_weights,
-        documents, posting_weights, saturation, longest_list, column_of,
-        rows, row_weights, scores,
-    )  # fmt: skip
-    rows, row_weights = rows[: (n_rows + 3) // 4 * 4], row_weights[: (n_rows + 3) // 4 * 4]
-    for begin in range(0, scores.shape[0], _BLOCK):
-        part = scores[begin : begin + _BLOCK]
-        _add_columns(rows, row_weights, columns, begin, part)
-        own, out = factors[begin : begin + _BLOCK], total[begin : begin + _BLOCK]
-        for i in range(part.shape[0]):
-            out[i] += weight * (part[i] * own[i])
-        part[:] = np.float32(0.0)
-
-
-@kernel(
-    "int64(float32[::1], float32[::1], int64, float32[::1], float32, float64, uint32[::1])",
-)
-def select_candidates(scores, factors, first, heap, floor, slack, candidates):  # type: ignore[no-untyped-def]
+def select_candidates(  # type: ignore[no-untyped-def]
+    scores, factors, first, heap, floor, slack, candidates, approximate
+):
     """Do what `find_candidates` does once scores are added up, for some of the documents.
 
     The documents are numbered from `first`; `factors` are theirs. `heap` (k,) float32 holds the
@@ -363,4 +474,5 @@ def select_candidates(scores, factors, first, heap, floor, slack, candidates):  
     for begin in range(0, scores.shape[0], _BLOCK):
         part = scores[begin : begin + _BLOCK]
         least = _scale(part, factors[begin : begin + _BLOCK], heap, least, floor)
-    return _collect(scores, np.float32(np.float64(least) * slack), first, candidates)
+    bound = np.float32(np.float64(least) * slack)
+    return _collect(scores, bound, first, candidates, approximate)

@@ -20,6 +20,7 @@ from softcosine.errors import CorruptIndexError
 
 __all__ = [
     "check_array",
+    "check_ascending",
     "check_compressed",
     "check_numbers",
     "check_sizes",
@@ -80,6 +81,12 @@ def check_starts(name: str, starts: NDArray[np.integer[Any]], end: int) -> None:
     rising = starts.shape[0] > 0 and not bool((starts[1:] < starts[:-1]).any())
     if not rising or int(starts[0]) != 0 or int(starts[-1]) != end:
         raise _damaged(f"the numbers in {name} do not rise from 0 to {end}")
+
+
+def check_ascending(name: str, numbers: NDArray[np.integer[Any]]) -> None:
+    """Raise CorruptIndexError unless each number is above the one before."""
+    if bool((numbers[1:] <= numbers[:-1]).any()):
+        raise _damaged(f"the numbers in {name} do not ascend")
 
 
 def check_numbers(name: str, numbers: NDArray[np.integer[Any]], limit: int) -> None:

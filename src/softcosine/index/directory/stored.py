@@ -79,7 +79,12 @@ def write_segment(
             arrays[f"{number}/{name}"] = array
     return writer.write(
         "segment",
-        {"n_docs": fields[0].n_docs, "fields": len(fields), "positions": positions is not None},
+        {
+            "n_docs": fields[0].n_docs,
+            "n_terms": max(segment.n_terms for segment in fields),
+            "fields": len(fields),
+            "positions": positions is not None,
+        },
         arrays,
         {_DOCUMENTS: lambda file: write_documents(documents, file)},
     )
@@ -88,12 +93,14 @@ def write_segment(
 def read_segment(folder: Folder, *, part: str = "") -> IndexedSegment:
     """Open a segment, its deleted documents and norms aside."""
     settings = folder.settings
-    n_docs = count_in(settings, "n_docs", MAX_DOCS)
+    n_docs, n_terms = count_in(settings, "n_docs", MAX_DOCS), count_in(settings, "n_terms")
     arrays, fields = [], []
     try:
         for number in range(count_in(settings, "fields")):
             arrays.append(folder.arrays(str(number)))
-            fields.append(Segment.from_arrays(arrays[-1]))  # ends where there are no arrays
+            fields.append(
+                Segment.from_arrays(arrays[-1], n_terms)
+            )  # ends where there are no arrays
     except CorruptIndexError as error:
         raise CorruptIndexError(f"{folder.path}: {error}") from error
     if not fields or any(segment.n_docs != n_docs for segment in fields):

@@ -1,4 +1,4 @@
-"""Documents that may be answers, query by query."""
+"""Documents that may be answers, segment by segment and query by query."""
 
 from __future__ import annotations
 
@@ -14,44 +14,53 @@ __all__ = ["Candidates"]
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Candidates of some queries in one part.
+    """Candidates of some queries.
 
     Attributes
     ----------
-    starts : ndarray of shape (n_queries + 1,), int64
-        Where each query begins in `documents`.
+    starts : ndarray of shape (n_segments * n_queries + 1,), int64
+        Those of query q in segment s are the list ``s * n_queries + q``: where each list begins.
     documents : ndarray, uint32
-        Numbers within the part, ascending for each query.
+        Numbers within the segment, ascending in each list.
+    approximate : ndarray, float32
+        Their scores of the first stage.
+    bounds : ndarray of shape (n_queries,), float32
+        Candidates below cannot be among the best.
     """
 
     starts: NDArray[np.int64]
     documents: NDArray[np.uint32]
+    approximate: NDArray[np.float32]
+    bounds: NDArray[np.float32]
 
     @classmethod
-    def nothing(cls, n_queries: int) -> Self:
-        """Return no candidates."""
-        return cls(np.zeros(n_queries + 1, np.int64), np.empty(0, np.uint32))
-
-    @classmethod
-    def copied(cls, starts: NDArray[np.int64], documents: NDArray[np.uint32]) -> Self:
-        """Take candidates out of a scratch array."""
-        return cls(starts, documents[: starts[-1]].copy())
-
-    @classmethod
-    def joined(cls, pieces: Sequence[Self]) -> Self:
-        """Join the candidates of successive queries."""
-        if len(pieces) == 1:
-            return pieces[0]
-        sizes = np.concatenate([np.diff(piece.starts) for piece in pieces])
-        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return cls(starts, np.concatenate([piece.documents for piece in pieces]))
-
-    def replaced(self, others: Mapping[int, NDArray[np.uint32]]) -> Self:
-        """Return the candidates with other ones for some queries."""
-        lists = [
-            others.get(query, self.documents[self.starts[query] : self.starts[query + 1]])
-            for query in range(self.starts.shape[0] - 1)
-        ]
+    def of(
+        cls,
+        lists: Sequence[tuple[NDArray[np.uint32], NDArray[np.float32]]],
+        bounds: NDArray[np.float32],
+    ) -> Self:
+        """Join lists of documents and their scores."""
         starts = np.zeros(len(lists) + 1, np.int64)
-        np.cumsum([documents.shape[0] for documents in lists], out=starts[1:])
-        return type(self)(starts, np.concatenate([np.empty(0, np.uint32), *lists]))
+        np.cumsum([documents.shape[0] for documents, _ in lists], out=starts[1:])
+        documents, approximate = zip(*lists, strict=True)
+        return cls(starts, np.concatenate(documents), np.concatenate(approximate), bounds)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many candidates each query has, shape (n_queries,)."""
+        sizes = self.starts[1:] - self.starts[:-1]
+        sums: NDArray[np.int64] = sizes.reshape(-1, self.bounds.shape[0]).sum(axis=0)
+        return sums
+
+    def replaced(self, others: Mapping[int, Sequence[NDArray[np.uint32]]]) -> Self:
+        """Return the candidates with other ones, given for each segment, for some queries."""
+        n_queries, lists = self.bounds.shape[0], []
+        for i in range(self.starts.shape[0] - 1):
+            segment, query = divmod(i, n_queries)
+            if query in others:
+                documents = others[query][segment]
+                lists.append((documents, np.full(documents.shape[0], np.inf, np.float32)))
+            else:
+                own = slice(self.starts[i], self.starts[i + 1])
+                lists.append((self.documents[own], self.approximate[own]))
+        return self.of(lists, self.bounds)

@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.index.search.bounds import TINY, approximate_floor, slack
+from softcosine.index.search.parts import Part
 from softcosine.index.search.searcher import Allowed, Searcher
 from softcosine.index.search.top_docs import QueryVector
+from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.kernels.search import select_candidates
 
 __all__ = ["summed_candidates"]
@@ -60,18 +62,38 @@ def summed_candidates(
         floor = approximate_floor(max(min_score, 0.0), unit)
         # A share is rounded, multiplies a score, and the product is added to those before.
         n_summands = max(stage.n_summands for stage in stages) + 2 + len(stages)
-        bound = slack(n_summands, half=any(stage.half for stage in stages))
+        bound = slack(n_summands, half=any(stage.table.half for stage in stages))
         heap = np.zeros(min(k, max(1, sum(part.segment.n_docs for part in parts))), np.float32)
         found = []
-        for number, part in enumerate(parts):
-            total = np.zeros(part.segment.n_docs, np.float32)
+        for segments in _runs(parts):
+            ones = np.concatenate([
+                _answers(parts[number], None if allowed is None else allowed[number])
+                for number in segments
+            ])  # fmt: skip
+            total = np.zeros_like(ones)
             for share, stage in zip(shares, stages, strict=True):
-                stage.add(number, np.float32(share), total)
-            ones = np.ones_like(total)
-            for mask in (part.live, None if allowed is None else allowed[number]):
-                if mask is not None:
-                    ones[~mask] = 0.0
-            candidates = np.empty(part.segment.n_docs, np.uint32)
-            n = select_candidates(total, ones, 0, heap, floor, bound, candidates)
-            found.append(candidates[:n].astype(np.int64) + part.first)
+                stage.add(slice(segments.start, segments.stop), np.float32(share), total)
+            candidates, scores = np.empty(len(total), np.uint32), np.empty(len(total), np.float32)
+            n = select_candidates(total, ones, 0, heap, floor, bound, candidates, scores)
+            found.append(candidates[:n].astype(np.int64) + parts[segments.start].first)
         return found
+
+
+def _runs(parts: Sequence[Part]) -> list[range]:
+    """Cut parts into runs of neighbours, small ones together."""
+    runs, begin, n_docs = [], 0, 0
+    for end, part in enumerate(parts, 1):
+        n_docs += part.segment.n_docs
+        if n_docs >= MAX_DOCS or end == len(parts):
+            runs.append(range(begin, end))
+            begin, n_docs = end, 0
+    return runs
+
+
+def _answers(part: Part, allowed: NDArray[np.bool_] | None) -> NDArray[np.float32]:
+    """Return 1 for each document of a part that may be an answer, 0 for the others."""
+    ones = np.ones(part.segment.n_docs, np.float32)
+    for mask in (part.live, allowed):
+        if mask is not None:
+            ones[~mask] = 0.0
+    return ones

@@ -1,78 +1,41 @@
-"""The first stage of a search, part by part: approximate scores in float32."""
+"""The first stage of a search whose scores others are added to: approximate, in float32."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.index.search.expansion import Expansions
-from softcosine.index.search.parts import Part
-from softcosine.index.segment.dense_columns import Columns, frequent_columns
+from softcosine.index.search.segment_table import SegmentTable
 from softcosine.kernels.search import add_scores
 
-__all__ = ["FirstStage", "Prepared"]
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A part, and what is derived of it for searching."""
-
-    part: Part
-    columns: Columns
-    longest: int
-
-    @classmethod
-    def of(cls, part: Part) -> Prepared:
-        """Derive it."""
-        longest = int(np.diff(part.segment.pointers).max(initial=0))
-        return cls(part, frequent_columns(part.segment, part.ranking), longest)
-
-    @property
-    def half(self) -> bool:
-        """Whether some values were rounded to the upper half of a float32."""
-        return bool(self.columns.values.shape[0] > 0)
-
-    def factors(self, mask: NDArray[np.bool_] | None) -> NDArray[np.float32]:
-        """Return the documents' factors: 0, so that it is no candidate, for each off the mask."""
-        factors = self.part.ranking.factors32
-        return factors if mask is None else np.where(mask, factors, np.float32(0.0))
-
-    @property
-    def postings(self) -> tuple[Any, ...]:
-        """The arguments by which kernels walk the part's postings."""
-        ranking, segment, columns = self.part.ranking, self.part.segment, self.columns
-        return (
-            segment.term_groups, segment.group_starts, ranking.group_weights, segment.documents,
-            segment.posting_weights, ranking.saturation32,
-            columns.longest_list, columns.column_of, columns.values,
-        )  # fmt: skip
+__all__ = ["FirstStage"]
 
 
 @dataclass(frozen=True, slots=True)
 class FirstStage:
-    """An expanded query, to be added up part by part.
+    """An expanded query, whose approximate scores are to be added up.
 
     Attributes
     ----------
-    prepared : list of Prepared
+    table : SegmentTable
     scores : ndarray, float32
         Scratch, zero.
     expanded : Expansions
         Of the one query.
     holds : bool
         Whether the approximate scores obey their error bound.
-    longest : int
-        Most terms of a document.
+    least_value : float
+        See `PreparedRanking.least`.
     """
 
-    prepared: list[Prepared]
+    table: SegmentTable
     scores: NDArray[np.float32]
     expanded: Expansions
     holds: bool
-    longest: int
+    least_value: float
 
     @property
     def empty(self) -> bool:
@@ -87,24 +50,18 @@ class FirstStage:
     @property
     def n_summands(self) -> int:
         """The most that any document's score has."""
-        return min(int(self.expanded.terms.shape[0]), self.longest)
-
-    @property
-    def half(self) -> bool:
-        """Whether some values were rounded to the upper half of a float32."""
-        return any(prepared.half for prepared in self.prepared)
+        return min(int(self.expanded.terms.shape[0]), self.table.longest)
 
     @property
     def least(self) -> float:
         """A lower bound of all scores but zeros, on the approximate scale."""
         largest, smallest = self.expanded.facts[0][:2]
-        return float(smallest / largest * min(one.part.ranking.least for one in self.prepared))
+        return float(smallest / largest * self.least_value)
 
-    def add(self, number: int, weight: np.float32, total: NDArray[np.float32]) -> None:
-        """Add `weight` times the scores of a part, on the approximate scale, to `total`."""
-        prepared, expanded = self.prepared[number], self.expanded
+    def add(self, segments: slice, weight: np.float32, total: NDArray[np.float32]) -> None:
+        """Add `weight` times the scores of some segments, one after the other, to `total`."""
+        expanded, (_, addresses) = self.expanded, self.table.factors(None)
         add_scores(
-            prepared.part.ranking.kind, expanded.terms, expanded.weights,
-            expanded.scales[0], *prepared.postings, prepared.factors(None), weight,
-            self.scores[: total.shape[0]], total,
+            self.table.rows[segments], addresses[segments], expanded.terms, expanded.weights,
+            expanded.scales[0], weight, self.scores, total,
         )  # fmt: skip

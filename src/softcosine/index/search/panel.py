@@ -25,6 +25,7 @@ class Panel:
         self._weights = np.zeros((n_terms, PANEL), np.uint16)
         self._scores = np.empty((PANEL, _CHUNK), np.float32)
         self._candidates = np.empty(_CHUNK, np.uint32)
+        self._approximate = np.empty(_CHUNK, np.float32)
 
     def put(
         self, column: int, terms: NDArray[np.int32], weights: NDArray[np.float64], scale: float
@@ -40,22 +41,28 @@ class Panel:
         self,
         part: Part,
         factors: NDArray[np.float32],
+        numbers: NDArray[np.int64],
         heaps: NDArray[np.float32],
         floors: NDArray[np.float32],
         slacks: NDArray[np.float64],
-    ) -> list[NDArray[np.uint32]]:
-        """Return the candidates of each query in one part, ascending; see `select_candidates`.
+    ) -> list[tuple[NDArray[np.uint32], NDArray[np.float32]]]:
+        """Return each query's candidates in one part, ascending, with their scores.
+
+        See `select_candidates`.
 
         Parameters
         ----------
         part : Part
         factors : ndarray of shape (n_docs,), float32
+        numbers : ndarray of shape (n_columns,), int64
+            Of the queries that the columns hold; others have no candidates.
         heaps : ndarray of shape (n_queries, k), float32
             The largest scores of the parts before; those of this one go in.
         floors, slacks : ndarray of shape (n_queries,)
         """
         segment, ranking = part.segment, part.ranking
-        found: list[list[NDArray[np.uint32]]] = [[] for _ in floors]
+        documents = [[self._candidates[:0]] for _ in floors]
+        approximate = [[self._approximate[:0]] for _ in floors]
         for start in range(0, segment.n_docs, _CHUNK):
             stop = min(start + _CHUNK, segment.n_docs)
             score_panel(
@@ -63,11 +70,15 @@ class Panel:
                 ranking.saturation32, segment.reals, self._weights, start, stop,
                 self._scores,
             )  # fmt: skip
-            for query, (floor, slack) in enumerate(zip(floors, slacks, strict=True)):
-                scores = self._scores[query, : stop - start]
+            for column, query in enumerate(numbers.tolist()):
+                scores = self._scores[column, : stop - start]
                 n = select_candidates(
-                    scores, factors[start:stop], start, heaps[query], floor, slack,
-                    self._candidates,
+                    scores, factors[start:stop], start, heaps[query], floors[query],
+                    slacks[query], self._candidates, self._approximate,
                 )  # fmt: skip
-                found[query].append(self._candidates[:n].copy())
-        return [np.concatenate(parts) if parts else np.empty(0, np.uint32) for parts in found]
+                documents[query].append(self._candidates[:n].copy())
+                approximate[query].append(self._approximate[:n].copy())
+        return [
+            (np.concatenate(own), np.concatenate(scores))
+            for own, scores in zip(documents, approximate, strict=True)
+        ]

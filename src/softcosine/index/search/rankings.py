@@ -64,7 +64,7 @@ class PreparedRanking:
         K_d of the BM25 form.
     k1, average_length : float
     factors : ndarray of shape (n_docs,), float64
-    group_weights, saturation32, factors32 : ndarray, float32
+    table32, saturation32, factors32 : ndarray, float32
         The same for the approximate scores; `factors32` holds (k1 + 1) / (1 + K_d) too.
     normalization : {"soft", "ordinary", "none"}
         Which norm the query is divided by.
@@ -83,7 +83,7 @@ class PreparedRanking:
     k1: float
     average_length: float
     factors: NDArray[np.float64]
-    group_weights: NDArray[np.float32]
+    table32: NDArray[np.float32]
     saturation32: NDArray[np.float32]
     factors32: NDArray[np.float32]
     normalization: Literal["soft", "ordinary", "none"]
@@ -182,17 +182,15 @@ def _base(
             term_weights, absent = np.sqrt(term_weights), float(np.sqrt(absent))
     saturation = np.empty(0)
     if segment.real:
-        kind, table, group_weights = REALS, np.empty(0), np.empty(0)
+        kind, table = REALS, np.empty(0)
     elif raw.tf == "bm25":
         lengths = segment.lengths
         ratio = lengths / average if average > 0 else np.ones_like(lengths)
         saturation = raw.k1 * (1.0 - raw.b + raw.b * ratio)
         kind, table = SATURATED, segment.frequencies
-        group_weights = table[segment.group_levels]
     else:
         kind = COUNTS
         table = raw.frequencies(segment.frequencies, np.ones_like(segment.frequencies))
-        group_weights = table[segment.group_levels]
     return PreparedRanking(
         name=name,
         kind=kind,
@@ -205,7 +203,7 @@ def _base(
         k1=raw.k1,
         average_length=average,
         factors=segment.scales,
-        group_weights=group_weights.astype(np.float32),
+        table32=table.astype(np.float32),
         saturation32=np.empty(0, np.float32),
         factors32=np.empty(0, np.float32),
         normalization="none",
@@ -223,7 +221,7 @@ def _finished(base: PreparedRanking, segment: Segment) -> PreparedRanking:
         factors32 = factors.astype(np.float32)
         saturation32 = base.saturation.astype(np.float32)
     positive = factors[factors > 0]
-    values = segment.reals if base.kind == REALS else base.group_weights
+    values = segment.reals if base.kind == REALS else base.table32
     least, most = 1.0, 1.0
     if positive.size and values.size:
         least = float(values.min()) * min(1.0, float(positive.min()))

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,18 +25,18 @@ from softcosine.errors import CorruptIndexError
 from softcosine.index.search.bounds import approximate_floor, slack
 from softcosine.index.search.candidates import Candidates
 from softcosine.index.search.expansion import Expander, Expansions
-from softcosine.index.search.first_stage import FirstStage, Prepared
+from softcosine.index.search.first_stage import FirstStage
 from softcosine.index.search.panel import Panel
 from softcosine.index.search.parts import Part
 from softcosine.index.search.plan import ALL, ALONE, NOTHING, SHARING, Plan, panel_plan
 from softcosine.index.search.rankings import PreparedRanking
+from softcosine.index.search.segment_table import SegmentTable
 from softcosine.index.search.top_docs import (
     Expanded,
     QueryVector,
     Top,
     check_k,
     check_min_score,
-    merged,
 )
 from softcosine.index.search.workspace import Workspace
 from softcosine.index.segment.statistics import FieldStatistics
@@ -61,7 +61,7 @@ class _Asked:
     min_score: float
     positive: bool
     expand_postings: bool
-    allowed: Allowed
+    allowed: Allowed | None
 
     @property
     def minimum(self) -> float:
@@ -89,21 +89,22 @@ class Searcher:
     def __init__(self, parts: Sequence[Part], S: TermSimilarityMatrix) -> None:
         self.parts = tuple(parts)
         self.S = S
-        self._segments = [Prepared.of(part) for part in self.parts]
+        self.table = SegmentTable(self.parts, len(S))
         self._largest = max(part.segment.n_docs for part in self.parts)
         self._n_docs = sum(part.segment.n_docs for part in self.parts)
         self._n_postings = sum(part.segment.n_postings for part in self.parts)
-        self._longest = max(prepared.longest for prepared in self._segments)
-        self._half = any(prepared.half for prepared in self._segments)
         self._least = min(part.ranking.least for part in self.parts)
         self._most = max(part.ranking.most for part in self.parts)
-        self._expander = Expander(S, self.ranking, reach=self._most * self._longest)
+        self._expander = Expander(S, self.ranking, reach=self._most * self.table.longest)
         self._firsts = np.array([part.first for part in self.parts], np.int64)
         self._frequencies = FieldStatistics.of(
             [part.segment for part in self.parts], len(S)
         ).document_frequencies
         self._idle: list[Workspace] = []
         self._idle_panels: list[Panel] = []
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Searcher, (self.parts, self.S)  # addresses are those of this process and object
 
     @property
     def ranking(self) -> PreparedRanking:
@@ -197,11 +198,11 @@ class Searcher:
             expanded = self._expander.expand(space, [query])
             space.expansion[expanded.terms] = expanded.weights
             found = np.empty(len(documents))
-            owners = np.searchsorted(self._firsts, documents, "right") - 1
-            for number in np.unique(owners).tolist():
-                part, own = self.parts[number], owners == number
-                local = (documents[own] - part.first).astype(np.uint32)
-                found[own] = _scores(part, space, local, expanded.factors[0])
+            wrong = score_documents(
+                self.table.rows, self.ranking.k1, self.ranking.rounded_one, space.expansion,
+                expanded.factors[0], np.ascontiguousarray(documents, np.int64), found,
+            )  # fmt: skip
+            self._check_scored(wrong)
             space.expansion[expanded.terms] = 0.0
             return found
 
@@ -213,7 +214,7 @@ class Searcher:
         space = self._taken()
         expanded = self._expander.expand(space, [query])
         (holds,) = expanded.holding(self._least, self._most)
-        yield FirstStage(self._segments, space.scores, expanded, holds, self._longest)
+        yield FirstStage(self.table, space.scores, expanded, holds, self._least)
         self._idle.append(space)
 
     def expanded(self, query: QueryVector) -> Expanded:
@@ -245,10 +246,7 @@ class Searcher:
         allowed: Allowed | None,
     ) -> _Asked:
         k = min(check_k(k), max(self._n_docs, 1))
-        masks: list[NDArray[np.bool_] | None] = [part.live for part in self.parts]
-        if allowed is not None:
-            masks = [_both(live, mask) for live, mask in zip(masks, allowed, strict=True)]
-        return _Asked(k, check_min_score(min_score), positive, expand_postings, masks)
+        return _Asked(k, check_min_score(min_score), positive, expand_postings, allowed)
 
     def _search(self, space: Workspace, queries: Sequence[QueryVector], asked: _Asked) -> list[Top]:
         """Search up to PANEL queries: find their candidates part by part, and rank these."""
@@ -271,7 +269,7 @@ class Searcher:
         settled = chosen
         if not asked.positive:
             # With fewer than k positive scores, zeros may have to follow them.
-            n_found = np.sum([np.diff(of_part.starts) for of_part in found], axis=0).tolist()
+            n_found = found.sizes.tolist()
             settled = [own and n >= asked.k for own, n in zip(chosen, n_found, strict=True)]
         if not all(settled):
             others = {}
@@ -279,10 +277,7 @@ class Searcher:
                 others[number], plans[number] = self._otherwise(
                     queries[number], reaching[number], asked
                 )
-            found = [
-                of_part.replaced({number: own[place] for number, own in others.items()})
-                for place, of_part in enumerate(found)
-            ]
+            found = found.replaced(others)
         return self._rank(space, expanded, found, asked, plans)
 
     def _otherwise(
@@ -291,17 +286,20 @@ class Searcher:
         """Return the candidates, part by part, of a query that the first stage cannot answer."""
         if asked.positive and not reaching:
             return [np.empty(0, np.uint32)] * len(self.parts), NOTHING
+        masks = [part.live for part in self.parts]
+        if asked.allowed is not None:
+            masks = [_both(live, mask) for live, mask in zip(masks, asked.allowed, strict=True)]
         if not asked.expand_postings:
             sharing = [part.segment.documents_of(query.terms) for part in self.parts]
             return [
                 documents if mask is None else documents[mask[documents]]
-                for documents, mask in zip(sharing, asked.allowed, strict=True)
+                for documents, mask in zip(sharing, masks, strict=True)
             ], SHARING
         return [
             np.arange(part.segment.n_docs, dtype=np.uint32)
             if mask is None
             else np.flatnonzero(mask).astype(np.uint32)
-            for part, mask in zip(self.parts, asked.allowed, strict=True)
+            for part, mask in zip(self.parts, masks, strict=True)
         ], ALL
 
     def _bounds(
@@ -316,35 +314,33 @@ class Searcher:
         ):
             unit = scale * factor
             floors.append(approximate_floor(minimum, unit) if unit > 0 else 0.0)
-            slacks.append(slack(min(end - begin, self._longest), half=half))
+            slacks.append(slack(min(end - begin, self.table.longest), half=half))
         return np.array(floors, np.float32), np.array(slacks)
 
     def _find(
         self, space: Workspace, expanded: Expansions, chosen: list[bool], asked: _Asked
-    ) -> list[Candidates]:
+    ) -> Candidates:
         """Find candidates in the postings, with thresholds that rise from part to part."""
-        n_queries = len(expanded)
+        n_queries, n_lists = len(expanded), len(self.parts) * len(expanded)
         heaps = np.zeros((n_queries, asked.k), np.float32)
-        floors, slacks = self._bounds(expanded, asked, half=self._half)
-        scales, wanted = np.array(expanded.scales), np.array(chosen, np.uint8)
-        found = []
-        for prepared, mask in zip(self._segments, asked.allowed, strict=True):
-            factors, pieces, begin = prepared.factors(mask), [], 0
-            while begin < n_queries:
-                starts = np.zeros(n_queries + 1, np.int64)
-                end = find_candidates(
-                    prepared.part.ranking.kind, expanded.pointers, expanded.terms,
-                    expanded.weights, scales, wanted, *prepared.postings, factors, floors, heaps,
-                    slacks, space.scores[: factors.shape[0]], begin, starts, space.candidates,
-                )  # fmt: skip
-                pieces.append(Candidates.copied(starts[begin : end + 1], space.candidates))
-                begin = end
-            found.append(Candidates.joined(pieces))
-        return found
+        floors, slacks = self._bounds(expanded, asked, half=self.table.half)
+        _factors, addresses = self.table.factors(asked.allowed)  # held while they are read
+        starts = np.zeros(n_lists + 1, np.int64)
+        documents, approximate, begin = space.candidates, space.approximate, 0
+        while True:
+            begin = find_candidates(
+                self.table.rows, addresses, expanded.pointers, expanded.terms, expanded.weights,
+                np.array(expanded.scales), np.array(chosen, np.uint8), floors, heaps, slacks,
+                space.scores, begin, starts, documents, approximate,
+            )  # fmt: skip
+            if begin == n_lists:
+                return Candidates(starts, documents, approximate, _least(heaps, floors, slacks))
+            documents = np.concatenate([documents, np.empty_like(documents)])
+            approximate = np.concatenate([approximate, np.empty_like(approximate)])
 
     def _find_together(
         self, space: Workspace, expanded: Expansions, chosen: list[bool], asked: _Asked
-    ) -> list[Candidates]:
+    ) -> Candidates:
         """Find candidates in one pass over the documents for all queries."""
         try:
             panel = self._idle_panels.pop()
@@ -356,82 +352,59 @@ class Searcher:
             scale = expanded.facts[number][0]
             panel.put(column, expanded.terms[own], expanded.weights[own], scale)
         floors, slacks = self._bounds(expanded, asked, half=True)
-        heaps = np.zeros((numbers.shape[0], asked.k), np.float32)
-        found = []
-        for prepared, mask in zip(self._segments, asked.allowed, strict=True):
-            factors = prepared.factors(mask)
-            of_part = panel.candidates(
-                prepared.part, factors, heaps, floors[numbers], slacks[numbers]
-            )
-            lists = dict(zip(numbers.tolist(), of_part, strict=True))
-            found.append(Candidates.nothing(len(expanded)).replaced(lists))
+        heaps = np.zeros((len(expanded), asked.k), np.float32)
+        lists = []
+        for part, factors in zip(self.parts, self.table.factors(asked.allowed)[0], strict=True):
+            lists += panel.candidates(part, factors, numbers, heaps, floors, slacks)
         for column, number in enumerate(numbers.tolist()):
             panel.clear(column, expanded.terms[expanded.own(number)])
         self._idle_panels.append(panel)
-        return found
+        return Candidates.of(lists, _least(heaps, floors, slacks))
 
     def _rank(
         self,
         space: Workspace,
         expanded: Expansions,
-        found: Sequence[Candidates],
+        found: Candidates,
         asked: _Asked,
         plans: Sequence[Plan],
     ) -> list[Top]:
-        """Score the candidates of every part exactly, and merge the best of all parts."""
-        n_queries, factors = len(expanded), np.array(expanded.factors)
-        tops: list[list[Top]] = [[] for _ in plans]
-        for part, candidates in zip(self.parts, found, strict=True):
-            ranking, segment = part.ranking, part.segment
-            places = [0]
-            for begin, end in pairwise(candidates.starts.tolist()):
-                places.append(places[-1] + min(end - begin, asked.k))
-            if places[-1] == 0:
-                continue
-            n_ranked = np.empty(n_queries, np.int64)
-            documents, scores = np.empty(places[-1], np.uint32), np.empty(places[-1])
-            rank_candidates(
-                ranking.kind, *segment.rows, ranking.table,
-                ranking.saturation, ranking.k1, segment.reals, ranking.factors,
-                ranking.rounded_one, expanded.pointers, expanded.terms, expanded.weights, factors,
-                candidates.starts, candidates.documents, asked.minimum, asked.exclusive,
-                space.expansion, np.array(places), n_ranked, documents, scores,
-            )  # fmt: skip
-            if n_ranked.min() < 0:
-                segment.check()
-                raise _impossible_score(part)
-            numbers = documents + np.int64(part.first)
-            for own, plan, begin, n in zip(tops, plans, places, n_ranked.tolist(), strict=False):
-                if n:
-                    ranked = slice(begin, begin + n)
-                    own.append(Top(numbers[ranked], scores[ranked], plan))
-        return [merged(own, asked.k, plan) for own, plan in zip(tops, plans, strict=True)]
+        """Score the candidates exactly, and return the best."""
+        places = np.zeros(len(plans) + 1, np.int64)
+        np.cumsum(np.minimum(found.sizes, asked.k), out=places[1:])
+        n_ranked = np.zeros(len(plans), np.int64)
+        documents, scores = np.empty(places[-1], np.int64), np.empty(places[-1])
+        wrong = rank_candidates(
+            self.table.rows, self.ranking.k1, self.ranking.rounded_one,
+            expanded.pointers, expanded.terms, expanded.weights, np.array(expanded.factors),
+            found.starts, found.documents, found.approximate, found.bounds,
+            asked.minimum, asked.exclusive, space.expansion, places, n_ranked, documents, scores,
+        )  # fmt: skip
+        self._check_scored(wrong)
+        return [
+            Top(documents[begin : begin + n], scores[begin : begin + n], plan)
+            for plan, begin, n in zip(plans, places.tolist(), n_ranked.tolist(), strict=False)
+        ]
+
+    def _check_scored(self, wrong: int) -> None:
+        """Raise CorruptIndexError where a part, unless -1, has a document without a score."""
+        if wrong < 0:
+            return
+        part = self.parts[wrong]
+        part.segment.check()
+        raise CorruptIndexError(  # though every entry by itself is possible
+            f"a document among the {part.segment.n_docs} from number {part.first} on has no score: "
+            "a file has changed since it was written. `softcosine verify` tells which; rebuild the "
+            "index, or restore the file from a copy."
+        )
 
 
-def _scores(
-    part: Part, space: Workspace, documents: NDArray[np.uint32], factor: float
-) -> NDArray[np.float64]:
-    """Scores of some documents of a part, in their order."""
-    ranking, segment = part.ranking, part.segment
-    scores = np.empty(documents.shape[0])
-    score_documents(
-        ranking.kind, *segment.rows, ranking.table,
-        ranking.saturation, ranking.k1, segment.reals, ranking.factors, ranking.rounded_one,
-        space.expansion, factor, documents, scores,
-    )  # fmt: skip
-    if np.isnan(scores).any():
-        segment.check()
-        raise _impossible_score(part)
-    return scores
-
-
-def _impossible_score(part: Part) -> CorruptIndexError:
-    """Return the error where a score is no number, though every entry by itself is possible."""
-    return CorruptIndexError(
-        f"a document among the {part.segment.n_docs} from number {part.first} on has no score: a "
-        "file has changed since it was written. `softcosine verify` tells which; rebuild the "
-        "index, or restore the file from a copy."
-    )
+def _least(
+    heaps: NDArray[np.float32], floors: NDArray[np.float32], slacks: NDArray[np.float64]
+) -> NDArray[np.float32]:
+    """Return the approximate score that a candidate of each query must have."""
+    bounds: NDArray[np.float32] = (np.maximum(heaps[:, 0], floors) * slacks).astype(np.float32)
+    return bounds
 
 
 def _both(

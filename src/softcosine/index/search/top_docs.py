@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,7 +18,6 @@ __all__ = [
     "check_k",
     "check_min_score",
     "check_offset",
-    "merged",
 ]
 
 
@@ -62,18 +60,6 @@ class Expanded:
     terms: NDArray[np.int32]
     weights: NDArray[np.float64]
     factor: float
-
-
-def merged(tops: Sequence[Top], k: int, plan: Plan = ALONE) -> Top:
-    """Join the answers of parts, given in the order of their documents' numbers."""
-    if len(tops) == 1:
-        return tops[0]
-    if not tops:
-        return Top(np.empty(0, np.int64), np.empty(0), plan)
-    documents = np.concatenate([top.documents for top in tops])
-    scores = np.concatenate([top.scores for top in tops])
-    best = np.lexsort((documents, -scores))[:k]
-    return Top(documents[best], scores[best], plan)
 
 
 def check_min_score(min_score: float) -> float:

@@ -14,6 +14,7 @@ class Workspace:
         self.scores = np.zeros(n_docs, np.float32)
         # Room for the candidates of several queries, and of any single one.
         self.candidates = np.empty(max(2 * n_docs, 2**14), np.uint32)
+        self.approximate = np.empty(self.candidates.shape[0], np.float32)
         self.expansion = np.zeros(n_terms)
         self.seen = np.zeros(n_terms, np.uint8)
         self.touched = np.empty(n_terms + 1, np.int32)

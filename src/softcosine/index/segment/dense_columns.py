@@ -31,13 +31,13 @@ class Columns:
     ----------
     longest_list : int
         Terms with more postings have a column, and no others.
-    column_of : ndarray of shape (n_terms,), int32
-        -1 for terms without one.
+    slots : ndarray of shape (n_columns,), int32
+        Their places in the segment's `present_terms`, ascending.
     values : ndarray of shape (n_columns, n_docs), uint16
     """
 
     longest_list: int
-    column_of: NDArray[np.int32]
+    slots: NDArray[np.int32]
     values: NDArray[np.uint16]
 
 
@@ -47,19 +47,14 @@ def frequent_columns(segment: Segment, ranking: PreparedRanking) -> Columns:
     A segment with few documents has none. They take less than twice the memory of the same
     terms' postings.
     """
-    first, last = segment.term_groups[:-1], segment.term_groups[1:]
-    if ranking.kind != REALS and segment.n_postings > 0:
-        first, last = segment.group_starts[first], segment.group_starts[last]
-    n_docs = segment.n_docs
+    starts, n_docs = segment.term_starts, segment.n_docs
     longest = n_docs // _SHARE if n_docs >= _FEWEST_DOCUMENTS else n_docs
-    terms = np.flatnonzero(segment.document_frequencies() > longest)
-    column_of = np.full(segment.n_terms, -1, np.int32)
-    column_of[terms] = np.arange(terms.shape[0])
-    values = np.zeros((terms.shape[0], n_docs), np.uint16)
-    for column, term in zip(values, terms.tolist(), strict=True):
-        postings = slice(first[term], last[term])
-        column[segment.documents[postings]] = halves(_values(segment, ranking, term, postings))
-    return Columns(longest, column_of, values)
+    slots = np.flatnonzero(np.diff(starts) > longest).astype(np.int32)
+    values = np.zeros((slots.shape[0], n_docs), np.uint16)
+    for column, slot in zip(values, slots.tolist(), strict=True):
+        postings = slice(starts[slot], starts[slot + 1])
+        column[segment.documents[postings]] = halves(_values(segment, ranking, slot, postings))
+    return Columns(longest, slots, values)
 
 
 def halves(values: NDArray[np.float32]) -> NDArray[np.uint16]:
@@ -69,14 +64,14 @@ def halves(values: NDArray[np.float32]) -> NDArray[np.uint16]:
 
 
 def _values(
-    segment: Segment, ranking: PreparedRanking, term: int, postings: slice
+    segment: Segment, ranking: PreparedRanking, slot: int, postings: slice
 ) -> NDArray[np.float32]:
     """Return a term's values in the order of its postings, as the kernel adds them up."""
     if ranking.kind == REALS:
         return segment.posting_weights[postings]
-    groups = slice(segment.term_groups[term], segment.term_groups[term + 1])
-    sizes = np.diff(segment.group_starts[groups.start : groups.stop + 1])
-    values = np.repeat(ranking.group_weights[groups], sizes)
+    groups = slice(segment.term_groups[slot], segment.term_groups[slot + 1])
+    sizes = np.diff(segment.group_starts[groups.start : int(groups.stop) + 1])
+    values = np.repeat(ranking.table32[segment.group_levels[groups]], sizes)
     if ranking.kind == SATURATED:
         K = ranking.saturation32[segment.documents[postings]]
         values = values * (np.float32(1.0) + K) / (values + K)

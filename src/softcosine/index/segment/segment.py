@@ -9,7 +9,8 @@ weights keeps a float64 a value instead, each document divided by a power of two
 largest weight into [1, 2): no digit is lost, and squares neither overflow nor vanish.
 
 A segment holds at most 65,536 documents: their numbers take 16 bits, and the scores of a search
-stay in the second-level cache (docs/decisions.md).
+stay in the second-level cache (docs/decisions.md). Its directory names the terms that its documents
+have, so that a small segment is small whatever the vocabulary; it and the groups begin at 32 bits.
 
 Kernels trust their arrays, and a stored one may hold anything. So those of a large segment are
 checked before their first use, by whatever hands them out: `STARTS`, `POSTINGS` and `ENTRIES`,
@@ -27,16 +28,26 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine.errors import CorruptIndexError, InvalidInputError
-from softcosine.kernels.postings import invert_counts, invert_reals
-from softcosine.matrix.ranges import check_array, check_numbers, check_starts, check_values
+from softcosine.kernels.postings import FEW, bound_impacts, invert_counts, invert_reals
+from softcosine.matrix.ranges import (
+    check_array,
+    check_ascending,
+    check_numbers,
+    check_starts,
+    check_values,
+)
 from softcosine.space.norms import balanced
 
-__all__ = ["ENTRIES", "MAX_DOCS", "POSTINGS", "STARTS", "Segment", "cut", "packed"]
+__all__ = [
+    *("ENTRIES", "MAX_DOCS", "POSTINGS", "STARTS"),
+    *("Segment", "cut", "impact_bounds", "packed"),
+]
 
 MAX_DOCS = 2**16
 _MAX_TERMS = 2**24  # of counts: what an entry has room for
 _SPILLED = 255
 _MAX_LEVELS = 2**16
+_MAX_POSTINGS = 2**32 - 1  # of a segment: starts take 32 bits
 # Larger segments are checked at first use, since opening must cost the same at any size.
 _CHECKED_AT_ONCE = 2**20
 _BLOCK = 2**16  # entries that are checked at a time, in the second-level cache
@@ -52,12 +63,16 @@ _DTYPES = {
     "reals": ("float64",),
     "frequencies": ("float64",),
     "scales": ("float64",),
-    "term_groups": ("int64",),
-    "group_starts": ("int64",),
+    "present_terms": ("int32",),
+    "term_groups": ("uint32",),
+    "group_starts": ("uint32",),
     "lengths": ("float64",),
     "group_levels": ("uint16",),
     "documents": ("uint16",),
     "posting_weights": ("float32",),
+    "bound_starts": ("uint32",),
+    "bound_levels": ("uint16",),
+    "bound_lengths": ("uint32",),
 }
 
 
@@ -86,14 +101,23 @@ class Segment:
         What each document's values were divided by, a power of two; ones for counts.
     lengths : ndarray of shape (n_docs,), float64
         Sum of each document's frequencies; 0 for real weights.
-    term_groups : ndarray of shape (n_terms + 1,), int64
-        Where each term begins in `group_starts`; for real weights, in `documents`.
-    group_starts : ndarray of shape (n_groups + 1,), int64
+    present_terms : ndarray of shape (n_present,), int32
+        Terms that some document has, ascending.
+    term_groups : ndarray of shape (n_present + 1,), uint32
+        Where each of these begins in `group_starts`; for real weights, in `documents`.
+    group_starts : ndarray of shape (n_groups + 1,), uint32
     group_levels : ndarray of shape (n_groups,), uint16
     documents : ndarray of shape (n_postings,), uint16
         The postings.
     posting_weights : ndarray, float32
         Beside `documents`; empty for counts.
+    bound_starts : ndarray of shape (n_frequent + 1,), uint32
+        Where each term with more than `softcosine.kernels.postings.FEW` postings begins in what
+        follows, in the order of `present_terms`; only 0 for real weights.
+    bound_levels : ndarray of shape (n_bounds,), uint16
+    bound_lengths : ndarray of shape (n_bounds,), uint32
+        Every posting of the term has a level no higher, and its document a length no smaller, than
+        one of these pairs: what its impact is at most, under any statistics.
     """
 
     n_terms: int
@@ -105,11 +129,15 @@ class Segment:
     frequencies: NDArray[np.float64]
     scales: NDArray[np.float64]
     lengths: NDArray[np.float64]
-    term_groups: NDArray[np.int64]
-    group_starts: NDArray[np.int64]
+    present_terms: NDArray[np.int32]
+    term_groups: NDArray[np.uint32]
+    group_starts: NDArray[np.uint32]
     group_levels: NDArray[np.uint16]
     documents: NDArray[np.uint16]
     posting_weights: NDArray[np.float32]
+    bound_starts: NDArray[np.uint32]
+    bound_levels: NDArray[np.uint16]
+    bound_lengths: NDArray[np.uint32]
     _unchecked: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     @classmethod
@@ -126,7 +154,7 @@ class Segment:
         terms = X.indices.astype(np.uint32)
         frequencies, levels = _levels(X.data)
         term_starts, level_starts = _starts(terms, n_terms), _starts(levels, len(frequencies))
-        n_postings = terms.shape[0]
+        n_postings = _n_postings(terms)
         documents = np.empty(n_postings, np.uint16)
         term_groups = np.empty(n_terms + 1, np.int64)
         group_starts = np.empty(n_postings + 1, np.int64)
@@ -135,6 +163,13 @@ class Segment:
             pointers, terms, levels, level_starts, term_starts,
             documents, term_groups, group_starts, group_levels,
         )  # fmt: skip
+        postings = {
+            **_directory(term_groups),
+            "group_starts": group_starts[: n_groups + 1].astype(np.uint32),
+            "group_levels": group_levels[:n_groups].copy(),
+            "documents": documents,
+        }
+        lengths = _sums(X.data.astype(np.float64), pointers)
         return cls(
             n_terms=n_terms,
             pointers=pointers,
@@ -142,11 +177,9 @@ class Segment:
             reals=np.empty(0),
             frequencies=frequencies.astype(np.float64),
             scales=np.ones(n_docs),
-            lengths=_sums(X.data.astype(np.float64), pointers),
-            term_groups=term_groups,
-            group_starts=group_starts[: n_groups + 1].copy(),
-            group_levels=group_levels[:n_groups].copy(),
-            documents=documents,
+            lengths=lengths,
+            **postings,
+            **impact_bounds(lengths, **postings),
             posting_weights=np.empty(0, np.float32),
         )
 
@@ -159,10 +192,11 @@ class Segment:
         terms = X.indices.astype(np.uint32)
         scaled, powers = balanced(X)
         scales, reals = np.ldexp(1.0, powers), scaled.data
-        documents = np.empty(terms.shape[0], np.uint16)
-        posting_weights = np.empty(terms.shape[0], np.float32)
+        n_postings = _n_postings(terms)
+        documents = np.empty(n_postings, np.uint16)
+        posting_weights = np.empty(n_postings, np.float32)
         term_starts = _starts(terms, n_terms)
-        term_groups = np.append(term_starts, terms.shape[0])
+        directory = _directory(np.append(term_starts, n_postings))
         invert_reals(pointers, terms, reals, term_starts, documents, posting_weights)
         return cls(
             n_terms=n_terms,
@@ -174,12 +208,15 @@ class Segment:
             frequencies=np.empty(0),
             scales=scales,
             lengths=np.zeros(X.shape[0]),
-            term_groups=term_groups,
+            **directory,
             # Without a value, it counts as one of counts.
-            group_starts=np.zeros(int(terms.shape[0] == 0), np.int64),
+            group_starts=np.zeros(int(n_postings == 0), np.uint32),
             group_levels=np.empty(0, np.uint16),
             documents=documents,
             posting_weights=posting_weights,
+            bound_starts=np.zeros(1, np.uint32),
+            bound_levels=np.empty(0, np.uint16),
+            bound_lengths=np.empty(0, np.uint32),
         )
 
     @property
@@ -244,12 +281,16 @@ class Segment:
         """Return a segment of no documents."""
         return cls.from_counts(csr_array((0, n_terms)))
 
-    def document_frequencies(self) -> NDArray[np.int64]:
-        """How many documents have each term, shape (n_terms,)."""
+    @property
+    def term_starts(self) -> NDArray[np.uint32]:
+        """Where each of `present_terms` begins in `documents`, shape (n_present + 1,)."""
         self.require(STARTS)
-        if self.real or self.n_postings == 0:
-            return np.diff(self.term_groups)
-        return np.diff(self.group_starts[self.term_groups])
+        return self.term_groups if self.real else self.group_starts[self.term_groups]
+
+    @property
+    def present_frequencies(self) -> NDArray[np.uint32]:
+        """How many documents have each of `present_terms`, shape (n_present,)."""
+        return np.diff(self.term_starts)
 
     def row(self, document: int) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
         """Terms of one document, ascending, and their values."""
@@ -261,10 +302,11 @@ class Segment:
 
     def postings(self, term: int) -> NDArray[np.uint16]:
         """Documents that hold a term, each once, in the order of its postings."""
-        if term >= self.n_terms:
-            return self.documents[:0]
         self.require(STARTS, POSTINGS)
-        first, last = self.term_groups[term], self.term_groups[term + 1]
+        slot = int(np.searchsorted(self.present_terms, term))
+        if slot == self.present_terms.shape[0] or self.present_terms[slot] != term:
+            return self.documents[:0]
+        first, last = self.term_groups[slot], self.term_groups[slot + 1]
         if not self.real:
             first, last = self.group_starts[first], self.group_starts[last]
         return self.documents[first:last]
@@ -281,16 +323,13 @@ class Segment:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_terms: int) -> Self:
         """Make a segment of stored arrays; CorruptIndexError if they cannot be what was written."""
         if missing := _DTYPES.keys() - arrays.keys():
             raise CorruptIndexError(f"a segment lacks its arrays {', '.join(sorted(missing))}.")
         for name, dtypes in _DTYPES.items():
             check_array(name, arrays[name], dtypes)
-        segment = cls(
-            n_terms=arrays["term_groups"].shape[0] - 1,
-            **{name: arrays[name] for name in _DTYPES},
-        )
+        segment = cls(n_terms=n_terms, **{name: arrays[name] for name in _DTYPES})
         segment._unchecked.update(_CHECKS)
         n = segment.n_postings
         if (
@@ -302,9 +341,10 @@ class Segment:
             or segment.lengths.shape[0] != segment.n_docs
             or segment.n_docs > MAX_DOCS
             or segment.pointers.shape[0] == 0
-            or segment.term_groups.shape[0] == 0
+            or segment.term_groups.shape[0] != segment.present_terms.shape[0] + 1
             or int(segment.pointers[-1]) != n
             or segment.posting_weights.shape[0] != segment.reals.shape[0]
+            or segment.bound_lengths.shape != segment.bound_levels.shape
             or segment.group_starts.shape[0] != segment.group_levels.shape[0] + (not segment.real)
         ):
             raise CorruptIndexError(
@@ -335,11 +375,23 @@ def _check_starts(segment: Segment) -> None:
     check_starts("pointers", segment.pointers, n)
     for name in ("frequencies", "scales", "lengths"):
         check_values(name, getattr(segment, name), least=0.0)
+    check_numbers("present_terms", segment.present_terms, segment.n_terms)
+    check_ascending("present_terms", segment.present_terms)
     n_groups = segment.group_levels.shape[0]
     check_starts("term_groups", segment.term_groups, n if segment.real else n_groups)
     if not segment.real:
         check_starts("group_starts", segment.group_starts, n)
     check_numbers("group_levels", segment.group_levels, n_levels)
+    check_starts("bound_starts", segment.bound_starts, segment.bound_levels.shape[0])
+    check_numbers("bound_levels", segment.bound_levels, n_levels)
+    starts = segment.term_groups if segment.real else segment.group_starts[segment.term_groups]
+    n_frequent = 0 if segment.real else int(np.count_nonzero(np.diff(starts) > FEW))
+    if segment.bound_starts.shape[0] != n_frequent + 1:
+        raise CorruptIndexError(
+            f"a segment bounds the impact of {segment.bound_starts.shape[0] - 1} terms, but "
+            f"{n_frequent} are frequent: a file has changed since it was written. `softcosine "
+            "verify` tells which; rebuild the index."
+        )
 
 
 def _check_postings(segment: Segment) -> None:
@@ -388,6 +440,31 @@ def packed(terms: NDArray[np.uint32], levels: NDArray[np.uint16]) -> dict[str, A
     return {"entries": terms | upper, "spilled": spilled, "spilled_levels": levels[spilled]}
 
 
+def impact_bounds(
+    lengths: NDArray[np.float64],
+    *,
+    present_terms: NDArray[np.int32],
+    term_groups: NDArray[np.uint32],
+    group_starts: NDArray[np.uint32],
+    group_levels: NDArray[np.uint16],
+    documents: NDArray[np.uint16],
+) -> dict[str, Any]:
+    """Return `bound_starts`, `bound_levels` and `bound_lengths` of a segment of counts."""
+    whole = np.minimum(lengths, 2**32 - 1).astype(np.uint32)  # smaller ones bound as well
+    frequencies = np.diff(group_starts[term_groups])
+    starts = np.empty(int(np.count_nonzero(frequencies > FEW)) + 1, np.uint32)
+    levels = np.empty(group_levels.shape[0], np.uint16)
+    shortest = np.empty(group_levels.shape[0], np.uint32)
+    n = bound_impacts(
+        term_groups, group_starts, group_levels, documents, whole, starts, levels, shortest
+    )
+    return {
+        "bound_starts": starts,
+        "bound_levels": levels[:n].copy(),
+        "bound_lengths": shortest[:n].copy(),
+    }
+
+
 def cut(X: csr_array) -> list[csr_array]:
     """Cut a matrix into pieces of at most `MAX_DOCS` rows; at least one."""
     starts = range(0, max(X.shape[0], 1), MAX_DOCS)
@@ -419,6 +496,22 @@ def _levels(counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.uint16]]:
             "weigh them first and index real weights."
         )
     return present, inverse.astype(np.uint16)
+
+
+def _n_postings(terms: NDArray[np.uint32]) -> int:
+    if terms.shape[0] > _MAX_POSTINGS:
+        raise InvalidInputError(
+            f"{terms.shape[0]} terms of documents stand together, and {_MAX_POSTINGS} is the most; "
+            "leave terms out, or index the documents in several commits."
+        )
+    return int(terms.shape[0])
+
+
+def _directory(term_groups: NDArray[np.int64]) -> dict[str, Any]:
+    """Return `present_terms` and `term_groups`, of where each term of the vocabulary begins."""
+    present = np.flatnonzero(term_groups[1:] > term_groups[:-1])
+    starts = np.append(term_groups[present], term_groups[-1]).astype(np.uint32)
+    return {"present_terms": present.astype(np.int32), "term_groups": starts}
 
 
 def _starts(keys: NDArray[Any], n: int) -> NDArray[np.int64]:

@@ -58,7 +58,8 @@ class FieldStatistics:
         n_docs, length = 0, 0.0
         for number, segment in enumerate(segments):
             mask = None if live is None else live[number]
-            frequencies[: segment.n_terms] += segment.document_frequencies()
+            counts = segment.present_frequencies  # checks what the next line relies on
+            frequencies[segment.present_terms] += counts
             if mask is None:
                 n_docs += segment.n_docs
                 length += 0.0 if segment.real else float(segment.lengths.sum())

@@ -1,0 +1,140 @@
+"""The segments of a searcher as one table, which kernels walk in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.index.search.parts import Part
+from softcosine.index.segment.dense_columns import Columns, frequent_columns
+from softcosine.index.segment.segment import Segment
+from softcosine.kernels.documents import SATURATED
+from softcosine.kernels.segment_table import COLUMNS
+
+__all__ = ["SegmentTable", "present_bits"]
+
+
+class SegmentTable:
+    """What kernels read of segments: addresses, and the arrays that stand there.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        All prepared for one ranking.
+    n_terms : int
+        Of the vocabulary.
+    columns : sequence of Columns, optional
+        Of each part; those of its frequent terms by default.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_segments, n_columns), int64
+        See `softcosine.kernels.segment_table`.
+    columns : list of Columns
+    longest : int
+        Most terms of a document.
+    half : bool
+        Whether some values were rounded to the upper half of a float32.
+    """
+
+    def __init__(
+        self, parts: Sequence[Part], n_terms: int, columns: Sequence[Columns] | None = None
+    ) -> None:
+        if columns is None:
+            columns = [frequent_columns(part.segment, part.ranking) for part in parts]
+        self.columns = list(columns)
+        self.longest = max(int(np.diff(one.segment.pointers).max(initial=0)) for one in parts)
+        self.half = any(one.values.shape[0] > 0 for one in columns)
+        self._held: list[NDArray[Any]] = []
+        pairs = zip(parts, self.columns, strict=True)
+        self.rows = np.array([self._row(part, n_terms, own) for part, own in pairs], np.int64)
+        self._factors = [_masked(part, part.live) for part in parts]
+        self._addresses = _addresses(self._factors)
+
+    def factors(
+        self, allowed: Sequence[NDArray[np.bool_] | None] | None
+    ) -> tuple[list[NDArray[np.float32]], NDArray[np.int64]]:
+        """Return the documents' factors, 0 for those that are no answers, and their addresses.
+
+        Parameters
+        ----------
+        allowed : sequence of ndarray of shape (n_docs,), bool, or None
+            For each part, which of its live documents may be answers.
+        """
+        if allowed is None or all(mask is None for mask in allowed):
+            return self._factors, self._addresses
+        factors = [
+            own if mask is None else np.where(mask, own, np.float32(0.0))
+            for own, mask in zip(self._factors, allowed, strict=True)
+        ]
+        return factors, _addresses(factors)
+
+    def _address(self, array: NDArray[Any], dtype: type) -> int:
+        """Return where an array stands, which is held from now on."""
+        assert array.dtype == dtype
+        held = np.require(array, requirements=["C", "ALIGNED"])
+        self._held.append(held)
+        return int(held.ctypes.data)
+
+    def _row(self, part: Part, n_terms: int, columns: Columns) -> list[int]:
+        segment, ranking, at = part.segment, part.ranking, self._address
+        bits, before = present_bits(segment, n_terms)
+        saturated = ranking.kind == SATURATED
+        assert ranking.saturation.shape[0] == (segment.n_docs if saturated else 0)
+        row = {
+            "KIND": ranking.kind,
+            "FIRST": part.first,
+            "N_DOCS": segment.n_docs,
+            "N_WORDS": bits.shape[0],
+            "N_PRESENT": segment.present_terms.shape[0],
+            "N_GROUPS": segment.group_levels.shape[0],
+            "N_POSTINGS": segment.n_postings,
+            "N_LEVELS": ranking.table.shape[0],
+            "N_SPILLED": segment.spilled.shape[0],
+            "N_COLUMNS": columns.slots.shape[0],
+            "LONGEST_LIST": columns.longest_list,
+            "PRESENT_BITS": at(bits, np.uint64),
+            "PRESENT_BEFORE": at(before, np.uint32),
+            "TERM_GROUPS": at(segment.term_groups, np.uint32),
+            "GROUP_STARTS": at(segment.group_starts, np.uint32),
+            "GROUP_LEVELS": at(segment.group_levels, np.uint16),
+            "DOCUMENTS": at(segment.documents, np.uint16),
+            "POSTING_WEIGHTS": at(segment.posting_weights, np.float32),
+            "TABLE32": at(ranking.table32, np.float32),
+            "SATURATION32": at(ranking.saturation32, np.float32),
+            "COLUMN_SLOTS": at(columns.slots, np.int32),
+            "COLUMN_VALUES": at(columns.values, np.uint16),
+            "POINTERS": at(segment.pointers, np.int64),
+            "ENTRIES": at(segment.entries, np.uint32),
+            "SPILLED": at(segment.spilled, np.int64),
+            "SPILLED_LEVELS": at(segment.spilled_levels, np.uint16),
+            "REALS": at(segment.reals, np.float64),
+            "TABLE": at(ranking.table, np.float64),
+            "SATURATION": at(ranking.saturation, np.float64),
+            "FACTORS": at(ranking.factors, np.float64),
+        }
+        return [row[name] for name in COLUMNS]
+
+
+def present_bits(segment: Segment, n_terms: int) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
+    """Return a segment's directory as bits, 64 terms a number, and how many are set before each.
+
+    A term is found at the cost of two neighbouring reads; the whole takes a fifth of a byte a term.
+    """
+    present = np.zeros((n_terms // 64 + 1) * 64, bool)
+    present[segment.present_terms] = True
+    bits = np.packbits(present, bitorder="little").view("<u8").astype(np.uint64)
+    before = np.searchsorted(segment.present_terms, np.arange(bits.shape[0]) * 64)
+    return bits, before.astype(np.uint32)
+
+
+def _addresses(arrays: Sequence[NDArray[np.float32]]) -> NDArray[np.int64]:
+    return np.array([array.ctypes.data for array in arrays], np.int64)
+
+
+def _masked(part: Part, mask: NDArray[np.bool_] | None) -> NDArray[np.float32]:
+    factors = part.ranking.factors32
+    return factors if mask is None else np.where(mask, factors, np.float32(0.0))

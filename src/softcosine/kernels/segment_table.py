@@ -1,0 +1,55 @@
+"""The arrays of many segments in one table, so that one call walks all of them.
+
+A row of the table is a segment: sizes, and addresses of arrays. Whoever fills it keeps the arrays
+(`softcosine.index.search.segment_table`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import config, types
+from numba.extending import intrinsic
+
+from softcosine.kernels.jit import inlined
+
+__all__ = ["COLUMNS", "array_at"]
+
+# Numbers, then addresses; kernels name a column by its place.
+COLUMNS = (
+    *("KIND", "FIRST", "N_DOCS", "N_WORDS", "N_PRESENT", "N_GROUPS", "N_POSTINGS", "N_LEVELS"),
+    *("N_SPILLED", "N_COLUMNS", "LONGEST_LIST"),
+    *("PRESENT_BITS", "PRESENT_BEFORE", "TERM_GROUPS", "GROUP_STARTS", "GROUP_LEVELS", "DOCUMENTS"),
+    *("POSTING_WEIGHTS", "TABLE32", "SATURATION32", "COLUMN_SLOTS", "COLUMN_VALUES"),
+    *("POINTERS", "ENTRIES", "SPILLED", "SPILLED_LEVELS", "REALS", "TABLE", "SATURATION"),
+    "FACTORS",
+)
+
+if config.DISABLE_JIT:
+    import ctypes
+
+    import numpy as np
+
+    @inlined
+    def array_at(address: int, size: int, dtype: Any) -> Any:
+        """Return the flat array at an address."""
+        if size == 0:
+            return np.empty(0, dtype)
+        memory = (ctypes.c_char * (int(size) * np.dtype(dtype).itemsize)).from_address(int(address))
+        return np.frombuffer(memory, dtype)
+
+else:
+    from llvmlite import ir
+    from numba import carray
+
+    @intrinsic
+    def _pointer(context, address):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            return builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
+
+        return types.voidptr(types.int64), generate
+
+    @inlined
+    def array_at(address: int, size: int, dtype: Any) -> Any:
+        """Return the flat array at an address."""
+        return carray(_pointer(address), size, dtype)
