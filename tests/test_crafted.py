@@ -358,11 +358,11 @@ SETTINGS = [
     ("statistics", {"fields": []}),
     ("statistics", {"fields": {}}),
     ("statistics", {"fields": [7]}),
-    ("statistics", {"fields": [{"n_docs": -1, "average_length": 1.0}]}),
-    ("statistics", {"fields": [{"n_docs": 10**400, "average_length": 1.0}]}),
+    ("statistics", {"fields": [{"n_docs": -1, "total_length": 1}]}),
+    ("statistics", {"fields": [{"n_docs": 10**400, "total_length": 1}]}),
     *[
-        ("statistics", {"fields": [{"n_docs": 3, "average_length": length}]})
-        for length in (float("nan"), float("inf"), -1.0, 5e-324, 1e300, "4", None)
+        ("statistics", {"fields": [{"n_docs": 3, "total_length": length}]})
+        for length in (float("nan"), 1.0, -1, 2**53 + 1, 10**400, "4", None)
     ],
     ("space", {"similarity": None}),
     ("space", {"similarity": {}}),

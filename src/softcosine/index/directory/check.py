@@ -84,8 +84,6 @@ def _check(generation: Generation, progress: Progress) -> None:
         with _naming(generation.part(settings.statistics)) as folder:
             counted = read_statistics(folder, n_terms)
             _require(len(counted) == len(settings.fields), "it has not one entry a field")
-            for one in counted:
-                _require(0 <= one.average_length < np.inf, "an average length is no number")
     for number, stated in enumerate(settings.segments):
         progress("checking segments", number, len(settings.segments))
         with _naming(generation.part(stated.part)) as folder:

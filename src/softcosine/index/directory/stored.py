@@ -57,8 +57,6 @@ __all__ = [
 
 _logger = logging.getLogger(__name__)
 _DOCUMENTS = "documents.sqlite"
-_COUNTED = 2**53  # so far float64 counts
-_ROUNDING = 1e-9
 _LEAST_NORM = 1e-100
 
 
@@ -151,22 +149,14 @@ def read_statistics(folder: Folder, n_terms: int) -> tuple[FieldStatistics, ...]
         frequencies = folder.array(f"{number}/document_frequencies")
         check_array("document_frequencies", frequencies, ("int64",))
         n_docs = count_in(settings, "n_docs")
-        average = given_in(settings, "average_length", float)
-        # Frequencies are whole numbers, so that a mean other than 0 is no smaller than this.
-        if average != 0 and not 1 / max(n_docs, 1) * (1 - _ROUNDING) <= average <= _COUNTED:
-            raise CorruptIndexError(
-                f"{folder.path} gives {n_docs} documents the average length {average}, which is no "
-                "possible one; rebuild the index."
-            )
+        length = count_in(settings, "total_length")
         check_numbers("document_frequencies", frequencies, n_docs + 1)
         if frequencies.shape[0] > n_terms:
             raise CorruptIndexError(
                 f"{folder.path} speaks of {frequencies.shape[0]} terms, but S of {n_terms}; "
                 "rebuild the index."
             )
-        padded = np.zeros(n_terms, np.int64)
-        padded[: frequencies.shape[0]] = frequencies
-        read.append(FieldStatistics(n_docs, padded, average))
+        read.append(FieldStatistics(n_docs, frequencies, length).padded(n_terms))
     return tuple(read)
 
 

@@ -340,7 +340,7 @@ class Draft:
         fresh = self._counted(pieces)
         space = self._grown(pieces, fresh, definite=refreshing)
         statistics = fresh if refreshing else self._padded(len(self.vocabulary))
-        same = _are_equal(statistics, self._padded(len(self.vocabulary)))
+        same = statistics == self._padded(len(self.vocabulary))
         if not self.changed and not self._updated and same:
             return self._writer.number
         stale = self._stale or not same or space.rescaled
@@ -409,15 +409,7 @@ class Draft:
 
     def _padded(self, n_terms: int) -> tuple[FieldStatistics, ...]:
         """Return the statistics of the last refresh: no document had the terms that came later."""
-        return tuple(
-            replace(
-                one,
-                document_frequencies=np.pad(
-                    one.document_frequencies, (0, n_terms - one.document_frequencies.shape[0])
-                ),
-            )
-            for one in self._statistics
-        )
+        return tuple(one.padded(n_terms) for one in self._statistics)
 
     def _prune(self) -> None:
         """Leave out terms by document frequency, and bring those that are new in order."""
@@ -579,12 +571,3 @@ class Draft:
             positions,
         )
         return replace(Piece.of(written), norms=joined_norms(pieces, chosen))
-
-
-def _are_equal(left: Sequence[FieldStatistics], right: Sequence[FieldStatistics]) -> bool:
-    return all(
-        a.n_docs == b.n_docs
-        and a.average_length == b.average_length
-        and np.array_equal(a.document_frequencies, b.document_frequencies)
-        for a, b in zip(left, right, strict=True)
-    )
