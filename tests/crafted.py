@@ -7,6 +7,7 @@ opens the folder meets the change and not a wrong checksum.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import sqlite3
@@ -17,6 +18,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from softcosine.index.directory.commit import epoch_of
 
 __all__ = [
     "part_folder",
@@ -89,8 +92,11 @@ def rewrite_settings(folder: Path, part: str, **settings: Any) -> None:
 
 
 def rewrite_index_manifest(folder: Path, change: Callable[[Manifest], None]) -> None:
-    """Change the manifest of an index in place and sign it."""
+    """Change the manifest of an index in place and sign it, and all that records its epoch."""
+    stated = json.loads((Path(folder) / MANIFEST).read_text()).get("epoch")
     _rewrite(Path(folder) / MANIFEST, change)
+    if json.loads((Path(folder) / MANIFEST).read_text()).get("epoch") == stated:
+        _sign_epoch(Path(folder))
 
 
 def sign(folder: Path) -> None:
@@ -114,6 +120,27 @@ def _sign_index(folder: Path) -> None:
             facts["checksum"] = json.loads(part.read_text())["checksum"]
 
     _rewrite(folder / MANIFEST, take_checksums)
+    _sign_epoch(folder)
+
+
+def _sign_epoch(folder: Path) -> None:
+    """Have the manifest of an index, and the norms that were of its epoch, state the epoch."""
+
+    def take_epoch(manifest: Manifest) -> None:
+        stated, parts = manifest.get("epoch"), manifest["parts"]
+        checksums = {name: facts["checksum"] for name, facts in parts.items()}
+        manifest["epoch"] = epoch_of(manifest["settings"], checksums)
+        for name in parts:
+            norms = folder / "parts" / name / MANIFEST
+            if name.startswith("norms-") and norms.is_file():
+                own = json.loads(norms.read_text())
+                if (own["settings"]["epoch"], own["checksum"]) == (stated, checksums[name]):
+                    _rewrite(norms, lambda own: own["settings"].update(epoch=manifest["epoch"]))
+                    parts[name]["checksum"] = json.loads(norms.read_text())["checksum"]
+
+    # What was made of the manifests may be no index.
+    with contextlib.suppress(AttributeError, LookupError, TypeError):
+        _rewrite(folder / MANIFEST, take_epoch)
 
 
 def _measure(part: Path, manifest: Manifest) -> None:

@@ -209,6 +209,17 @@ class SoftIndex(Answering):
         """Checksum of the commit that searches are answered from; empty in memory."""
         return self._directory.checksum
 
+    @property
+    def epoch(self) -> str:
+        """Checksum of what scores depend on beside the documents that are ranked.
+
+        That is S with its vocabulary and source, the statistics, the term weights, the fields and
+        the analyzer. Scores of two indexes can be compared, and their segments joined, only if
+        their epochs are equal; a commit that counts the statistics anew, or grows S, makes a new
+        one.
+        """
+        return self._directory.epoch
+
     def __repr__(self) -> str:
         return f"SoftIndex({len(self)} documents, {len(self.vocabulary)} terms)"
 

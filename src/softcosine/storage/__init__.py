@@ -19,7 +19,13 @@ from softcosine.storage.disk import (
     write_text,
     written_beside,
 )
-from softcosine.storage.folder import Folder, fill_folder, open_folder, write_folder
+from softcosine.storage.folder import (
+    Folder,
+    content_checksum,
+    fill_folder,
+    open_folder,
+    write_folder,
+)
 from softcosine.storage.manifest import (
     FORMAT_VERSION,
     MANIFEST,
@@ -38,6 +44,7 @@ __all__ = [
     "check_target",
     "checked_path",
     "checksum",
+    "content_checksum",
     "file_size",
     "fill_folder",
     "naming_a_full_disk",

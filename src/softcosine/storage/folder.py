@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,7 @@ from softcosine.storage.manifest import (
 )
 from softcosine.storage.replacement import replacing
 
-__all__ = ["Folder", "fill_folder", "open_folder", "write_folder"]
+__all__ = ["Folder", "content_checksum", "fill_folder", "open_folder", "write_folder"]
 
 # From so many bytes on an array is mapped. A map keeps a descriptor, of which a process has about a
 # thousand, so that of many folders only the largest arrays are mapped.
@@ -181,12 +183,36 @@ def fill_folder(
         file.parent.mkdir(parents=True, exist_ok=True)
         write(file)
         facts[name] = _facts(file)
-    manifest = signed_manifest(kind, version, {"settings": dict(settings), "files": facts})
+    manifest = _manifest(kind, version, settings, facts)
     write_manifest(manifest, folder / MANIFEST)
     sync(folder / MANIFEST)
     for inner in (*(path for path in folder.rglob("*") if path.is_dir()), folder):
         sync(inner)
     return str(manifest["checksum"])
+
+
+def content_checksum(
+    kind: str,
+    settings: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+    *,
+    version: int = FORMAT_VERSION,
+) -> str:
+    """Return what `fill_folder` would, and write nothing."""
+    facts = {}
+    for name, array in arrays.items():
+        stream = BytesIO()
+        np.save(stream, array, allow_pickle=False)
+        content = stream.getbuffer()
+        digest = hashlib.sha256(content).hexdigest()
+        facts[f"{name}.npy"] = {"bytes": len(content), "sha256": digest}
+    return str(_manifest(kind, version, settings, facts)["checksum"])
+
+
+def _manifest(
+    kind: str, version: int, settings: Mapping[str, Any], facts: Mapping[str, Any]
+) -> dict[str, Any]:
+    return signed_manifest(kind, version, {"settings": dict(settings), "files": dict(facts)})
 
 
 def open_folder(

@@ -99,7 +99,7 @@ def _check(generation: Generation, progress: Progress) -> None:
                     loaded(metadata)
         if stated.norms is not None:
             with _naming(generation.part(stated.norms)) as folder:
-                norms = read_norms(folder, stated.n_docs)
+                norms = read_norms(folder, stated.n_docs, generation.epoch)
                 _require(len(norms) == len(settings.fields), "it has not one array a field")
     snapshot = read_snapshot(generation)
     _check_ids(generation, snapshot.segments)

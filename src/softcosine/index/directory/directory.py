@@ -72,8 +72,8 @@ class DirectoryWriter(Protocol):
         """Write which documents of a segment are not deleted; return the name."""
         ...
 
-    def write_norms(self, norms: Sequence[NDArray[np.float64]]) -> str:
-        """Write the soft norms of a segment, field by field; return the name."""
+    def write_norms(self, norms: Sequence[NDArray[np.float64]], epoch: str) -> str:
+        """Write the soft norms of a segment under an epoch, field by field; return the name."""
         ...
 
     def write_updates(self, updates: MetadataUpdates, n_docs: int) -> tuple[str, MetadataUpdates]:
@@ -86,6 +86,10 @@ class DirectoryWriter(Protocol):
 
     def write_statistics(self, statistics: Sequence[FieldStatistics]) -> str:
         """Write the statistics of all fields; return the name."""
+        ...
+
+    def epoch(self, settings: IndexSettings) -> str:
+        """Return the epoch of a commit of these settings; its space is written."""
         ...
 
     def verify(self, names: Iterable[str]) -> None:
@@ -132,6 +136,11 @@ class Directory(Protocol):
     @property
     def checksum(self) -> str:
         """Checksum of the commit; empty in memory."""
+        ...
+
+    @property
+    def epoch(self) -> str:
+        """What scores depend on beside the documents; see `SoftIndex.epoch`."""
         ...
 
     @property

@@ -88,6 +88,11 @@ class FolderDirectory:
         """Checksum of the commit."""
         return self.generation.checksum
 
+    @property
+    def epoch(self) -> str:
+        """The epoch of the commit."""
+        return self.generation.epoch
+
     def refreshed(self, snapshot: Snapshot) -> tuple[Snapshot, Self] | None:
         """Open the last commit if it is another one than the snapshot's."""
         # Not by its number: a copy of another index may have taken the folder's place.
@@ -150,9 +155,9 @@ class FolderWriter:
         """Write which documents of a segment are not deleted."""
         return write_deleted(self._writer, live)
 
-    def write_norms(self, norms: Sequence[NDArray[np.float64]]) -> str:
-        """Write the soft norms of a segment."""
-        return write_norms(self._writer, norms)
+    def write_norms(self, norms: Sequence[NDArray[np.float64]], epoch: str) -> str:
+        """Write the soft norms of a segment under an epoch."""
+        return write_norms(self._writer, norms, epoch)
 
     def write_updates(self, updates: MetadataUpdates, n_docs: int) -> tuple[str, MetadataUpdates]:
         """Write what metadata of a segment have become, and open it."""
@@ -166,6 +171,10 @@ class FolderWriter:
     def write_statistics(self, statistics: Sequence[FieldStatistics]) -> str:
         """Write the statistics of all fields."""
         return write_statistics(self._writer, statistics)
+
+    def epoch(self, settings: IndexSettings) -> str:
+        """Return the epoch of a commit of these settings."""
+        return self._writer.epoch(settings.to_dict())
 
     def verify(self, names: Iterable[str]) -> None:
         """Compare the checksums of parts."""

@@ -50,6 +50,19 @@ class MemoryDirectory:
             snapshot.settings(), space=_name("space"), statistics=_name("statistics")
         )
         self._lock = threading.Lock()
+        self._checksums: tuple[object, dict[str, str]] = (None, {})
+
+    @property
+    def epoch(self) -> str:
+        """The epoch that the commit would have on disk."""
+        from softcosine.index.directory.commit import epoch_of  # which few indexes need
+        from softcosine.index.directory.stored import checksums_in_memory
+
+        snapshot, settings = self.snapshot, replace(self.settings, recipe=None)
+        names = settings.space, settings.statistics
+        if self._checksums[0] != names:
+            self._checksums = names, checksums_in_memory(snapshot, settings)
+        return epoch_of(settings.to_dict(), self._checksums[1])
 
     def refreshed(self, snapshot: Snapshot) -> tuple[Snapshot, MemoryDirectory] | None:
         """Return the last commit if it is another one than the snapshot's."""
@@ -121,7 +134,7 @@ class MemoryWriter:
         """Return a name."""
         return _name("deleted")
 
-    def write_norms(self, norms: Sequence[NDArray[np.float64]]) -> str:
+    def write_norms(self, norms: Sequence[NDArray[np.float64]], epoch: str) -> str:
         """Return a name."""
         return _name("norms")
 
@@ -136,6 +149,10 @@ class MemoryWriter:
     def write_statistics(self, statistics: Sequence[FieldStatistics]) -> str:
         """Return a name."""
         return _name("statistics")
+
+    def epoch(self, settings: IndexSettings) -> str:
+        """Return nothing: norms are not stored."""
+        return ""
 
     def verify(self, names: Iterable[str]) -> None:
         """Do nothing: there are no files."""

@@ -82,15 +82,15 @@ def _read(path: Path) -> tuple[Snapshot, Rescued]:
                 f"nothing can be rescued of {path} without its vocabulary: {damage[settings.space]}"
             ) from error
         damage[settings.space] += _SOURCE_LOST
+    counted = settings.statistics in parts
     whole = [
-        replace(segment, norms=segment.norms if segment.norms in parts else None)
+        replace(segment, norms=segment.norms if counted and segment.norms in parts else None)
         for segment in settings.segments
         if _is_whole(segment, parts, damage)
     ]
     lost = {one.part: one.n_docs for one in settings.segments}
     for one in whole:
         del lost[one.part]
-    counted = settings.statistics in parts
     left = replace(
         settings, segments=tuple(whole), statistics=settings.statistics if counted else None
     )

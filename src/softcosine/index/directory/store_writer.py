@@ -21,6 +21,7 @@ from softcosine.index.directory.commit import (
     VERSION,
     Generation,
     current_manifest,
+    epoch_of,
     patiently,
 )
 from softcosine.index.writer.lock import WriteLock
@@ -136,6 +137,13 @@ class StoreWriter:
             return self._written[name][1]
         return self.base.part(name)
 
+    def epoch(self, settings: Mapping[str, Any]) -> str:
+        """Return the epoch of a commit of these settings."""
+        named = (settings.get(kind) for kind in ("space", "statistics"))
+        return epoch_of(
+            settings, {name: self.part(name).checksum for name in named if name is not None}
+        )
+
     def commit(self, settings: Mapping[str, Any], parts: Iterable[str]) -> Generation:
         """Make a generation of some parts, then delete all others.
 
@@ -168,6 +176,7 @@ class StoreWriter:
             VERSION,
             {
                 "generation": number,
+                "epoch": self.epoch(settings),
                 "settings": dict(settings),
                 "parts": {
                     name: {"kind": kinds[name], "checksum": part.checksum}

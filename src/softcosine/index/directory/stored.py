@@ -10,6 +10,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,10 +36,11 @@ from softcosine.matrix.ranges import check_array, check_numbers, check_values
 from softcosine.matrix.stored import source_settings, stored_source
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.source import TermSimilaritySource, state_of
-from softcosine.storage import Folder
+from softcosine.storage import Folder, content_checksum
 from softcosine.text.vocabulary import Vocabulary
 
 __all__ = [
+    "checksums_in_memory",
     "read_deleted",
     "read_norms",
     "read_segment",
@@ -110,6 +112,12 @@ def write_space(
     writer: StoreWriter, S: TermSimilarityMatrix, source: TermSimilaritySource | None
 ) -> str:
     """Write S with its vocabulary and its source; its name."""
+    return writer.write("space", *_space_content(S, source))
+
+
+def _space_content(
+    S: TermSimilarityMatrix, source: TermSimilaritySource | None
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     settings, arrays = S.state()
     kept = None
     if source is not None:
@@ -121,7 +129,7 @@ def write_space(
                 "opened with source=: %s",
                 error,
             )
-    return writer.write("space", {"similarity": settings, "source": kept}, arrays)
+    return {"similarity": settings, "source": kept}, arrays
 
 
 def read_space(folder: Folder) -> tuple[TermSimilarityMatrix, TermSimilaritySource | None]:
@@ -132,14 +140,17 @@ def read_space(folder: Folder) -> tuple[TermSimilarityMatrix, TermSimilaritySour
 
 def write_statistics(writer: StoreWriter, statistics: Sequence[FieldStatistics]) -> str:
     """Write the statistics of all fields; their name."""
-    return writer.write(
-        "statistics",
-        {"fields": [of_field.to_settings() for of_field in statistics]},
-        {
-            f"{number}/document_frequencies": of_field.document_frequencies
-            for number, of_field in enumerate(statistics)
-        },
-    )
+    return writer.write("statistics", *_statistics_content(statistics))
+
+
+def _statistics_content(
+    statistics: Sequence[FieldStatistics],
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    frequencies = {
+        f"{number}/document_frequencies": of_field.document_frequencies
+        for number, of_field in enumerate(statistics)
+    }
+    return {"fields": [of_field.to_settings() for of_field in statistics]}, frequencies
 
 
 def read_statistics(folder: Folder, n_terms: int) -> tuple[FieldStatistics, ...]:
@@ -158,6 +169,18 @@ def read_statistics(folder: Folder, n_terms: int) -> tuple[FieldStatistics, ...]
             )
         read.append(FieldStatistics(n_docs, frequencies, length).padded(n_terms))
     return tuple(read)
+
+
+def checksums_in_memory(snapshot: Snapshot, settings: IndexSettings) -> dict[str, str]:
+    """Return the checksums that an index's space and statistics would have on disk, by name."""
+    checksums = {}
+    if settings.space is not None:
+        content = _space_content(snapshot.S, snapshot.source)
+        checksums[settings.space] = content_checksum("space", *content)
+    if settings.statistics is not None:
+        content = _statistics_content(snapshot.statistics)
+        checksums[settings.statistics] = content_checksum("statistics", *content)
+    return checksums
 
 
 def write_deleted(writer: StoreWriter, live: NDArray[np.bool_]) -> str:
@@ -185,15 +208,25 @@ def read_updates(folder: Folder) -> MetadataUpdates:
     return MetadataUpdates.from_arrays(arrays, n_docs, path=folder.path)
 
 
-def write_norms(writer: StoreWriter, norms: Sequence[NDArray[np.float64]]) -> str:
-    """Write the soft norms of a segment, field by field; its name."""
+def write_norms(writer: StoreWriter, norms: Sequence[NDArray[np.float64]], epoch: str) -> str:
+    """Write the soft norms of a segment under an epoch, field by field; its name."""
     return writer.write(
-        "norms", {"fields": len(norms)}, {str(number): own for number, own in enumerate(norms)}
+        "norms",
+        {"fields": len(norms), "epoch": epoch},
+        {str(number): own for number, own in enumerate(norms)},
     )
 
 
-def read_norms(folder: Folder, n_docs: int) -> tuple[NDArray[np.float64], ...]:
-    """Return the soft norms of a segment, field by field, each of shape (n_docs,)."""
+def read_norms(folder: Folder, n_docs: int, epoch: str) -> tuple[NDArray[np.float64], ...]:
+    """Return the soft norms of a segment, field by field, each of shape (n_docs,).
+
+    CorruptIndexError if they were computed under another epoch.
+    """
+    if (own := folder.settings.get("epoch")) != epoch:
+        raise CorruptIndexError(
+            f"{folder.path} holds norms of the epoch {own!r:.80}, but the index is of {epoch!r}; "
+            "rebuild the index."
+        )
     norms = tuple(
         folder.array(str(number)) for number in range(count_in(folder.settings, "fields"))
     )
@@ -223,10 +256,11 @@ def read_snapshot(
     """
     settings = IndexSettings.from_dict(generation.settings)
     known = {} if previous is None else {one.part: one for one in previous.segments}
+    epoch = generation.epoch
     try:
         S, kept = _space(generation, settings)
         segments = tuple(
-            _segment(generation, one, known.get(one.part)) for one in settings.segments
+            _segment(generation, one, known.get(one.part), epoch) for one in settings.segments
         )
         statistics = _statistics(generation, settings, len(S))
     except SoftCosineError:
@@ -247,6 +281,12 @@ def read_snapshot(
 
 def write_snapshot(snapshot: Snapshot, writer: StoreWriter) -> Committed:
     """Write all of a snapshot, for the first commit of an index."""
+    settings = replace(
+        snapshot.settings(),
+        space=write_space(writer, snapshot.S, snapshot.source),
+        statistics=write_statistics(writer, snapshot.statistics),
+    )
+    epoch = writer.epoch(settings.to_dict())
     segments = []
     for one in snapshot.segments:
         if one.n_docs == 0:
@@ -256,15 +296,10 @@ def write_snapshot(snapshot: Snapshot, writer: StoreWriter) -> Committed:
                 part=write_segment(writer, one.fields, one.documents, one.positions),
                 n_docs=one.n_docs,
                 deleted=None if one.live is None else write_deleted(writer, one.live),
-                norms=None if one.norms is None else write_norms(writer, one.norms),
+                norms=None if one.norms is None else write_norms(writer, one.norms, epoch),
             )
         )
-    settings = replace(
-        snapshot.settings(),
-        segments=tuple(segments),
-        space=write_space(writer, snapshot.S, snapshot.source),
-        statistics=write_statistics(writer, snapshot.statistics),
-    )
+    settings = replace(settings, segments=tuple(segments))
     return Committed(settings.to_dict(), settings.parts)
 
 
@@ -285,14 +320,14 @@ def _statistics(
 
 
 def _segment(
-    generation: Generation, settings: SegmentSettings, known: IndexedSegment | None
+    generation: Generation, settings: SegmentSettings, known: IndexedSegment | None, epoch: str
 ) -> IndexedSegment:
     part = generation.part(settings.part)
     segment = read_segment(part, part=settings.part) if known is None else known
     live = None if settings.deleted is None else read_deleted(generation.part(settings.deleted))
     norms = None
     if settings.norms is not None:
-        norms = read_norms(generation.part(settings.norms), segment.n_docs)
+        norms = read_norms(generation.part(settings.norms), segment.n_docs, epoch)
     if segment.updates != settings.updates:
         assert isinstance(segment.documents, StoredDocuments)
         updates = MetadataUpdates.none()

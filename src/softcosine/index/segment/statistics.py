@@ -61,7 +61,7 @@ class FieldStatistics:
         ) and np.array_equal(self.document_frequencies, other.document_frequencies)  # fmt: skip
 
     def padded(self, n_terms: int) -> FieldStatistics:
-        """Return the statistics over a longer vocabulary, of whose new terms no document has any."""
+        """Return the statistics over a longer vocabulary, whose new terms no document has."""
         n_new = n_terms - len(self.document_frequencies)
         return replace(self, document_frequencies=np.pad(self.document_frequencies, (0, n_new)))
 

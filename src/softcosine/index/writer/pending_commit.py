@@ -108,6 +108,7 @@ class Draft:
         self._space = Space(snapshot.S, snapshot.source, self.settings.space, untaught=untaught)
         self._statistics = snapshot.statistics
         self._statistics_part = self.settings.statistics
+        self._epoch = writer.epoch(self.settings)
         self.vocabulary = snapshot.S.vocabulary
         self._spool = TrainingSpool(writer.scratch)
         self.changed = False
@@ -345,7 +346,6 @@ class Draft:
             return self._writer.number
         stale = self._stale or not same or space.rescaled
         pieces = self._with_norms(pieces, space.S, statistics, stale=stale)
-        pieces = [self._written(piece) for piece in pieces]
         part = space.part
         if part is None and not space.untaught:
             part = self._writer.write_space(space.S, space.source)
@@ -354,18 +354,22 @@ class Draft:
             counted = self._writer.write_statistics(statistics)
         settings = replace(
             self.settings,
-            segments=tuple(piece.settings() for piece in pieces),
             space=part,
             statistics=counted,
             recipe=None if part is not None else self.settings.recipe,
             note=" ".join(filter(None, (space.note or self.settings.note, self._note))),
         )
+        epoch = self._writer.epoch(settings)
+        if epoch != self._epoch:  # norms that stay as they are, too, are of the new one
+            pieces = [replace(piece, normed=None) for piece in pieces]
+        pieces = [self._written(piece, epoch) for piece in pieces]
+        settings = replace(settings, segments=tuple(piece.settings() for piece in pieces))
         committed = Snapshot.of(
             settings, [piece.committed() for piece in pieces], space.S, space.source, statistics,
             generation=self._writer.number + 1,
         )  # fmt: skip
         number = self._writer.commit(settings, committed)
-        self._pieces, self.settings = pieces, settings
+        self._pieces, self.settings, self._epoch = pieces, settings, epoch
         self._statistics, self._statistics_part = statistics, counted
         self._begun = self._begun or bool(pieces)
         self._space = replace(space, part=part, note="", rescaled=False)
@@ -527,12 +531,12 @@ class Draft:
             first += piece.n_docs
         return done
 
-    def _written(self, piece: Piece) -> Piece:
+    def _written(self, piece: Piece, epoch: str) -> Piece:
         """Write what of a piece is not on disk yet."""
         if piece.live is not None and piece.deleted is None:
             piece = replace(piece, deleted=self._writer.write_deleted(piece.live))
         if piece.norms is not None and piece.normed is None:
-            piece = replace(piece, normed=self._writer.write_norms(piece.norms))
+            piece = replace(piece, normed=self._writer.write_norms(piece.norms, epoch))
         return self._with_updates(piece)
 
     def _with_updates(self, piece: Piece) -> Piece:
