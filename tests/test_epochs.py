@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 import strategies
 from crafted import rewrite_index_manifest, rewrite_settings
-from softcosine.errors import CorruptIndexError
+from softcosine.errors import AlreadyExistsError, CorruptIndexError, InvalidInputError
 from softcosine.index.directory.check import verify_index
 from softcosine.index.directory.store import Store
 from softcosine.index.segment.segment import Segment
@@ -134,3 +134,110 @@ def test_an_epoch_that_is_not_that_of_the_parts_is_refused(tmp_path):
     rewrite_index_manifest(index.path, lambda manifest: manifest.update(epoch="0" * 16))
     with pytest.raises(CorruptIndexError, match=r"the epoch '0+', which is not that of its parts"):
         SoftIndex.open(index.path)
+
+
+PLACES = ["folder", "memory"]
+
+
+def whole_and_shard(tmp_path, place, **options):
+    """A frozen index of the documents, and one without any under its epoch."""
+    if place == "folder":
+        index = made(tmp_path / "whole", **options)
+    else:
+        index = SoftIndex.from_texts(
+            DOCUMENTS.values(), ids=DOCUMENTS, **{"plain": True, **options}
+        )
+    with index.writer() as writer:
+        writer.freeze()
+    return index, index.shard(tmp_path / "shard" if place == "folder" else None)
+
+
+def scored(index, query, **options):
+    return {hit.id: hit.score for hit in index.search(query, **options)}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_frozen_index_scores_new_documents_by_the_statistics_that_it_has(tmp_path, place):
+    index, shard = whole_and_shard(tmp_path, place)
+    epoch, before = index.epoch, scored(index, "tea")
+    assert (index.frozen, shard.frozen, shard.epoch, len(shard)) == (True, True, epoch, 0)
+    for one in (index, shard):
+        with one.writer() as writer:
+            writer.add_many(["d", "e"], [DOCUMENTS["b"], "tea of an unheard-of kind"])
+        assert one.epoch == epoch
+        assert len(one.vocabulary) == len(index.S)
+        assert one.get(["e"])[0].text == "tea of an unheard-of kind"
+        assert scored(one, "kind unheard") == {}
+        assert "d" in one.search('"green tea"').ids
+        assert scored(one, "tea")["d"] == before["b"]
+    assert {id: scored(index, "tea")[id] for id in before} == before
+    assert scored(index, "tea") == before | scored(shard, "tea")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_frozen_index_refuses_what_would_change_its_epoch(tmp_path, place):
+    index, shard = whole_and_shard(tmp_path, place)
+    for one in (index, shard):
+        with one.writer() as writer:
+            for change in (
+                lambda: writer.commit(refresh=True),  # noqa: B023
+                lambda: writer.set_similarity(one.S),  # noqa: B023
+                lambda: writer.set_weighting(Weighting(b=0.5)),  # noqa: B023
+            ):
+                with pytest.raises(InvalidInputError, match=r"is frozen, so it cannot .*thaw\(\)"):
+                    change()
+            writer.set_weighting(one.weighting, ranking="soft_cosine")
+        assert (one.ranking, one.epoch) == ("soft_cosine", index.epoch)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_thawed_index_counts_again(tmp_path, place):
+    index, _ = whole_and_shard(tmp_path, place)
+    with index.writer() as writer:
+        writer.add("d", "a word or two")
+        writer.thaw()
+        assert not index.frozen
+        writer.add("d", "a word or two")
+        writer.commit()
+    expected = {**DOCUMENTS, "d": "a word or two"}
+    anew = SoftIndex.from_texts(expected.values(), ids=expected, plain=True)
+    assert scored(index, "word tea") == scored(anew, "word tea")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_was_added_before_freezing_is_counted(tmp_path, place):
+    index = SoftIndex.create(tmp_path / "x" if place == "folder" else None, plain=True)
+    with index.writer() as writer:
+        with pytest.raises(InvalidInputError, match="never had a document"):
+            writer.freeze()
+        with pytest.raises(InvalidInputError, match="never had a document"):
+            index.shard()
+        writer.add("a", "tea")
+        writer.freeze()
+        assert index.frozen
+    assert index.snapshot.statistics[0].n_docs == len(index.vocabulary) == 1
+
+
+def test_copies_of_a_frozen_index_are_frozen_and_variants_in_memory_are_not(tmp_path):
+    index, _ = whole_and_shard(tmp_path, "folder")
+    index.save(tmp_path / "saved")
+    index.backup(tmp_path / "copy")
+    copies = [SoftIndex.open(tmp_path / name) for name in ("whole", "saved", "copy")]
+    copies.append(pickle.loads(pickle.dumps(index)))
+    assert [(one.frozen, one.epoch) for one in copies] == [(True, index.epoch)] * 4
+    assert not index.with_weighting(Weighting(b=0.5)).frozen
+
+
+def test_a_shard_takes_no_place_of_its_index(tmp_path):
+    index, _ = whole_and_shard(tmp_path, "folder")
+    with pytest.raises(InvalidInputError, match="is the index itself"):
+        index.shard(index.path, overwrite=True)
+    with pytest.raises(AlreadyExistsError):
+        index.shard(tmp_path / "shard")
+
+
+def test_an_index_without_documents_that_says_it_is_frozen_is_refused(tmp_path):
+    path = SoftIndex.create(tmp_path / "x", plain=True).path
+    rewrite_index_manifest(path, lambda manifest: manifest["settings"].update(frozen=True))
+    with pytest.raises(CorruptIndexError, match="is frozen, but names nothing"):
+        SoftIndex.open(path)

@@ -7,6 +7,7 @@ place (exchanged with what it replaces, on Linux), so that a reader meets the ol
 one and nothing between.
 """
 
+from softcosine.storage.copying import copy_folder
 from softcosine.storage.disk import (
     check_folder,
     checked_path,
@@ -45,6 +46,7 @@ __all__ = [
     "checked_path",
     "checksum",
     "content_checksum",
+    "copy_folder",
     "file_size",
     "fill_folder",
     "naming_a_full_disk",

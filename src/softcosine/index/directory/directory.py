@@ -139,6 +139,11 @@ class Directory(Protocol):
         ...
 
     @property
+    def settings(self) -> IndexSettings:
+        """The settings of the commit."""
+        ...
+
+    @property
     def epoch(self) -> str:
         """What scores depend on beside the documents; see `SoftIndex.epoch`."""
         ...

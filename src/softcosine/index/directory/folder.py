@@ -89,6 +89,11 @@ class FolderDirectory:
         return self.generation.checksum
 
     @property
+    def settings(self) -> IndexSettings:
+        """The settings of the commit."""
+        return IndexSettings.from_dict(self.generation.settings)
+
+    @property
     def epoch(self) -> str:
         """The epoch of the commit."""
         return self.generation.epoch

@@ -29,6 +29,7 @@ from softcosine.storage import (
     MANIFEST,
     Folder,
     check_folder,
+    copy_folder,
     fill_folder,
     naming_a_full_disk,
     open_folder,
@@ -115,6 +116,40 @@ class StoreWriter:
         InvalidInputError
             If `settings` hold what JSON cannot.
         """
+
+        def fill(folder: Path) -> None:
+            folder.mkdir()
+            fill_folder(folder, kind, settings, arrays, files=files)
+
+        return self._filled(kind, fill)
+
+    def adopt(self, kind: str, part: Folder) -> str:
+        """Take a part of another index, by hard links where the system can, else by copies.
+
+        Parts never change, so that neither index sees what happens to the other.
+
+        Returns
+        -------
+        str
+            Its name here.
+
+        Raises
+        ------
+        CorruptIndexError
+            If a file of it has changed since it was written.
+        OSError
+            As for `write`.
+        """
+
+        def fill(folder: Path) -> None:
+            copy_folder(part, folder, links=True)
+            for inner in (*(path for path in folder.rglob("*") if path.is_dir()), folder):
+                sync(inner)
+
+        return self._filled(kind, fill)
+
+    def _filled(self, kind: str, fill: Callable[[Path], None]) -> str:
+        """Make a new part; its name."""
         self._check_open()
         name = f"{kind}-{uuid.uuid4().hex[:16]}"
         assert PART_NAME.fullmatch(name), kind
@@ -122,8 +157,7 @@ class StoreWriter:
         try:
             with naming_a_full_disk(folder):
                 check_folder(folder.parent)
-                folder.mkdir()
-                fill_folder(folder, kind, settings, arrays, files=files)
+                fill(folder)
                 self._written[name] = kind, open_folder(folder, kind)
         except BaseException:
             self._written.pop(name, None)

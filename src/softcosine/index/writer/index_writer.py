@@ -329,7 +329,7 @@ class IndexWriter:
         VocabularyMismatchError
             If the vocabularies differ.
         """
-        self._check_open()
+        self._check_thawed("take another S")
         checked_similarity(S)
         if source is not None:
             checked_source(source)
@@ -348,8 +348,10 @@ class IndexWriter:
         InvalidInputError
         """
         self._check_open()
+        if checked_weighting(weighting) != self._draft.settings.weighting:
+            self._check_thawed("take other term weights")
         self._draft.set_weighting(
-            checked_weighting(weighting),
+            weighting,
             self._draft.settings.ranking if ranking is None else check_ranking(ranking),
         )
 
@@ -389,6 +391,8 @@ class IndexWriter:
 
         Raises
         ------
+        InvalidInputError
+            If the index is frozen, and statistics were to be counted.
         OSError
             If it cannot be written, as where the disk is full. Readers still see the last commit,
             and the commit may be tried again.
@@ -398,6 +402,8 @@ class IndexWriter:
         self._check_open()
         if refresh is not None and not isinstance(refresh, bool):
             raise InvalidInputError(f"refresh is {refresh!r}; pass True, False or None.")
+        if refresh:
+            self._check_thawed("count the statistics anew")
         self._flush(last=True)
         before = self.generation
         with _letting_go():
@@ -410,6 +416,37 @@ class IndexWriter:
                 if self._on_commit is not None:
                     self._on_commit()
         return self.generation
+
+    def freeze(self) -> int:
+        """Commit, and keep the epoch of the index as it is from then on.
+
+        Until `thaw`, S, the term weights and the statistics stay as they are: no commit counts
+        anew, and words that the vocabulary lacks get no numbers, so documents are not found by
+        them, nor do they count in a document's length. Indexes of one epoch give a document the
+        same scores, and their segments can be joined (`add_segments`).
+
+        Returns
+        -------
+        int
+            Number of the generation.
+
+        Raises
+        ------
+        InvalidInputError
+            If the index never had a document.
+        """
+        self.commit()
+        self._draft.freeze(True)
+        return self.commit()
+
+    def thaw(self) -> int:
+        """Let commits count the statistics anew, and new words get numbers; commits.
+
+        What was added before is found by the words that were known then, until it is added again.
+        """
+        self._check_open()
+        self._draft.freeze(False)
+        return self.commit()
 
     def rollback(self) -> None:
         """Undo everything since the last commit; the room that it took on the disk is free again.
@@ -498,6 +535,14 @@ class IndexWriter:
 
     def _empty(self) -> None:
         self._buffer, self._size = {}, 0
+
+    def _check_thawed(self, what: str) -> None:
+        self._check_open()
+        if self._draft.settings.frozen:
+            raise InvalidInputError(
+                f"this index is frozen, so it cannot {what}: its scores would no longer be those "
+                "of the other indexes of its epoch. Make new ones of them, or call thaw() first."
+            )
 
     def _check_open(self) -> None:
         if not self._open:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from softcosine.errors import CorruptIndexError, IndefiniteMatrixError
+from softcosine.errors import CorruptIndexError, IndefiniteMatrixError, InvalidInputError
 from softcosine.index.directory.directory import DirectoryWriter
 from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.snapshot import Snapshot
@@ -41,7 +41,7 @@ from softcosine.text.corpus import AnalyzedTexts, analyze, within_df_limits
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
-__all__ = ["Draft"]
+__all__ = ["Draft", "without_epoch"]
 
 _logger = logging.getLogger(__name__)
 
@@ -52,6 +52,14 @@ _MERGED_POSTING = 48  # bytes that joining takes a posting, about
 _ALWAYS_MERGED = 1 << 20  # so many postings, however little memory there is
 _UPDATE = 256  # bytes that new metadata of a document take beside their text, about
 _UPDATES_SHARE = 4  # of the memory
+
+
+def without_epoch() -> InvalidInputError:
+    """Return the error of an index that is to be frozen before its first documents."""
+    return InvalidInputError(
+        "this index never had a document, so that there are no statistics to freeze; commit some "
+        "documents first."
+    )
 
 
 class Draft:
@@ -155,7 +163,7 @@ class Draft:
         self._report("inverting", 0, None)
         inverted = invert(
             texts, analyzed, settings.analyzer, self.vocabulary,
-            n_fields=n_fields, positions=self.settings.positions,
+            n_fields=n_fields, positions=self.settings.positions, frozen=self.settings.frozen,
         )  # fmt: skip
         ids = [document.id for document in documents]
         added, first = [], 0
@@ -193,8 +201,9 @@ class Draft:
                 "reading texts", self._n_read + done // n_fields, None
             ),
         }
-        first = not self._begun and not self._n_read
-        if settings.analyzer is not None and settings.language is not None and not first:
+        first = not self._begun and not self._n_read and not settings.frozen
+        known = settings.frozen or settings.language is not None
+        if settings.analyzer is not None and known and not first:
             return analyze(texts, settings.analyzer, **options), settings, self._note
         phrases = (*phrases_in(self._space.source), *self._phrases()) if first else ()
         found = analyze_in_language(
@@ -264,6 +273,13 @@ class Draft:
         self._stale = self._stale or weighting != self.settings.weighting
         self.settings = replace(self.settings, weighting=weighting, ranking=ranking)
         self.changed = True
+
+    def freeze(self, frozen: bool) -> None:
+        """Have the epoch stay as it is from the next commit on, or not."""
+        if frozen and not self.settings.has_epoch:
+            raise without_epoch()
+        self.changed = self.changed or frozen != self.settings.frozen
+        self.settings = replace(self.settings, frozen=frozen)
 
     def merge_all(self) -> None:
         """Join all segments into as few as there can be, without deleted documents."""
@@ -338,7 +354,7 @@ class Draft:
             self._prune()
         pieces = [piece for piece in self._pieces if piece.n_live]
         refreshing = self._refreshing(refresh)
-        fresh = self._counted(pieces)
+        fresh = self._statistics if self.settings.frozen else self._counted(pieces)
         space = self._grown(pieces, fresh, definite=refreshing)
         statistics = fresh if refreshing else self._padded(len(self.vocabulary))
         same = statistics == self._padded(len(self.vocabulary))
@@ -360,6 +376,7 @@ class Draft:
             note=" ".join(filter(None, (space.note or self.settings.note, self._note))),
         )
         epoch = self._writer.epoch(settings)
+        assert epoch == self._epoch or not settings.frozen
         if epoch != self._epoch:  # norms that stay as they are, too, are of the new one
             pieces = [replace(piece, normed=None) for piece in pieces]
         pieces = [self._written(piece, epoch) for piece in pieces]
@@ -390,7 +407,7 @@ class Draft:
         self._spool.close()
 
     def _refreshing(self, refresh: bool | None) -> bool:
-        if refresh is None and not self.changed:
+        if self.settings.frozen or (refresh is None and not self.changed):
             return False  # new metadata alone leave every score as it is
         if refresh is not None:
             return refresh or self._statistics_part is None
