@@ -26,6 +26,7 @@ from softcosine.index.directory import backup as backups
 from softcosine.index.directory.check import verify_index
 from softcosine.index.directory.store import Store
 from softcosine.similarity.pairs import PairSimilarity
+from softcosine.storage import copying
 from toy_engine import ENTRY
 
 TEXTS = ["a flat tyre on my bike", "tea and coffee", "the tire of a bike"]
@@ -244,7 +245,8 @@ def test_a_full_disk_leaves_nothing(index, tmp_path, monkeypatch):
 def test_every_copied_file_has_reached_the_disk(index, tmp_path, monkeypatch):
     synced = set()
     true = backups.sync
-    monkeypatch.setattr(backups, "sync", lambda path: (synced.add(path.name), true(path)))
+    for module in (backups, copying):
+        monkeypatch.setattr(module, "sync", lambda path: (synced.add(path.name), true(path)))
     index.backup(tmp_path / "b")
     every = {path.name for path in (tmp_path / "b").rglob("*")}
     assert every <= synced

@@ -409,6 +409,7 @@ INDEX_SETTINGS = [
     {"positions": 1},
     {"texts": None},
     {"plain": "no"},
+    {"frozen": 1},
 ]
 
 

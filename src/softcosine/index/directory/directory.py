@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.index.directory.manifest import IndexSettings
+from softcosine.index.directory.manifest import IndexSettings, SegmentSettings
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.query.phrases import Positions
 from softcosine.index.segment.documents import WrittenDocuments
@@ -24,6 +24,9 @@ from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.source import TermSimilaritySource
+
+if TYPE_CHECKING:
+    from softcosine.index.directory.commit import Generation
 
 __all__ = ["Directory", "DirectoryWriter"]
 
@@ -88,8 +91,25 @@ class DirectoryWriter(Protocol):
         """Write the statistics of all fields; return the name."""
         ...
 
-    def epoch(self, settings: IndexSettings) -> str:
-        """Return the epoch of a commit of these settings; its space is written."""
+    @property
+    def epoch(self) -> str:
+        """The epoch of the last commit."""
+        ...
+
+    def epoch_of(self, settings: IndexSettings) -> str:
+        """Return the epoch of a commit of these settings; empty where norms are not stored."""
+        ...
+
+    def adopt(
+        self, generation: Generation, stated: SegmentSettings
+    ) -> tuple[IndexedSegment, SegmentSettings]:
+        """Take a segment of another index on disk of the same epoch, by its parts' checksums.
+
+        Returns
+        -------
+        IndexedSegment, SegmentSettings
+            The segment, and the names of its parts here.
+        """
         ...
 
     def verify(self, names: Iterable[str]) -> None:

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.index.directory.commit import Generation
-from softcosine.index.directory.manifest import IndexSettings
+from softcosine.index.directory.manifest import IndexSettings, SegmentSettings
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.directory.store import Store
 from softcosine.index.directory.store_writer import StoreWriter
 from softcosine.index.directory.stored import (
+    read_indexed,
     read_segment,
     read_snapshot,
     read_updates,
@@ -177,9 +178,27 @@ class FolderWriter:
         """Write the statistics of all fields."""
         return write_statistics(self._writer, statistics)
 
-    def epoch(self, settings: IndexSettings) -> str:
+    @property
+    def epoch(self) -> str:
+        """The epoch of the last commit."""
+        return self._writer.base.epoch
+
+    def epoch_of(self, settings: IndexSettings) -> str:
         """Return the epoch of a commit of these settings."""
         return self._writer.epoch(settings.to_dict())
+
+    def adopt(
+        self, generation: Generation, stated: SegmentSettings
+    ) -> tuple[IndexedSegment, SegmentSettings]:
+        """Take a segment of another index, by hard links where the system can."""
+        names: dict[str | None, str | None] = {None: None}
+        for name, kind in stated.parts.items():
+            names[name] = self._writer.adopt(kind, generation.part(name))
+        settings = replace(
+            stated, part=str(names[stated.part]), deleted=names[stated.deleted],
+            norms=names[stated.norms], updates=names[stated.updates],
+        )  # fmt: skip
+        return read_indexed(self._writer.part, settings, generation.epoch), settings
 
     def verify(self, names: Iterable[str]) -> None:
         """Compare the checksums of parts."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import IndexLockedError, InvalidInputError
-from softcosine.index.directory.manifest import IndexSettings
+from softcosine.index.directory.manifest import IndexSettings, SegmentSettings
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.query.phrases import Positions
 from softcosine.index.segment.documents import MemoryDocuments, WrittenDocuments
@@ -21,6 +23,9 @@ from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.source import TermSimilaritySource
+
+if TYPE_CHECKING:
+    from softcosine.index.directory.commit import Generation
 
 __all__ = ["MemoryDirectory", "MemoryWriter"]
 
@@ -150,9 +155,27 @@ class MemoryWriter:
         """Return a name."""
         return _name("statistics")
 
-    def epoch(self, settings: IndexSettings) -> str:
+    @property
+    def epoch(self) -> str:
+        """The epoch of the last commit."""
+        return self._directory.epoch
+
+    def epoch_of(self, settings: IndexSettings) -> str:
         """Return nothing: norms are not stored."""
         return ""
+
+    def adopt(
+        self, generation: Generation, stated: SegmentSettings
+    ) -> tuple[IndexedSegment, SegmentSettings]:
+        """Copy a segment of an index on disk."""
+        from softcosine.index.directory.stored import read_indexed
+
+        for name in stated.parts:
+            generation.part(name).verify()
+        one = read_indexed(generation.part, stated, generation.epoch)
+        fields, positions, live, norms = deepcopy((one.fields, one.positions, one.live, one.norms))
+        segment = self.write_segment(fields, one.documents, positions)
+        return replace(segment, live=live, norms=norms), SegmentSettings(segment.part, one.n_docs)
 
     def verify(self, names: Iterable[str]) -> None:
         """Do nothing: there are no files."""

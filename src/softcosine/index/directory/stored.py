@@ -7,7 +7,7 @@ knows how parts become a generation.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ from softcosine.text.vocabulary import Vocabulary
 __all__ = [
     "checksums_in_memory",
     "read_deleted",
+    "read_indexed",
     "read_norms",
     "read_segment",
     "read_snapshot",
@@ -260,7 +261,8 @@ def read_snapshot(
     try:
         S, kept = _space(generation, settings)
         segments = tuple(
-            _segment(generation, one, known.get(one.part), epoch) for one in settings.segments
+            read_indexed(generation.part, one, epoch, known=known.get(one.part))
+            for one in settings.segments
         )
         statistics = _statistics(generation, settings, len(S))
     except SoftCosineError:
@@ -319,20 +321,35 @@ def _statistics(
     return read_statistics(generation.part(settings.statistics), n_terms)
 
 
-def _segment(
-    generation: Generation, settings: SegmentSettings, known: IndexedSegment | None, epoch: str
+def read_indexed(
+    part: Callable[[str], Folder],
+    settings: SegmentSettings,
+    epoch: str,
+    *,
+    known: IndexedSegment | None = None,
 ) -> IndexedSegment:
-    part = generation.part(settings.part)
-    segment = read_segment(part, part=settings.part) if known is None else known
-    live = None if settings.deleted is None else read_deleted(generation.part(settings.deleted))
+    """Open a segment with its deleted documents, norms and changed metadata.
+
+    Parameters
+    ----------
+    part : callable
+        Returns the part of a name.
+    settings : SegmentSettings
+    epoch : str
+        Of the index.
+    known : IndexedSegment, optional
+        The same segment, opened before.
+    """
+    segment = read_segment(part(settings.part), part=settings.part) if known is None else known
+    live = None if settings.deleted is None else read_deleted(part(settings.deleted))
     norms = None
     if settings.norms is not None:
-        norms = read_norms(generation.part(settings.norms), segment.n_docs, epoch)
+        norms = read_norms(part(settings.norms), segment.n_docs, epoch)
     if segment.updates != settings.updates:
         assert isinstance(segment.documents, StoredDocuments)
         updates = MetadataUpdates.none()
         if settings.updates is not None:
-            updates = read_updates(generation.part(settings.updates))
+            updates = read_updates(part(settings.updates))
         segment = segment.with_documents(segment.documents.with_updates(updates), settings.updates)
     return replace(segment, live=live, norms=norms)
 

@@ -8,6 +8,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -18,6 +19,7 @@ from softcosine.errors import (
     VocabularyMismatchError,
 )
 from softcosine.index.directory.directory import Directory
+from softcosine.index.directory.store import Store
 from softcosine.index.query.filters import Where
 from softcosine.index.search.rankings import check_ranking
 from softcosine.index.segment.documents import loaded
@@ -208,6 +210,40 @@ class IndexWriter:
         self._check_open()
         for id, text, own in from_columns(texts, ids, metadata):
             self.add(id, text, own)
+
+    def add_segments(self, paths: Iterable[str | Path]) -> int:
+        """Add all documents of other indexes of this one's epoch; nothing is analysed again.
+
+        Their segments are shared by hard links where the system can, and else copied; the checksum
+        of every file is compared. Those indexes stay as they are, and may be deleted. A document
+        takes the place of that with the same id, if there is one, here or in an earlier path.
+
+        Parameters
+        ----------
+        paths : iterable of paths
+            Of folders of indexes, such as `SoftIndex.shard` makes.
+
+        Returns
+        -------
+        int
+            How many documents were added.
+
+        Raises
+        ------
+        InvalidInputError
+            If one is of another epoch, which is named, or keeps no texts or places of words where
+            this one does. Nothing of any is added.
+        CorruptIndexError
+            If a file has changed since it was written.
+        FileNotFoundError, IndexFormatError, OSError
+        """
+        self._check_open()
+        if isinstance(paths, str | Path):
+            raise InvalidInputError(f"paths is {str(paths)!r}; pass a list of paths.")
+        stores = [Store.open(path) for path in paths]
+        self._flush()
+        with _letting_go():
+            return self._draft.add_segments(stores)
 
     def delete(
         self,
@@ -541,7 +577,8 @@ class IndexWriter:
         if self._draft.settings.frozen:
             raise InvalidInputError(
                 f"this index is frozen, so it cannot {what}: its scores would no longer be those "
-                "of the other indexes of its epoch. Make new ones of them, or call thaw() first."
+                "of the other indexes of its epoch. Thaw it first: writer.thaw(), or softcosine "
+                "refresh --thaw."
             )
 
     def _check_open(self) -> None:

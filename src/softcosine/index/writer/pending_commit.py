@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 
 from softcosine.errors import CorruptIndexError, IndefiniteMatrixError, InvalidInputError
+from softcosine.index.directory.commit import Generation
 from softcosine.index.directory.directory import DirectoryWriter
 from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.snapshot import Snapshot
+from softcosine.index.directory.store import Store
+from softcosine.index.directory.stored import read_snapshot
 from softcosine.index.language import analyze_in_language
 from softcosine.index.query.filters import Where
 from softcosine.index.search.rankings import soft_norms
@@ -116,7 +119,7 @@ class Draft:
         self._space = Space(snapshot.S, snapshot.source, self.settings.space, untaught=untaught)
         self._statistics = snapshot.statistics
         self._statistics_part = self.settings.statistics
-        self._epoch = writer.epoch(self.settings)
+        self._epoch = writer.epoch_of(self.settings)
         self.vocabulary = snapshot.S.vocabulary
         self._spool = TrainingSpool(writer.scratch)
         self.changed = False
@@ -188,6 +191,54 @@ class Draft:
         if len(analyzed.vocabulary):  # texts without words tell no language
             self.settings, self._note = settings, note
         self.changed = True
+
+    def add_segments(self, stores: Sequence[Store]) -> int:
+        """Take the segments of other indexes of this epoch; how many documents they hold.
+
+        Their documents take the place of those with their ids that were there before.
+        """
+        adopted: list[list[Piece]] = []
+        try:
+            for store in stores:
+                adopted.append([])
+                store.opened(lambda generation: self._adopt(generation, adopted[-1]))
+        except BaseException:
+            self._drop([piece for pieces in adopted for piece in pieces])
+            raise
+        n_docs = 0
+        for pieces in adopted:
+            for piece in pieces:
+                self.delete(list(piece.committed().of_live(piece.documents.all_ids())))
+                n_docs += piece.n_live
+            self._pieces = [*self._pieces, *pieces]
+        self.changed = self._begun = True
+        return n_docs
+
+    def _adopt(self, generation: Generation, pieces: list[Piece]) -> None:
+        """Take the segments of an index into a list."""
+        self._drop(pieces)  # of an earlier commit, which was replaced meanwhile
+        settings, own = IndexSettings.from_dict(generation.settings), self.settings
+        if generation.epoch != self._writer.epoch:
+            raise InvalidInputError(
+                f"{generation.path} is of the epoch {generation.epoch} and this index of "
+                f"{self._writer.epoch}: their terms or weights differ. Make it by shard() of this "
+                "index, or index its documents here."
+            )
+        if (settings.positions, settings.texts) != (own.positions, own.texts):
+            raise InvalidInputError(
+                f"{generation.path} does not keep the texts and the places of words as this index "
+                f"does; make it by shard() of this index."
+            )
+        read_snapshot(generation)  # which checks that its parts fit each other
+        pieces.extend(
+            Piece.of(*self._writer.adopt(generation, stated)) for stated in settings.segments
+        )
+
+    def _drop(self, pieces: list[Piece]) -> None:
+        """Delete segments that were taken and are not to be committed."""
+        for piece in pieces:
+            self._writer.drop(piece.settings().parts)
+        pieces.clear()
 
     def _analyzed(
         self, texts: Sequence[Any], limits: dict[str, Any]
@@ -375,7 +426,7 @@ class Draft:
             recipe=None if part is not None else self.settings.recipe,
             note=" ".join(filter(None, (space.note or self.settings.note, self._note))),
         )
-        epoch = self._writer.epoch(settings)
+        epoch = self._writer.epoch_of(settings)
         assert epoch == self._epoch or not settings.frozen
         if epoch != self._epoch:  # norms that stay as they are, too, are of the new one
             pieces = [replace(piece, normed=None) for piece in pieces]
