@@ -503,7 +503,7 @@ def test_the_files_of_a_part_have_sizes_and_checksums(folder, files):
     [
         '{"format":' * 100_000,
         "[" * 100_000 + "]" * 100_000,
-        '{"format": "softcosine-index", "version": 2, "settings": '
+        '{"format": "softcosine-index", "version": 3, "settings": '
         + '{"a":' * 50_000
         + "1"
         + "}" * 50_001,

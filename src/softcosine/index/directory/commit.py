@@ -45,7 +45,11 @@ ENGINE_KIND, ENGINE_VERSION = "engine", 2
 PART_NAME = re.compile(r"[a-z]+-[0-9a-f]{16}")
 
 
-KIND, VERSION = "index", 2
+KIND, VERSION = "index", 3
+_ANEW = (
+    "Index its documents anew (softcosine index FILES -o NEW); their texts also stand in "
+    f"{PARTS}/segment-*/documents.sqlite, deleted ones too, if the index keeps texts"
+)
 _PATIENCE = 2.0  # seconds, on Windows, where a file that is being read cannot be replaced
 
 _T = TypeVar("_T")
@@ -218,7 +222,7 @@ def open_part(
 
 def current_manifest(path: Path) -> dict[str, Any]:
     """Return the manifest of the last commit; errors as `softcosine.storage.open_folder`'s."""
-    manifest = patiently(lambda: read_manifest(path, KIND, VERSION))
+    manifest = patiently(lambda: read_manifest(path, KIND, VERSION, anew=_ANEW))
     number = manifest.get("generation")
     if type(number) is not int or number < 0:
         raise CorruptIndexError(
