@@ -13,6 +13,7 @@ import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +23,20 @@ from numpy.typing import ArrayLike
 from softcosine.index.directory.commit import epoch_of
 
 __all__ = [
+    "array_at",
+    "array_names",
+    "array_of",
+    "npy",
     "part_folder",
+    "patch_array",
     "read_array",
     "rewrite_array",
-    "rewrite_file",
     "rewrite_index_manifest",
     "rewrite_manifest",
+    "rewrite_raw_array",
     "rewrite_settings",
     "rewrite_sql",
+    "set_array",
     "sign",
 ]
 
@@ -53,18 +60,91 @@ def part_folder(folder: Path, part: str) -> Path:
 
 def read_array(folder: Path, part: str, name: str) -> np.ndarray:
     """Return an array of a part, such as ``"0/entries"``, for changing."""
-    return np.load(part_folder(folder, part) / f"{name}.npy")
+    return array_of(part_folder(folder, part), name)
+
+
+def array_at(stored: Path, name: str) -> tuple[Path, int, int]:
+    """Return the file of an array in a stored folder, and where its numbers begin and end."""
+    file, start = _place(stored, name)
+    with file.open("rb") as stream:
+        stream.seek(start)
+        np.load(stream)
+        stop = stream.tell()
+        stream.seek(start + 8)
+        return file, start + 10 + int.from_bytes(stream.read(2), "little"), stop
+
+
+def array_of(stored: Path, name: str) -> np.ndarray:
+    """Return an array of a stored folder."""
+    file, start = _place(stored, name)
+    with file.open("rb") as stream:
+        stream.seek(start)
+        return np.load(stream, allow_pickle=False)
+
+
+def array_names(stored: Path) -> list[str]:
+    """Return the names of all arrays of a stored folder."""
+    manifest = json.loads((Path(stored) / MANIFEST).read_text())
+    return [name for facts in manifest["files"].values() for name in facts.get("arrays", {})]
+
+
+def patch_array(
+    stored: Path, name: str, change: Callable[[bytearray, int], object] | np.ndarray | None = None
+) -> Path:
+    """Change the bytes of an array in place, its last one by default, and sign nothing.
+
+    Returns its file.
+    """
+    file, first, stop = array_at(stored, name)
+    content = bytearray(file.read_bytes())
+    own = content[first:stop]
+    if isinstance(change, np.ndarray):
+        own[:] = change.tobytes()
+    elif change is None:
+        own[-1] ^= 1
+    else:
+        change(own, 0)
+    content[first:stop] = own
+    file.write_bytes(content)
+    return file
+
+
+def set_array(stored: Path, name: str, content: bytes) -> None:
+    """Have a manifest say that an array is other bytes, behind those that are there."""
+    file, _ = _place(stored, name)
+    whole = file.read_bytes()
+    start = -(-len(whole) // 64) * 64
+    file.write_bytes(whole.ljust(start, b"\0") + content)
+
+    def move(manifest: Manifest) -> None:
+        manifest["files"][file.name]["arrays"][name] = start
+
+    _rewrite(Path(stored) / MANIFEST, move)
+
+
+def npy(array: ArrayLike) -> bytes:
+    """Return what np.save writes."""
+    stream = BytesIO()
+    np.save(stream, np.asarray(array), allow_pickle=True)
+    return stream.getvalue()
+
+
+def _place(stored: Path, name: str) -> tuple[Path, int]:
+    manifest = json.loads((Path(stored) / MANIFEST).read_text())
+    for file, facts in manifest["files"].items():
+        if name in facts.get("arrays", {}):
+            return Path(stored) / file, facts["arrays"][name]
+    raise LookupError(f"{stored} has no array {name}")
 
 
 def rewrite_array(folder: Path, part: str, name: str, array: ArrayLike) -> None:
     """Write another array, of any type and shape, and sign everything."""
-    np.save(part_folder(folder, part) / f"{name}.npy", np.asarray(array), allow_pickle=True)
-    sign(folder)
+    rewrite_raw_array(folder, part, name, npy(array))
 
 
-def rewrite_file(folder: Path, part: str, name: str, content: bytes) -> None:
-    """Write other bytes to a file of a part, such as ``"0/entries.npy"``, and sign everything."""
-    (part_folder(folder, part) / name).write_bytes(content)
+def rewrite_raw_array(folder: Path, part: str, name: str, content: bytes) -> None:
+    """Write other bytes in place of an array, header and all, and sign everything."""
+    set_array(part_folder(folder, part), name, content)
     sign(folder)
 
 

@@ -214,7 +214,7 @@ def test_an_index_is_not_copied_into_itself(index, tmp_path):
 @pytest.mark.parametrize("links", [False, True])
 @pytest.mark.parametrize("kind", ["segment", "space", "norms"])
 def test_a_damaged_file_is_named_and_nothing_is_left(index, tmp_path, kind, links):
-    file = sorted((index.path / "parts").glob(f"{kind}-*/**/*.npy"))[-1]
+    file = sorted((index.path / "parts").glob(f"{kind}-*/**/*.npys"))[-1]
     content = file.read_bytes()
     file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     with pytest.raises(CorruptIndexError, match=f"{file} has changed since it was written"):
@@ -296,7 +296,7 @@ class TestEngines:
 
     def test_a_damaged_engine_is_left_out(self, index, tmp_path):
         path = EngineIndex.build(index, "toy").save()
-        file = path / "numbers.npy"
+        file = path / "arrays.npys"
         content = file.read_bytes()
         file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
         made = index.backup(tmp_path / "b")

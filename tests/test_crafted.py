@@ -32,7 +32,7 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.overrides.antonyms import Antonyms
 from softcosine.similarity.overrides.guard import Guarded
 from softcosine.similarity.pairs import PairSimilarity
-from softcosine.storage.arrays import read_array
+from softcosine.storage.arrays import read_arrays
 from softcosine.storage.disk import open_regular
 from softcosine.text.analyzer import Analyzer
 
@@ -533,7 +533,7 @@ def archive():
     return stream.getvalue()
 
 
-def npy(header):
+def headed(header):
     padded = header.encode().ljust(117) + b"\n"
     return b"\x93NUMPY\x01\x00" + len(padded).to_bytes(2, "little") + padded
 
@@ -544,18 +544,18 @@ def npy(header):
         archive(),
         b"",
         b"\x80\x04K\x01.",  # a pickle
-        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }"),
-        npy("{'descr': '<f8', 'fortran_order': True, 'shape': (1000000000000,), }"),
-        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 9223372036854775808), }"),
-        npy("{'descr': '<f8', 'fortran_order': True, 'shape': (-1,), }"),
-        npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }"),
-        npy("{'descr': '<U0', 'fortran_order': False, 'shape': (1000000000,), }"),
-        npy("((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((("),
+        headed("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }"),
+        headed("{'descr': '<f8', 'fortran_order': True, 'shape': (1000000000000,), }"),
+        headed("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 9223372036854775808), }"),
+        headed("{'descr': '<f8', 'fortran_order': True, 'shape': (-1,), }"),
+        headed("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }"),
+        headed("{'descr': '<U0', 'fortran_order': False, 'shape': (1000000000,), }"),
+        headed("((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((("),
         b"\x93NUMPY\x09\x00",
     ],
 )
 def test_what_is_no_array_is_refused(folder, content):
-    crafted.rewrite_file(folder, "norms", "0.npy", content)
+    crafted.rewrite_raw_array(folder, "norms", "norms/0", content)
     with pytest.raises(CorruptIndexError):
         SoftIndex.open(folder)
     with pytest.raises(CorruptIndexError):
@@ -563,12 +563,21 @@ def test_what_is_no_array_is_refused(folder, content):
 
 
 def test_an_array_has_as_many_numbers_as_its_header_says(tmp_path):
-    path = tmp_path / "x.npy"
-    np.save(path, np.arange(4))
-    path.write_bytes(path.read_bytes() + b"\0")
+    path = tmp_path / "x.npys"
+    path.write_bytes(crafted.npy(np.arange(4))[:-1])
     for mapped in (False, True):
-        with pytest.raises(ValueError, match="33 bytes follow the header, not 32"):
-            read_array(path, mapped=mapped)
+        with pytest.raises(ValueError, match="31 bytes follow the header, not 32"):
+            read_arrays(path, {"x": 0}, mapped=mapped)
+
+
+@pytest.mark.parametrize("start", [-64, 1, 64, 128, 10**6, 2**70, "0", None, True, 0.0])
+def test_an_array_begins_where_a_header_is(folder, start):
+    def change(manifest):
+        manifest["files"]["norms.npys"]["arrays"]["norms/0"] = start
+
+    crafted.rewrite_manifest(folder, "norms", change)
+    with pytest.raises(CorruptIndexError):
+        SoftIndex.open(folder)
 
 
 FIFOS = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs here")
@@ -580,7 +589,7 @@ def test_a_fifo_or_a_device_is_never_waited_for(tmp_path, mapped):
     os.mkfifo(tmp_path / "fifo")
     for path in (tmp_path / "fifo", Path(os.devnull)):
         with pytest.raises(CorruptIndexError, match="is no regular file"):
-            read_array(path, mapped=mapped)
+            read_arrays(path, {"x": 0}, mapped=mapped)
         with pytest.raises(CorruptIndexError, match="is no regular file"):
             open_regular(path)
     with pytest.raises(IsADirectoryError):
@@ -593,8 +602,8 @@ def test_a_fifo_or_a_device_is_never_waited_for(tmp_path, mapped):
     [
         ("", crafted.MANIFEST),
         ("norms", crafted.MANIFEST),
-        ("norms", "0.npy"),
-        ("segment", "0/entries.npy"),
+        ("norms", "norms.npys"),
+        ("segment", "0.npys"),
         ("segment", "documents.sqlite"),
     ],
 )

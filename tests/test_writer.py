@@ -641,7 +641,7 @@ def test_a_merge_finds_damage_and_keeps_what_there_is(store):
     written(store, TEXTS)
     index = written(store, {"d": "milk"}, merge=None)
     part = index.snapshot.segments[0].part
-    for name in ("0/lengths.npy", "documents.sqlite"):
+    for name in ("0.npys", "documents.sqlite"):
         file = store.path / "parts" / part / name
         content = bytearray(file.read_bytes())
         content[-8] ^= 1
@@ -661,13 +661,13 @@ def test_a_merge_finds_damage_and_keeps_what_there_is(store):
 def test_a_commit_stands_where_joining_its_segments_fails(store):
     written(store, {"a": "tea"}, merge=None)
     index = written(store, {"b": "milk"}, merge=None)
-    file = store.path / "parts" / index.snapshot.segments[0].part / "0" / "lengths.npy"
+    file = store.path / "parts" / index.snapshot.segments[0].part / "0.npys"
     content = bytearray(file.read_bytes())
     content[-8] ^= 1
     file.write_bytes(content)
     with writing(store, merge=MergePolicy(2)) as writer:
         writer.add("c", "wine")
-        with pytest.warns(SoftCosineWarning, match=r"commit stands, .*lengths\.npy has changed"):
+        with pytest.warns(SoftCosineWarning, match=r"commit stands, .*0\.npys has changed"):
             writer.commit()
         assert list(opened(store)) == ["a", "b", "c"]
         assert len(list((store.path / "parts").iterdir())) == len(store.read().parts)

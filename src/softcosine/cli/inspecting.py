@@ -45,8 +45,8 @@ def info(
     room), segments, counted (documents that term weights rest on), terms, postings, fields of name
     and weight, positions, texts (whether they are kept), bytes, ranking, weighting, analyzer,
     language, note, and similarity: n_terms, n_neighbors, mean_neighbors, and so on; list_use (null
-    without lists of your own): entries, used, in_queries (with one word in no document), reasons, and the
-    first hundred unused, of left, right and reason; with --quality also quality of n_words,
+    without lists of your own): entries, used, in_queries (with one word in no document), reasons,
+    and the first hundred unused, of left, right and reason; with --quality also quality of n_words,
     n_lacking, share, and examples of word and id.
     """
     from softcosine.cli.showing import print_json

@@ -114,7 +114,7 @@ def _without_source(path: Path, name: str, facts: dict[str, tuple[str, str]]) ->
     """Open S and its vocabulary where files of the source alone are damaged; OSError if not."""
     if name not in facts:
         raise CorruptIndexError(f"{path / MANIFEST} does not list the part {name}.")
-    part = open_part(path, name, *facts[name], without="source/")
+    part = open_part(path, name, *facts[name], without="source.")
     part.verify()
     return replace(part, settings={**part.settings, "source": None})
 
