@@ -106,7 +106,7 @@ def test_where_there_are_no_links_files_are_copied(index, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("links", [False, True])
-@pytest.mark.parametrize("at", [1, 9, 40])
+@pytest.mark.parametrize("at", [1, 4, 12])
 def test_parts_that_a_commit_deletes_meanwhile_are_those_of_the_newer_commit(
     index, tmp_path, monkeypatch, links, at
 ):

@@ -127,7 +127,7 @@ def test_linked_parts_never_lead_a_writer_into_another_index(tmp_path, index, wi
         "parts/segment-*/documents.sqlite",
         "parts/space-*/source.npys",
         "parts/deleted-*",
-        "parts/norms-*/norms.npys",
+        "parts/norms-*/arrays.npys",
     ],
 )
 def test_links_inside_an_index_are_refused(index, name):

@@ -555,7 +555,7 @@ def headed(header):
     ],
 )
 def test_what_is_no_array_is_refused(folder, content):
-    crafted.rewrite_raw_array(folder, "norms", "norms/0", content)
+    crafted.rewrite_raw_array(folder, "norms", "0", content)
     with pytest.raises(CorruptIndexError):
         SoftIndex.open(folder)
     with pytest.raises(CorruptIndexError):
@@ -573,7 +573,7 @@ def test_an_array_has_as_many_numbers_as_its_header_says(tmp_path):
 @pytest.mark.parametrize("start", [-64, 1, 64, 128, 10**6, 2**70, "0", None, True, 0.0])
 def test_an_array_begins_where_a_header_is(folder, start):
     def change(manifest):
-        manifest["files"]["norms.npys"]["arrays"]["norms/0"] = start
+        manifest["files"]["arrays.npys"]["arrays"]["0"] = start
 
     crafted.rewrite_manifest(folder, "norms", change)
     with pytest.raises(CorruptIndexError):
@@ -602,7 +602,7 @@ def test_a_fifo_or_a_device_is_never_waited_for(tmp_path, mapped):
     [
         ("", crafted.MANIFEST),
         ("norms", crafted.MANIFEST),
-        ("norms", "norms.npys"),
+        ("norms", "arrays.npys"),
         ("segment", "0.npys"),
         ("segment", "documents.sqlite"),
     ],

@@ -73,7 +73,7 @@ CHECKED = [
         ("segment", ("0/documents", "0/pointers", "0/entries", "0/term_groups", "0/group_starts")),
         ("segment", ("0/group_levels", "0/frequencies", "0/lengths")),
         ("statistics", ("0/document_frequencies",)),
-        ("norms", ("norms/0",)),
+        ("norms", ("0",)),
     )
     for name in names
 ]

@@ -93,7 +93,7 @@ def test_a_damaged_segment_is_left_out_and_the_others_keep_their_scores(
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [("norms", "norms.npys"), ("statistics", "manifest.json")]
+    ("kind", "name"), [("norms", "arrays.npys"), ("statistics", "manifest.json")]
 )
 def test_norms_and_statistics_are_computed_anew(copied, tmp_path, kind, name):
     before = scores_of(SoftIndex.open(copied))

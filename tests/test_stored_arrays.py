@@ -51,7 +51,7 @@ def test_arrays_are_what_was_written_and_what_numpy_reads(
 
 @pytest.mark.parametrize("array", [np.array(["a", "bc"]), np.array([None]), np.array([b"x"])])
 def test_other_arrays_than_of_numbers_are_not_written(tmp_path, array):
-    with pytest.raises(ValueError, match="the array x is of type .*, not of numbers"):
+    with pytest.raises(ValueError, match=r"the array x is of type .*, not of numbers"):
         written(tmp_path / "x.npys", {"x": array})
 
 

@@ -214,7 +214,7 @@ def write_norms(writer: StoreWriter, norms: Sequence[NDArray[np.float64]], epoch
     return writer.write(
         "norms",
         {"fields": len(norms), "epoch": epoch},
-        {f"norms/{number}": own for number, own in enumerate(norms)},
+        {str(number): own for number, own in enumerate(norms)},
     )
 
 
@@ -229,7 +229,7 @@ def read_norms(folder: Folder, n_docs: int, epoch: str) -> tuple[NDArray[np.floa
             "rebuild the index."
         )
     norms = tuple(
-        folder.array(f"norms/{number}") for number in range(count_in(folder.settings, "fields"))
+        folder.array(str(number)) for number in range(count_in(folder.settings, "fields"))
     )
     for own in norms:
         check_array("norms", own, ("float64",), n_docs)
