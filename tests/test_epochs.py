@@ -19,11 +19,13 @@ import strategies
 from crafted import array_names, array_of, patch_array, rewrite_index_manifest, rewrite_settings
 from killing import run_script
 from softcosine.errors import AlreadyExistsError, CorruptIndexError, InvalidInputError
+from softcosine.index.directory import store_writer
 from softcosine.index.directory.check import verify_index
 from softcosine.index.directory.store import Store
 from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.index.soft_index import SoftIndex
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.pairs import PairSimilarity
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting
@@ -398,6 +400,7 @@ import sys
 from pathlib import Path
 import softcosine as sc
 from killing import Victims
+from softcosine.index.directory import store_writer
 from softcosine.index.directory.check import verify_index
 from softcosine.index.directory.store import Store
 
@@ -438,3 +441,40 @@ print(len(seen))
 def test_a_killed_join_leaves_the_index_before_or_after(tmp_path):
     two_shards(tmp_path)[0].shard(tmp_path / "joined")
     assert run_script(_JOINING, tmp_path, 12) >= 1
+
+
+def tables(path):
+    return sorted(path.glob("parts/space-*/source.npys"))
+
+
+def test_indexes_of_one_folder_share_large_tables(tmp_path, monkeypatch):
+    rows = np.random.default_rng(0).standard_normal((1 << 12, 80)).astype(np.float32)
+    source = EmbeddingSimilarity([f"w{number}" for number in range(len(rows))], rows)
+    first = made(tmp_path / "first", {"a": "w1 w2"}, plain=False, source=source)
+    (shared,) = tables(first.path)
+    assert shared.stat().st_size > 1 << 20
+    content, place = shared.read_bytes(), shared.stat().st_ino
+    second = made(tmp_path / "second", {"a": "w3 w4 w5"}, plain=False, source=source)
+    with second.writer() as writer:
+        writer.add("b", "w6")  # another S, beside the same table
+    assert [file.stat().st_ino for file in tables(second.path)] == [place]
+    (tmp_path / "apart").mkdir()
+    apart = made(tmp_path / "apart" / "x", {"a": "w1 w2"}, plain=False, source=source)
+    assert [file.stat().st_ino == place for file in tables(apart.path)] == [False]
+    for index in (first, second):
+        with index.writer() as writer:
+            writer.add("c", "w7 w8")
+            writer.merge()
+        verify_index(Store.open(index.path))
+        assert [file.read_bytes() for file in tables(index.path)] == [content]
+    shutil.rmtree(first.path)
+    verify_index(Store.open(second.path))
+    (damaged,) = tables(second.path)
+    patch_array(damaged.parent, array_names(damaged.parent)[-1])
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
+    third = made(tmp_path / "third", {"a": "w1"}, plain=False, source=source)
+    assert [file.read_bytes() for file in tables(third.path)] == [content]
+    (whole,) = tables(third.path)
+    monkeypatch.setattr(store_writer, "_USER", -1)  # as if it were another user's
+    fourth = made(tmp_path / "fourth", {"a": "w1"}, plain=False, source=source)
+    assert [file.stat().st_ino == whole.stat().st_ino for file in tables(fourth.path)] == [False]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 from softcosine.errors import CorruptIndexError
-from softcosine.storage.disk import sha256, sync
+from softcosine.storage.disk import linked, sha256, sync
 from softcosine.storage.folder import Folder
 from softcosine.storage.manifest import MANIFEST
 
@@ -61,17 +60,6 @@ def copy_folder(
 
 def _copy(source: Path, target: Path, links: bool) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    if not (links and _linked(source, target)):
+    if not (links and linked(source, target)):
         shutil.copyfile(source, target, follow_symlinks=False)
         sync(target)
-
-
-def _linked(source: Path, target: Path) -> bool:
-    """Give a file a second name; False where the system cannot."""
-    try:
-        os.link(source, target, follow_symlinks=False)
-    except FileNotFoundError:
-        raise
-    except (OSError, NotImplementedError):  # another disk, or a file system without links
-        return False
-    return True

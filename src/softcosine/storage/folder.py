@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.storage.arrays import read_arrays, write_arrays
-from softcosine.storage.disk import check_folder, checked_path, file_size, sha256, sync
+from softcosine.storage.disk import check_folder, checked_path, file_size, linked, sha256, sync
 from softcosine.storage.manifest import (
     FORMAT_VERSION,
     MANIFEST,
@@ -35,6 +35,7 @@ _MANY = 64
 # Names of files: relative, of plain characters, so that they stay inside the folder on any system.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _LONGEST_NAME = 200
+_SHARED_BYTES = 1 << 20  # smaller files are not worth looking for another one
 _ARRAYS = ".npys"  # of files of arrays, as np.save writes them, one after the other
 
 
@@ -162,10 +163,17 @@ def fill_folder(
     *,
     files: Mapping[str, Callable[[Path], None]] | None = None,
     version: int = FORMAT_VERSION,
+    shared: Callable[[str], Path | None] | None = None,
 ) -> str:
     """Write a stored object into an empty folder, the manifest last, and sync all of it.
 
     For a folder that nobody knows of yet: otherwise as `write_folder`.
+
+    Parameters
+    ----------
+    shared : callable, optional
+        Returns a file of some SHA-256 that is never changed in place, if there is one: a large file
+        of arrays becomes a hard link to it, where the system can.
 
     Returns
     -------
@@ -180,10 +188,18 @@ def fill_folder(
             )
     facts = {}
     for name, group in _grouped(arrays).items():
-        with (folder / name).open("wb") as stream:
+        file = folder / name
+        if shared is not None and sum(array.nbytes for array in group.values()) >= _SHARED_BYTES:
+            measured = _Measured(None)
+            starts, own = write_arrays(measured, group), measured.facts()
+            if _is_linked(shared(own["sha256"]), file, own["sha256"]):
+                facts[name] = {"arrays": starts, **own}
+                continue
+            file.unlink(missing_ok=True)
+        with file.open("wb") as stream:
             written = _Measured(stream)
             facts[name] = {"arrays": write_arrays(written, group), **written.facts()}
-        sync(folder / name)
+        sync(file)
     for name, write in (files or {}).items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -322,6 +338,14 @@ def _grouped(arrays: Mapping[str, NDArray[Any]]) -> dict[str, dict[str, NDArray[
     for name, array in arrays.items():
         groups.setdefault(_file_of(name), {})[name] = array
     return groups
+
+
+def _is_linked(found: Path | None, file: Path, digest: str) -> bool:
+    """Make a file a link to one that was found; whether it has the SHA-256 then."""
+    try:
+        return found is not None and linked(found, file) and sha256(file) == digest
+    except FileNotFoundError:  # it was deleted meanwhile
+        return False
 
 
 class _Measured:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Mapping
@@ -41,6 +42,7 @@ from softcosine.storage import (
 __all__ = ["Committed", "StoreWriter"]
 
 _NEW = f"{MANIFEST}.new"
+_USER = getattr(os, "geteuid", lambda: 0)()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,8 @@ class StoreWriter:
 
         def fill(folder: Path) -> None:
             folder.mkdir()
-            fill_folder(folder, kind, settings, arrays, files=files)
+            shared = self._shared if kind == "space" else None
+            fill_folder(folder, kind, settings, arrays, files=files, shared=shared)
 
         return self._filled(kind, fill)
 
@@ -147,6 +150,20 @@ class StoreWriter:
                 sync(inner)
 
         return self._filled(kind, fill)
+
+    def _shared(self, digest: str) -> Path | None:
+        """Find a file of a space with some SHA-256, in this index or one beside it.
+
+        Word vectors are equal in all indexes that were made with them, and in all commits of one.
+        """
+        for manifest in self.base.path.parent.glob(f"*/{PARTS}/space-*/{MANIFEST}"):
+            with contextlib.suppress(OSError):  # no index, or one that is being written
+                for name, facts in open_folder(manifest.parent, "space").files.items():
+                    file = manifest.parent / name
+                    # Nobody else may be able to change what becomes this index's.
+                    if facts["sha256"] == digest and file.stat().st_uid == _USER:
+                        return file
+        return None
 
     def _filled(self, kind: str, fill: Callable[[Path], None]) -> str:
         """Make a new part; its name."""
