@@ -121,16 +121,16 @@ def test_only_large_arrays_are_mapped_and_small_ones_keep_no_descriptor(tmp_path
 
 
 def test_every_kind_may_have_a_version_of_its_own(tmp_path):
-    path = written(tmp_path / "x", version=2)
-    assert open_folder(path, "thing", version=2).settings["n"] == 3
+    path = written(tmp_path / "x", version=3)
+    assert open_folder(path, "thing", version=3).settings["n"] == 3
     with pytest.raises(
-        IndexFormatError, match=r"version 2; this .* reads version 1\. Install a newer"
+        IndexFormatError, match=r"version 3; this .* reads version 2\. Install a newer"
     ):
         open_folder(path, "thing")
     with pytest.raises(
-        IndexFormatError, match=r"version 2; this .* reads version 3\. Build it anew"
+        IndexFormatError, match=r"version 3; this .* reads version 4\. Build it anew"
     ):
-        open_folder(path, "thing", version=3)
+        open_folder(path, "thing", version=4)
 
 
 class FailsError(Exception):
@@ -388,7 +388,7 @@ def test_other_kinds_versions_and_folders_are_refused(tmp_path):
     manifest["version"] = manifests.FORMAT_VERSION + 1
     manifest["checksum"] = manifests.checksum(manifest)
     (path / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(IndexFormatError, match="has format version 2; this softcosine reads"):
+    with pytest.raises(IndexFormatError, match="has format version 3; this softcosine reads"):
         open_folder(path, "thing")
     (path / "manifest.json").unlink()
     for stranger in (path, tmp_path, path / "arrays.npys"):

@@ -21,7 +21,7 @@ __all__ = [
     "write_manifest",
 ]
 
-FORMAT_VERSION = 1  # of the kinds that name no other
+FORMAT_VERSION = 2  # of the kinds that name no other
 MANIFEST = "manifest.json"
 
 

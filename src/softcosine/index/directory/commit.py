@@ -41,7 +41,7 @@ __all__ = [
 
 PARTS = "parts"
 ENGINES = "engines"  # indexes of other engines, each made of one commit and stored by its name
-ENGINE_KIND, ENGINE_VERSION = "engine", 2
+ENGINE_KIND, ENGINE_VERSION = "engine", 3
 PART_NAME = re.compile(r"[a-z]+-[0-9a-f]{16}")
 
 
