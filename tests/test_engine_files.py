@@ -444,7 +444,8 @@ class TestDamage:
         ):
             settings = {**stored["settings"], **change}
             content = {"settings": settings, "files": stored["files"]}
-            write_manifest(signed_manifest("engine", ENGINE_VERSION, content), path / "manifest.json")
+            signed = signed_manifest("engine", ENGINE_VERSION, content)
+            write_manifest(signed, path / "manifest.json")
             with pytest.raises(IndexFormatError, match=message):
                 EngineIndex.open(path, index)
 
