@@ -55,7 +55,7 @@ def write_arrays(stream: _Sink, arrays: Mapping[str, NDArray[Any]]) -> dict[str,
         if array.dtype.kind not in "biuf":
             raise ValueError(f"the array {name} is of type {array.dtype}, not of numbers")
         counted = _Counted(stream)
-        np.save(counted, array, allow_pickle=False)  # type: ignore[arg-type]
+        np.save(counted, array, allow_pickle=False)
         padding = -counted.n_bytes % _ALIGNED
         stream.write(bytes(padding))
         starts[name] = place
