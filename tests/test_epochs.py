@@ -244,6 +244,16 @@ def test_a_shard_takes_no_place_of_its_index(tmp_path):
         index.shard(tmp_path / "shard")
 
 
+def test_a_shard_is_made_of_a_commit_whose_files_are_gone(tmp_path):
+    old = SoftIndex.open(made(tmp_path / "x").path)
+    with SoftIndex.open(old.path).writer() as writer:
+        writer.add("d", "new words")
+    assert SoftIndex.open(old.path).epoch != old.epoch
+    shard = old.shard(tmp_path / "shard")
+    assert shard.epoch == old.epoch
+    verify_index(Store.open(shard.path))
+
+
 def test_an_index_without_documents_that_says_it_is_frozen_is_refused(tmp_path):
     path = SoftIndex.create(tmp_path / "x", plain=True).path
     rewrite_index_manifest(path, lambda manifest: manifest["settings"].update(frozen=True))

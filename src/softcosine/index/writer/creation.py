@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -92,17 +92,21 @@ def shard(
         raise InvalidInputError(f"{path} is the index itself; choose another folder.")
 
     def fill(writer: StoreWriter) -> Committed:
+        made = settings
         if isinstance(directory, FolderDirectory):
-            names = [
-                writer.adopt(kind, directory.generation.part(name))
-                for kind, name in (("space", given.space), ("statistics", given.statistics))
-            ]
-        else:
-            names = [
-                write_space(writer, snapshot.S, snapshot.source),
-                write_statistics(writer, snapshot.statistics),
-            ]
-        made = replace(settings, space=names[0], statistics=names[1])
+            with suppress(FileNotFoundError):  # a later commit than the opened one has replaced it
+                part = directory.generation.part
+                made = replace(
+                    settings,
+                    space=writer.adopt("space", part(given.space)),
+                    statistics=writer.adopt("statistics", part(given.statistics)),
+                )
+        if made is settings:
+            made = replace(
+                settings,
+                space=write_space(writer, snapshot.S, snapshot.source),
+                statistics=write_statistics(writer, snapshot.statistics),
+            )
         return Committed(made.to_dict(), made.parts)
 
     Store.create(path, fill, overwrite=overwrite)
