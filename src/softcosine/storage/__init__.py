@@ -1,6 +1,6 @@
 """Folders of plain arrays with a manifest, written whole or not at all.
 
-A stored object is a folder: ``manifest.json`` beside ``.npy`` arrays and other files. The manifest
+A stored object is a folder: ``manifest.json`` beside files of arrays and other files. The manifest
 names the kind, the format's version, the settings, and every file with its size and SHA-256; its
 own SHA-256 stands in it. It is written last, in a folder beside the target that is renamed into
 place (exchanged with what it replaces, on Linux), so that a reader meets the old object or the new

@@ -131,7 +131,8 @@ def write_folder(
     settings : mapping
         JSON-serialisable.
     arrays : mapping of names to arrays
-        Written as ``name.npy``; a name may hold slashes. No object arrays.
+        Of numbers. Those whose names begin alike, up to a slash, are written into one file
+        (`softcosine.storage.arrays`), and those without a slash into ``arrays.npys``.
     files : mapping of names to functions, optional
         Each is called with the path that it has to write.
     overwrite : bool
