@@ -15,7 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from crafted import MANIFEST, rewrite_index_manifest, rewrite_manifest, sign
+from crafted import (
+    MANIFEST,
+    array_names,
+    array_of,
+    npy,
+    patch_array,
+    rewrite_index_manifest,
+    rewrite_manifest,
+    set_array,
+    sign,
+)
 
 __all__ = ["mutate"]
 
@@ -98,18 +108,19 @@ def _file(folder: Path, random: Random, pattern: str = "*") -> Path:
     return random.choice(files)
 
 
-def _array_file(folder: Path, random: Random) -> Path:
-    """Return an array's file; those of segments, which kernels read, are chosen more often."""
-    files = _files(folder, "*.npy")
-    if not files:
+def _stored_array(folder: Path, random: Random) -> tuple[Path, str]:
+    """Return an array's folder and name; those of segments, which kernels read, are likelier."""
+    parts = [file.parent for file in _files(folder, "*.npys")]
+    arrays = [(part, name) for part in dict.fromkeys(parts) for name in array_names(part)]
+    if not arrays:
         raise _NotHereError
-    return random.choices(files, [3 if "/segment-" in str(file) else 1 for file in files])[0]
+    return random.choices(arrays, [3 if "/segment-" in str(part) else 1 for part, _ in arrays])[0]
 
 
 def _bytes(folder: Path, random: Random, others: Sequence[Path]) -> str:
     file = _file(folder, random)
     content = bytearray(file.read_bytes())
-    start = 128 if file.suffix == ".npy" and len(content) > 128 and random.random() < 0.9 else 0
+    start = 128 if file.suffix == ".npys" and len(content) > 128 and random.random() < 0.9 else 0
     if len(content) <= start:
         raise _NotHereError
     first = random.randrange(start, len(content))
@@ -146,12 +157,15 @@ def _value(dtype: np.dtype[Any], value: float) -> Any:
 
 
 def _array(folder: Path, random: Random, others: Sequence[Path]) -> str:
-    file = _array_file(folder, random)
-    array = np.load(file, allow_pickle=False)
+    part, name = _stored_array(folder, random)
+    array = array_of(part, name)
     kind = random.choices(list(_OF_ARRAYS), list(_OF_ARRAYS.values()))[0]
     changed = kind(array.copy(), random, folder)
-    np.save(file, changed, allow_pickle=True)
-    return f"{kind.__name__.strip('_')} {_name(folder, file)}"
+    if changed.dtype == array.dtype and changed.shape == array.shape:
+        patch_array(part, name, changed)
+    else:
+        set_array(part, name, npy(changed))
+    return f"{kind.__name__.strip('_')} {_name(folder, part)} {name}"
 
 
 def _elements(array: np.ndarray, random: Random, folder: Path) -> np.ndarray:
@@ -219,7 +233,7 @@ def _of_objects(array: np.ndarray, random: Random, folder: Path) -> np.ndarray:
 
 
 def _another(array: np.ndarray, random: Random, folder: Path) -> np.ndarray:
-    return np.load(_array_file(folder, random), allow_pickle=False)
+    return array_of(*_stored_array(folder, random))
 
 
 _OF_ARRAYS: dict[Callable[[np.ndarray, Random, Path], np.ndarray], int] = {
@@ -230,8 +244,8 @@ _OF_ARRAYS: dict[Callable[[np.ndarray, Random, Path], np.ndarray], int] = {
 
 def _header(folder: Path, random: Random, others: Sequence[Path]) -> str:
     """Let the header of an array speak of more, or other things, than there are."""
-    file = _array_file(folder, random)
-    content = file.read_bytes()
+    part, name = _stored_array(folder, random)
+    content = npy(array_of(part, name))
     length = int.from_bytes(content[8:10], "little")
     head = content[10 : 10 + length].decode("latin-1")
     shapes = (
@@ -247,10 +261,9 @@ def _header(folder: Path, random: Random, others: Sequence[Path]) -> str:
     new = head.replace(old, random.choice(shapes)).rstrip()[: length - 1]
     if random.random() < 0.3:
         new = new.replace("False", random.choice(("True", "None", "9")))
-    file.write_bytes(
-        content[:10] + f"{new:<{length - 1}}\n".encode("latin-1") + content[10 + length :]
-    )
-    return f"{_name(folder, file)} {new.strip()}"
+    head = f"{new:<{length - 1}}\n".encode("latin-1")
+    set_array(part, name, content[:10] + head + content[10 + length :])
+    return f"{_name(folder, part)} {name} {new.strip()}"
 
 
 def _json_values(random: Random) -> Any:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
+from crafted import patch_array
 from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.index.soft_index import SoftIndex
 from softcosine.matrix.balance import balancing_scales, rescaled
@@ -172,8 +173,7 @@ def test_new_terms_are_balanced_as_the_old_ones_were(definite, tmp_path):
 def test_impossible_scales_are_found(tmp_path):
     S = TermSimilarityMatrix.from_source(ToySource(HUB), VOCABULARY, balanced=True)
     S.save(tmp_path / "S")
-    file = tmp_path / "S" / "matrix" / "scales.npy"
-    np.save(file, np.zeros(len(VOCABULARY), np.float32))
+    patch_array(tmp_path / "S", "matrix/scales", np.zeros(len(VOCABULARY), np.float32))
     with pytest.raises(CorruptIndexError, match="impossible scales"):
         TermSimilarityMatrix.load(tmp_path / "S")
 

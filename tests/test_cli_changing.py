@@ -1,4 +1,4 @@
-"""``softcosine add``, ``delete``, ``merge`` and ``refresh``."""
+"""``softcosine add``, ``delete``, ``merge``, ``refresh``, ``shard`` and ``join``."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def told(shown: str) -> str:
     return " ".join(shown.split())
 
 
-@pytest.mark.parametrize("command", ["add", "delete", "merge", "refresh"])
+@pytest.mark.parametrize("command", ["add", "delete", "merge", "refresh", "shard", "join"])
 def test_every_command_has_help_with_an_example(run, command):
     shown = run(command, "--help")
     assert f"    softcosine {command}" in shown
@@ -358,3 +358,21 @@ def test_a_changed_index_gives_its_words_and_living_texts_to_a_matrix(run, folde
     run("index", docs, "-o", path, "--plain", "--no-texts")
     message = run("similarity", "build", "texts", "--vocabulary", path, "-o", "t.matrix", code=2)
     assert "learns from texts, and there are none" in message
+
+
+def test_shards_are_made_filled_and_joined(run, folder):
+    assert "Counted anew and frozen" in told(run("refresh", folder, "--freeze"))
+    epoch = json.loads(run("info", folder, "--json"))["epoch"]
+    assert f"{epoch}, frozen" in told(run("info", folder))
+    for name, text in (("one", "tea and repair of a kettle"), ("two", "a cold bicycle")):
+        shown = told(run("shard", folder, "-o", name))
+        assert "Made a shard of" in shown
+        assert "0 documents" in shown
+        run("add", name, written(f"{name}.jsonl", {"id": name, "text": text}))
+    record = json.loads(run("join", folder, "one", "two", "--json"))
+    assert (record["joined"], record["documents"]) == (2, 5)
+    assert SoftIndex.open(folder).search("cold")[0].id in ("tea", "two")
+    assert json.loads(run("info", folder, "--json"))["epoch"] == epoch
+    assert "is frozen, so it cannot count" in run("refresh", folder, code=2)
+    assert "Counted anew and thawed" in told(run("refresh", folder, "--thaw"))
+    assert "is of the epoch" in run("join", folder, "one", code=2)

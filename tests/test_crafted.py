@@ -32,7 +32,7 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.overrides.antonyms import Antonyms
 from softcosine.similarity.overrides.guard import Guarded
 from softcosine.similarity.pairs import PairSimilarity
-from softcosine.storage.arrays import read_array
+from softcosine.storage.arrays import read_arrays
 from softcosine.storage.disk import open_regular
 from softcosine.text.analyzer import Analyzer
 
@@ -373,11 +373,11 @@ SETTINGS = [
     ("statistics", {"fields": []}),
     ("statistics", {"fields": {}}),
     ("statistics", {"fields": [7]}),
-    ("statistics", {"fields": [{"n_docs": -1, "average_length": 1.0}]}),
-    ("statistics", {"fields": [{"n_docs": 10**400, "average_length": 1.0}]}),
+    ("statistics", {"fields": [{"n_docs": -1, "total_length": 1}]}),
+    ("statistics", {"fields": [{"n_docs": 10**400, "total_length": 1}]}),
     *[
-        ("statistics", {"fields": [{"n_docs": 3, "average_length": length}]})
-        for length in (float("nan"), float("inf"), -1.0, 5e-324, 1e300, "4", None)
+        ("statistics", {"fields": [{"n_docs": 3, "total_length": length}]})
+        for length in (float("nan"), 1.0, -1, 2**53 + 1, 10**400, "4", None)
     ],
     ("space", {"similarity": None}),
     ("space", {"similarity": {}}),
@@ -424,6 +424,7 @@ INDEX_SETTINGS = [
     {"positions": 1},
     {"texts": None},
     {"plain": "no"},
+    {"frozen": 1},
 ]
 
 
@@ -517,7 +518,7 @@ def test_the_files_of_a_part_have_sizes_and_checksums(folder, files):
     [
         '{"format":' * 100_000,
         "[" * 100_000 + "]" * 100_000,
-        '{"format": "softcosine-index", "version": 2, "settings": '
+        '{"format": "softcosine-index", "version": 3, "settings": '
         + '{"a":' * 50_000
         + "1"
         + "}" * 50_001,
@@ -547,7 +548,7 @@ def archive():
     return stream.getvalue()
 
 
-def npy(header):
+def headed(header):
     padded = header.encode().ljust(117) + b"\n"
     return b"\x93NUMPY\x01\x00" + len(padded).to_bytes(2, "little") + padded
 
@@ -558,18 +559,18 @@ def npy(header):
         archive(),
         b"",
         b"\x80\x04K\x01.",  # a pickle
-        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }"),
-        npy("{'descr': '<f8', 'fortran_order': True, 'shape': (1000000000000,), }"),
-        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 9223372036854775808), }"),
-        npy("{'descr': '<f8', 'fortran_order': True, 'shape': (-1,), }"),
-        npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }"),
-        npy("{'descr': '<U0', 'fortran_order': False, 'shape': (1000000000,), }"),
-        npy("((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((("),
+        headed("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }"),
+        headed("{'descr': '<f8', 'fortran_order': True, 'shape': (1000000000000,), }"),
+        headed("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 9223372036854775808), }"),
+        headed("{'descr': '<f8', 'fortran_order': True, 'shape': (-1,), }"),
+        headed("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }"),
+        headed("{'descr': '<U0', 'fortran_order': False, 'shape': (1000000000,), }"),
+        headed("((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((("),
         b"\x93NUMPY\x09\x00",
     ],
 )
 def test_what_is_no_array_is_refused(folder, content):
-    crafted.rewrite_file(folder, "norms", "0.npy", content)
+    crafted.rewrite_raw_array(folder, "norms", "0", content)
     with pytest.raises(CorruptIndexError):
         SoftIndex.open(folder)
     with pytest.raises(CorruptIndexError):
@@ -577,12 +578,21 @@ def test_what_is_no_array_is_refused(folder, content):
 
 
 def test_an_array_has_as_many_numbers_as_its_header_says(tmp_path):
-    path = tmp_path / "x.npy"
-    np.save(path, np.arange(4))
-    path.write_bytes(path.read_bytes() + b"\0")
+    path = tmp_path / "x.npys"
+    path.write_bytes(crafted.npy(np.arange(4))[:-1])
     for mapped in (False, True):
-        with pytest.raises(ValueError, match="33 bytes follow the header, not 32"):
-            read_array(path, mapped=mapped)
+        with pytest.raises(ValueError, match="31 bytes follow the header, not 32"):
+            read_arrays(path, {"x": 0}, mapped=mapped)
+
+
+@pytest.mark.parametrize("start", [-64, 1, 64, 128, 10**6, 2**70, "0", None, True, 0.0])
+def test_an_array_begins_where_a_header_is(folder, start):
+    def change(manifest):
+        manifest["files"]["arrays.npys"]["arrays"]["0"] = start
+
+    crafted.rewrite_manifest(folder, "norms", change)
+    with pytest.raises(CorruptIndexError):
+        SoftIndex.open(folder)
 
 
 FIFOS = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs here")
@@ -594,7 +604,7 @@ def test_a_fifo_or_a_device_is_never_waited_for(tmp_path, mapped):
     os.mkfifo(tmp_path / "fifo")
     for path in (tmp_path / "fifo", Path(os.devnull)):
         with pytest.raises(CorruptIndexError, match="is no regular file"):
-            read_array(path, mapped=mapped)
+            read_arrays(path, {"x": 0}, mapped=mapped)
         with pytest.raises(CorruptIndexError, match="is no regular file"):
             open_regular(path)
     with pytest.raises(IsADirectoryError):
@@ -607,8 +617,8 @@ def test_a_fifo_or_a_device_is_never_waited_for(tmp_path, mapped):
     [
         ("", crafted.MANIFEST),
         ("norms", crafted.MANIFEST),
-        ("norms", "0.npy"),
-        ("segment", "0/entries.npy"),
+        ("norms", "arrays.npys"),
+        ("segment", "0.npys"),
         ("segment", "documents.sqlite"),
     ],
 )

@@ -8,6 +8,7 @@ import shutil
 import numpy as np
 import pytest
 
+from crafted import MANIFEST, array_names, array_of, patch_array
 from softcosine.errors import CorruptIndexError, SoftCosineError
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.soft_neighbors import SoftNeighbors
@@ -36,12 +37,16 @@ def saved(tmp_path_factory):
 
 @pytest.fixture
 def damaged(saved, tmp_path):
-    def damage(name, change):
-        path = shutil.copytree(saved, tmp_path / "x", dirs_exist_ok=True)
+    def damage(name, change, array=None):
+        path = tmp_path / "x"
+        shutil.rmtree(path, ignore_errors=True)
+        shutil.copytree(saved, path)
         (file,) = path.glob(name)
+        if array is not None:
+            patch_array(file, array, change)
+            return path
         content = bytearray(file.read_bytes())
-        start = 128 if name.endswith(".npy") else 0
-        change(content, start)
+        change(content, 0)
         file.write_bytes(content)
         return path
 
@@ -62,7 +67,7 @@ def first_byte(content, start):
 
 
 CHECKED = [
-    f"parts/{kind}-*/{name}.npy"
+    (f"parts/{kind}-*", name)
     for kind, names in (
         ("space", ("matrix/indptr", "matrix/indices", "matrix/data", "vocabulary/term_offsets")),
         ("segment", ("0/documents", "0/pointers", "0/entries", "0/present_terms", "0/lengths")),
@@ -74,45 +79,46 @@ CHECKED = [
 ]
 
 
-@pytest.mark.parametrize("name", CHECKED)
-def test_impossible_numbers_are_found_on_opening(damaged, name):
+@pytest.mark.parametrize(("part", "name"), CHECKED)
+def test_impossible_numbers_are_found_on_opening(damaged, part, name):
     with pytest.raises(CorruptIndexError, match=r"verify|rise from 0|decrease|fit together"):
-        SoftIndex.open(damaged(name, all_ones))
+        SoftIndex.open(damaged(part, all_ones, name))
 
 
 @pytest.mark.parametrize("change", [all_ones, random, first_byte])
 def test_no_damage_leads_to_a_crash_or_to_nan(saved, damaged, change):
-    names = [path.relative_to(saved).as_posix() for path in saved.rglob("*") if path.is_file()]
-    for name in names:
+    files = [path for path in saved.rglob("*") if path.is_file()]
+    arrays = [
+        (path.parent, name)
+        for path in saved.glob(f"parts/*/{MANIFEST}")
+        for name in array_names(path.parent)
+    ]
+    for path, array in [(file, None) for file in files] + arrays:
+        name = path.relative_to(saved).as_posix()
         with contextlib.suppress(SoftCosineError):
-            index = SoftIndex.open(damaged(name, change))
+            index = SoftIndex.open(damaged(name, change, array))
             for ranking in ("soft_bm25", "soft_cosine"):
                 for hits in (
                     index.search("tire tea", ranking=ranking),
                     index.similar("0", ranking=ranking),
                 ):
                     assert np.isfinite([hit.score for hit in hits]).all()
-        shutil.copyfile(saved / name, damaged(name, lambda *_: None) / name)
 
 
 def test_a_damaged_matrix_is_found_on_loading(tmp_path):
     S = TermSimilarityMatrix.from_matrix([[1, 0.5], [0.5, 1]])
     S.save(tmp_path / "S")
-    file = tmp_path / "S" / "matrix" / "indices.npy"
-    content = bytearray(file.read_bytes())
-    all_ones(content, 128)
-    file.write_bytes(content)
+    patch_array(tmp_path / "S", "matrix/indices", all_ones)
     with pytest.raises(CorruptIndexError, match="a number in matrix/indices"):
         SoftNeighbors(TermSimilarityMatrix.load(tmp_path / "S"))
 
 
-def test_counts_that_do_not_fit_together_are_found(damaged, saved):
-    np.save(saved.with_name("other.npy"), np.zeros(3, np.int64))
-    name = "parts/statistics-*/0/document_frequencies.npy"
-    path = damaged(name, lambda *_: None)
+def test_counts_that_do_not_fit_together_are_found(damaged):
+    name = "0/document_frequencies"
+    path = damaged("parts/statistics-*", lambda *_: None, name)
     SoftIndex.open(path)
-    (file,) = path.glob(name)
-    np.save(file, np.full(np.load(file).shape, 99))
+    (part,) = path.glob("parts/statistics-*")
+    patch_array(part, name, np.full(array_of(part, name).shape, 99))
     with pytest.raises(CorruptIndexError, match="document_frequencies is not between 0 and 4"):
         SoftIndex.open(path)
 
@@ -152,11 +158,10 @@ def test_a_damaged_source_gives_an_error_of_ours_or_similarities(tmp_path, kind,
     similarity_matrix(np.eye(6), Vocabulary(words)).save(path, source=KEPT[kind]())
     source = TermSimilarityMatrix.load_source(path)
     assert source.neighbors(words, words, max_neighbors=3).indices.size
-    for file in sorted((path / "source").rglob("*.npy")):
-        whole = file.read_bytes()
-        content = bytearray(whole)
-        change(content, 128)
-        file.write_bytes(content)
+    file = path / "source.npys"
+    whole = file.read_bytes()
+    for name in [name for name in array_names(path) if name.startswith("source/")]:
+        patch_array(path, name, change)
         with contextlib.suppress(SoftCosineError), np.errstate(all="ignore"):
             source = TermSimilarityMatrix.load_source(path)
             found = source.neighbors(words, words, max_neighbors=3)
@@ -168,7 +173,6 @@ def test_a_damaged_source_gives_an_error_of_ours_or_similarities(tmp_path, kind,
 def test_a_source_that_cannot_be_built_again_names_the_folder(tmp_path):
     path = tmp_path / "S"
     similarity_matrix(np.eye(1)).save(path, source=KEPT["decided"]())
-    file = path / "source" / "signs.npy"
-    file.write_bytes(file.read_bytes()[:-1] + b"\xff")
+    patch_array(path, "source/signs", all_ones)
     with pytest.raises(CorruptIndexError, match=r"the source in .*S cannot be built .* verify"):
         TermSimilarityMatrix.load_source(path)

@@ -28,6 +28,7 @@ from softcosine.errors import (
     NotFittedError,
 )
 from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.commit import ENGINE_VERSION
 from softcosine.index.directory.store import Store
 from toy_engine import ENTRY, ToyEngine
 from toys import similarity_matrix
@@ -443,7 +444,8 @@ class TestDamage:
         ):
             settings = {**stored["settings"], **change}
             content = {"settings": settings, "files": stored["files"]}
-            write_manifest(signed_manifest("engine", 2, content), path / "manifest.json")
+            signed = signed_manifest("engine", ENGINE_VERSION, content)
+            write_manifest(signed, path / "manifest.json")
             with pytest.raises(IndexFormatError, match=message):
                 EngineIndex.open(path, index)
 

@@ -10,6 +10,7 @@ import pytest
 
 from softcosine.errors import IndexFormatError
 from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.commit import VERSION
 from softcosine.index.directory.store import Store
 from softcosine.index.soft_index import SoftIndex
 from softcosine.storage import MANIFEST
@@ -30,7 +31,7 @@ def assert_answers(index, expected):
 
 
 def test_there_is_one_of_the_present_format():
-    assert "index-2" in [path.name for path in GOLDEN]
+    assert f"index-{VERSION}" in [path.name for path in GOLDEN]
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.name)
@@ -58,7 +59,8 @@ def test_an_index_of_a_released_format_is_written_on(path, tmp_path):
 
 
 def test_an_unknown_format_says_what_to_do(tmp_path):
-    path = shutil.copytree(GOLDEN[0], tmp_path / "x")
+    path = tmp_path / "x"
+    SoftIndex.from_texts(["tea"], plain=True).save(path)
     manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
     (path / MANIFEST).write_text(json.dumps({**manifest, "version": 99}), encoding="utf-8")
     with pytest.raises(IndexFormatError, match=r"version 99.*[Ii]nstall"):

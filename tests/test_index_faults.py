@@ -126,7 +126,7 @@ def test_a_full_disk_at_any_step_leaves_the_last_commit_whole(tmp_path, monkeypa
     shutil.copytree(store.path, before)
     n_failures, n_standing = 0, 0
     while True:
-        n_failures += 1 if n_failures < 40 else 3
+        n_failures += 1 if n_failures < 40 else 2
         with writing(store, merge=POLICY) as writer, monkeypatch.context() as patch:
             steps = Steps(patch, n_failures)
             with warnings.catch_warnings(record=True) as caught:

@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from crafted import rewrite_array
+from crafted import patch_array, rewrite_array
 from softcosine.errors import CorruptIndexError, InvalidInputError, UnknownDocumentError
 from softcosine.index.directory.check import verify_index
 from softcosine.index.directory.folder import FolderWriter
@@ -376,13 +376,14 @@ def test_what_is_no_metadata_is_found_when_it_is_read(index, content):
 def test_a_changed_byte_is_found_and_its_segment_is_not_rescued(index, tmp_path):
     with index.writer(merge=None) as writer:
         writer.update_metadata("0", {"n": 1000})
-    file = index.path / "parts" / settings_of(index).segments[0].updates / "values.npy"
-    content = bytearray(file.read_bytes())
-    content[-2] ^= 1
-    file.write_bytes(content)
-    with pytest.raises(CorruptIndexError, match=r"values\.npy"):
+    part = index.path / "parts" / settings_of(index).segments[0].updates
+    patch_array(part, "values")
+    with pytest.raises(CorruptIndexError, match=r"arrays\.npys has changed"):
         SoftIndex.open(index.path, verify=True)
-    with index.writer() as writer, pytest.raises(CorruptIndexError, match=r"values\.npy"):
+    with (
+        index.writer() as writer,
+        pytest.raises(CorruptIndexError, match=r"arrays\.npys has changed"),
+    ):
         writer.merge()
     report = SoftIndex.rescue(index.path, tmp_path / "rescued")
     assert (report.n_docs, report.n_lost) == (3, 2)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import strategies as own
+from crafted import patch_array
 from softcosine.errors import (
     CorruptIndexError,
     InvalidInputError,
@@ -326,7 +327,7 @@ def test_damaged_and_foreign_models_are_refused(tmp_path):
         reranker.save(tmp_path / "model")
     assert not (tmp_path / "model").exists()
     PairReranker().fit(X, y).save(tmp_path / "model")
-    np.save(tmp_path / "model" / "coef.npy", np.zeros(7))
+    patch_array(tmp_path / "model", "coef")
     with pytest.raises(CorruptIndexError):
         PairReranker.load(tmp_path / "model")
 
@@ -334,11 +335,8 @@ def test_damaged_and_foreign_models_are_refused(tmp_path):
 def test_an_altered_number_is_found(tmp_path):
     X = np.random.default_rng(0).normal(size=(12, 2))
     PairReranker().fit(X, X[:, 0] > 0).save(tmp_path / "model")
-    file = tmp_path / "model" / "coef.npy"
-    written = bytearray(file.read_bytes())
-    written[-1] ^= 1
-    file.write_bytes(bytes(written))
-    with pytest.raises(CorruptIndexError, match="coef"):
+    patch_array(tmp_path / "model", "coef")
+    with pytest.raises(CorruptIndexError, match=r"arrays\.npys has changed"):
         PairReranker.load(tmp_path / "model")
 
 

@@ -64,9 +64,9 @@ def scores_of(index):
     ("kind", "name", "number", "left", "lost"),
     [
         ("part", "documents.sqlite", 0, ["2", "3", "4"], 2),
-        ("part", "0/entries.npy", 1, ["0", "4"], 2),
+        ("part", "0.npys", 1, ["0", "4"], 2),
         ("part", "manifest.json", 2, ["0", "2", "3"], 1),
-        ("deleted", "deleted.npy", 0, ["2", "3", "4"], 2),
+        ("deleted", "arrays.npys", 0, ["2", "3", "4"], 2),
     ],
 )
 def test_a_damaged_segment_is_left_out_and_the_others_keep_their_scores(
@@ -92,7 +92,9 @@ def test_a_damaged_segment_is_left_out_and_the_others_keep_their_scores(
     assert ids_of(index) == ["0", "1", "2", "3", "4"]
 
 
-@pytest.mark.parametrize(("kind", "name"), [("norms", "0.npy"), ("statistics", "manifest.json")])
+@pytest.mark.parametrize(
+    ("kind", "name"), [("norms", "arrays.npys"), ("statistics", "manifest.json")]
+)
 def test_norms_and_statistics_are_computed_anew(copied, tmp_path, kind, name):
     before = scores_of(SoftIndex.open(copied))
     spoil(copied, kind, name)
@@ -105,7 +107,7 @@ def test_norms_and_statistics_are_computed_anew(copied, tmp_path, kind, name):
 
 
 def test_a_missing_part_and_two_damaged_ones_leave_what_is_whole(copied, tmp_path):
-    spoil(copied, "part", "0/pointers.npy", number=1)
+    spoil(copied, "part", "0.npys", number=1)
     settings = Store.open(copied).read().settings
     shutil.rmtree(copied / "parts" / settings["segments"][0]["part"])
     report = SoftIndex.rescue(copied, tmp_path / "y")
@@ -133,7 +135,7 @@ def test_a_damaged_source_is_left_out_and_said_to_be_lost(tmp_path, deleted):
     SoftIndex.from_texts(TEXTS, source=source).save(path)
     before = scores_of(SoftIndex.open(path))
     (part,) = (path / "parts").glob("space-*")
-    file = next((part / "source").rglob("*.npy"))
+    file = part / "source.npys"
     content = file.read_bytes()
     file.unlink()
     if not deleted:
@@ -163,8 +165,8 @@ def test_what_cannot_be_rescued_says_why_and_writes_nothing(copied, tmp_path):
         SoftIndex.rescue(copied, tmp_path / "y")
     with pytest.raises(FileNotFoundError):
         SoftIndex.rescue(tmp_path / "nothing", tmp_path / "z")
-    spoil(copied, "space", "matrix/data.npy")
-    with pytest.raises(CorruptIndexError, match=r"without its vocabulary: .*data\.npy"):
+    spoil(copied, "space", "matrix.npys")
+    with pytest.raises(CorruptIndexError, match=r"without its vocabulary: .*matrix\.npys"):
         SoftIndex.rescue(copied, tmp_path / "z")
     (copied / "manifest.json").write_text("{}")
     with pytest.raises(OSError, match="manifest"):

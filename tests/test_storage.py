@@ -10,7 +10,6 @@ import shutil
 import stat
 import sys
 import threading
-import tokenize
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from crafted import array_at, npy, set_array, sign
 from softcosine.errors import (
     AlreadyExistsError,
     CorruptIndexError,
@@ -84,7 +84,7 @@ def test_what_is_written_is_read(tmp_path):
 
 @given(
     hnp.arrays(
-        st.sampled_from(["i1", "u2", "i4", "f4", "f8", "?", "c16"]),
+        st.sampled_from(["i1", "u2", "i4", "f4", "f8", "?"]),
         hnp.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=3),
     )
 )
@@ -114,23 +114,23 @@ def is_mapped(array):
 
 def test_only_large_arrays_are_mapped_and_small_ones_keep_no_descriptor(tmp_path):
     large = np.arange(1 << 18)
-    written(tmp_path / "x", arrays={"large": large, "small": np.arange(9)})
+    written(tmp_path / "x", arrays={"large/x": large, "small/x": np.arange(9)})
     folder = open_folder(tmp_path / "x", "thing")
-    assert [is_mapped(folder.array(name)) for name in ("large", "small")] == [True, False]
-    np.testing.assert_array_equal(folder.array("large"), large)
+    assert [is_mapped(folder.array(name)) for name in ("large/x", "small/x")] == [True, False]
+    np.testing.assert_array_equal(folder.array("large/x"), large)
 
 
 def test_every_kind_may_have_a_version_of_its_own(tmp_path):
-    path = written(tmp_path / "x", version=2)
-    assert open_folder(path, "thing", version=2).settings["n"] == 3
+    path = written(tmp_path / "x", version=3)
+    assert open_folder(path, "thing", version=3).settings["n"] == 3
     with pytest.raises(
-        IndexFormatError, match=r"version 2; this .* reads version 1\. Install a newer"
+        IndexFormatError, match=r"version 3; this .* reads version 2\. Install a newer"
     ):
         open_folder(path, "thing")
     with pytest.raises(
-        IndexFormatError, match=r"version 2; this .* reads version 3\. Build it anew"
+        IndexFormatError, match=r"version 3; this .* reads version 4\. Build it anew"
     ):
-        open_folder(path, "thing", version=3)
+        open_folder(path, "thing", version=4)
 
 
 class FailsError(Exception):
@@ -267,7 +267,7 @@ def test_the_parent_must_be_there(tmp_path):
         open_folder(tmp_path / "a", "thing")
 
 
-FILES = ["numbers.npy", "deep/empty.npy", "deep/table.npy", "notes/a.txt"]
+FILES = ["arrays.npys", "deep.npys", "notes/a.txt"]
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -279,8 +279,8 @@ def test_a_missing_file_is_named(tmp_path, name):
 
 def test_a_file_in_place_of_a_folder_is_named(tmp_path):
     written(tmp_path / "x")
-    shutil.rmtree(tmp_path / "x" / "deep")
-    (tmp_path / "x" / "deep").write_text("")
+    shutil.rmtree(tmp_path / "x" / "notes")
+    (tmp_path / "x" / "notes").write_text("")
     with pytest.raises(CorruptIndexError, match="is no folder"):
         open_folder(tmp_path / "x", "thing")
 
@@ -313,28 +313,25 @@ def test_verify_finds_every_flipped_byte(tmp_path, name):
 
 @pytest.mark.parametrize("position", [0, 3, 6, 20, 40])
 def test_an_array_with_a_broken_header_is_named(tmp_path, position):
-    file = written(tmp_path / "x") / "deep" / "table.npy"
+    file, first, _ = array_at(written(tmp_path / "x"), "deep/table")
     content = bytearray(file.read_bytes())
-    content[position] = 255
+    content[first - 128 + position] = 255
     file.write_bytes(content)
-    with pytest.raises(CorruptIndexError, match=r"table\.npy cannot be read as an array"):
+    with pytest.raises(CorruptIndexError, match=r"deep\.npys cannot be read as arrays"):
         open_folder(tmp_path / "x", "thing").array("deep/table")
 
 
 def test_pickles_are_never_loaded(tmp_path):
-    path = tmp_path / "x"
-
-    def pickled(file):
-        np.save(file, np.array([os.getcwd], object), allow_pickle=True)
-
-    write_folder(path, "thing", {}, {}, files={"a.npy": pickled})
-    with pytest.raises(CorruptIndexError, match=r"a\.npy cannot be read as an array"):
-        open_folder(path, "thing").array("a")
+    path = written(tmp_path / "x")
+    set_array(path, "deep/table", npy(np.array([os.getcwd], object)))
+    sign(path)
+    with pytest.raises(CorruptIndexError, match=r"deep\.npys cannot be read as arrays"):
+        open_folder(path, "thing").array("deep/table")
 
 
 def test_a_file_that_the_manifest_does_not_name_is_not_read(tmp_path):
     folder = open_folder(written(tmp_path / "x"), "thing")
-    with pytest.raises(CorruptIndexError, match=r"manifest\.json names no file other\.npy"):
+    with pytest.raises(CorruptIndexError, match=r"manifest\.json names no array other\."):
         folder.array("other")
 
 
@@ -357,9 +354,9 @@ def test_an_unreadable_manifest_is_named(tmp_path, text):
     "change",
     [
         lambda m: m["settings"].update(n=4),
-        lambda m: m["files"].pop("numbers.npy"),
-        lambda m: m["files"]["numbers.npy"].update(bytes=1),
-        lambda m: m["files"]["numbers.npy"].update(sha256="0" * 64),
+        lambda m: m["files"].pop("arrays.npys"),
+        lambda m: m["files"]["arrays.npys"].update(bytes=1),
+        lambda m: m["files"]["arrays.npys"].update(sha256="0" * 64),
         lambda m: m.pop("checksum"),
         lambda m: m.update(checksum="0"),
         lambda m: m.update(more=1),
@@ -391,10 +388,10 @@ def test_other_kinds_versions_and_folders_are_refused(tmp_path):
     manifest["version"] = manifests.FORMAT_VERSION + 1
     manifest["checksum"] = manifests.checksum(manifest)
     (path / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(IndexFormatError, match="has format version 2; this softcosine reads"):
+    with pytest.raises(IndexFormatError, match="has format version 3; this softcosine reads"):
         open_folder(path, "thing")
     (path / "manifest.json").unlink()
-    for stranger in (path, tmp_path, path / "numbers.npy"):
+    for stranger in (path, tmp_path, path / "arrays.npys"):
         with pytest.raises(IndexFormatError, match=r"it has no manifest\.json"):
             open_folder(stranger, "thing")
 
@@ -465,7 +462,7 @@ def test_a_link_is_followed_and_stays(tmp_path):
 
 
 def test_the_folder_that_one_is_in_is_not_replaced(tmp_path, monkeypatch):
-    monkeypatch.chdir(written(tmp_path / "x") / "deep")
+    monkeypatch.chdir(written(tmp_path / "x") / "notes")
     for path in ("..", tmp_path / "x"):
         with pytest.raises(AlreadyExistsError, match="is the folder that you are in"):
             written(path, overwrite=True)
@@ -512,13 +509,3 @@ def test_many_writers_of_one_name_leave_one_whole(tmp_path):
         list(pool.map(lambda n: written(tmp_path / "x", overwrite=True), range(8)))
     open_folder(tmp_path / "x", "thing").verify()
     assert names(tmp_path) == ["x"]
-
-
-def test_a_header_that_breaks_the_reader_is_named(tmp_path, monkeypatch):
-    def broken(*_arguments, **_settings):
-        raise tokenize.TokenError("EOF in multi-line statement")
-
-    folder = open_folder(written(tmp_path / "x"), "thing")
-    monkeypatch.setattr("softcosine.storage.folder.read_array", broken)
-    with pytest.raises(CorruptIndexError, match=r"numbers\.npy cannot be read as an array"):
-        folder.array("numbers")

@@ -26,7 +26,9 @@ from softcosine.errors import (
     InvalidInputError,
 )
 from softcosine.index.directory import store_writer
+from softcosine.index.directory.commit import VERSION
 from softcosine.index.directory.store import Committed, Store
+from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer import lock as locks
 from softcosine.index.writer.lock import WriteLock
 from softcosine.storage import folder as folders
@@ -277,15 +279,21 @@ def test_other_folders_and_versions_are_refused_with_what_to_do(tmp_path):
     with pytest.raises(IndexFormatError, match=r"it has no manifest\.json"):
         Store(tmp_path).writing()
     assert names(tmp_path) == []
-    write_folder(tmp_path / "old", "index", {}, {})
-    with pytest.raises(IndexFormatError, match=r"version 1; .* reads version 2\. Build it anew"):
-        Store.open(tmp_path / "old")
-    write_folder(tmp_path / "new", "index", {}, {}, version=3)
-    with pytest.raises(IndexFormatError, match=r"version 3; .* reads version 2\. Install a newer"):
+    write_folder(tmp_path / "new", "index", {}, {}, version=VERSION + 1)
+    with pytest.raises(IndexFormatError, match=r"version 4; .* version 3\. Install a newer"):
         Store.open(tmp_path / "new")
-    write_folder(tmp_path / "empty", "index", {}, {}, version=2)
+    write_folder(tmp_path / "empty", "index", {}, {}, version=VERSION)
     with pytest.raises(CorruptIndexError, match="lacks a part of an index"):
         Store(tmp_path / "empty").read()
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_index_of_an_older_format_says_how_it_is_made_anew(tmp_path, version):
+    write_folder(tmp_path / "old", "index", {}, {}, version=version)
+    said = rf"old has format version {version}; .* version 3\. Index its documents anew "
+    for open_it in (Store.open, SoftIndex.open, lambda path: Store(path).writing()):
+        with pytest.raises(IndexFormatError, match=said + r"\(softcosine index FILES -o NEW\)"):
+            open_it(tmp_path / "old")
 
 
 def files_of(path):

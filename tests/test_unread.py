@@ -8,6 +8,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
+from crafted import array_at, array_names, array_of, patch_array
 from softcosine.errors import CorruptIndexError, SoftCosineError
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.text.vocabulary import Vocabulary
@@ -64,12 +65,11 @@ IMPOSSIBLE = {
 @pytest.mark.parametrize("name", IMPOSSIBLE)
 def test_damage_of_large_arrays_is_found_by_the_check(large, name):
     TermSimilarityMatrix.load(large, verify=True)
-    file = large / f"{name}.npy"
-    whole = np.load(file)
+    whole = array_of(large, name)
     changed = np.resize(np.array(IMPOSSIBLE[name], np.float64), whole.shape).astype(whole.dtype)
     if name.endswith(("indptr", "offsets", "bounds")):
         changed[-1] = whole[-1]  # both ends are looked at on opening
-    np.save(file, changed)
+    patch_array(large, name, changed)
     with pytest.raises(CorruptIndexError):
         TermSimilarityMatrix.load(large).check()
     with pytest.raises(CorruptIndexError, match="has changed since it was written"):
@@ -78,11 +78,12 @@ def test_damage_of_large_arrays_is_found_by_the_check(large, name):
 
 @pytest.mark.parametrize("change", [all_ones, random, first_byte])
 def test_damaged_terms_of_a_large_matrix_give_errors_of_ours_or_answers(large, change):
-    for file in sorted([*large.rglob("vocabulary/*.npy"), *large.rglob("repr*.npy")]):
+    for name in array_names(large):
+        if not name.startswith(("vocabulary/", "matrix/repr")):
+            continue
+        file = array_at(large, name)[0]
         whole = file.read_bytes()
-        content = bytearray(whole)
-        change(content, 128)
-        file.write_bytes(content)
+        patch_array(large, name, change)
         with contextlib.suppress(SoftCosineError):
             S = TermSimilarityMatrix.load(large)
             for ask in (

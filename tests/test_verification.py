@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from crafted import array_names
 from softcosine.errors import CorruptIndexError, IndexFormatError
 from softcosine.index.directory.check import verify_index
 from softcosine.index.directory.manifest import IndexSettings
@@ -54,8 +55,7 @@ def rewritten(store, kind, *, arrays=(), settings=(), documents=None):
         made = IndexSettings.from_dict(writer.base.settings)
         name = part_of(made, kind)
         old = writer.part(name)
-        kept = {file[: -len(".npy")]: None for file in old.files if file.endswith(".npy")}
-        changed = {array: old.array(array) for array in kept} | dict(arrays)
+        changed = {name: old.array(name) for name in array_names(old.path)} | dict(arrays)
         files = {}
         if kind == "segment":
 

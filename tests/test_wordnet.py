@@ -508,7 +508,9 @@ def test_wrong_settings_are_refused(folder: Path) -> None:
     load = ThesaurusSimilarity.from_wordnet
     with pytest.raises(InvalidInputError, match="relation is 'friend'; it must be one of hypernym"):
         load(folder, relations=["friend"])
-    with pytest.raises(InvalidInputError, match="measure is 'jcn'; it must be one of wu_palmer, lin"):
+    with pytest.raises(
+        InvalidInputError, match="measure is 'jcn'; it must be one of wu_palmer, lin"
+    ):
         wordnet_similarity(folder, measure="jcn")
     with pytest.raises(InvalidInputError, match="'wu_palmer' needs no counts; take measure='lin'"):
         wordnet_similarity(folder, measure="wu_palmer", counts={"car": 3})

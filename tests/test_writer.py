@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from crafted import patch_array
 from softcosine.errors import (
     CorruptIndexError,
     IndefiniteMatrixError,
@@ -637,23 +638,28 @@ def test_statistics_stay_until_many_documents_have_come_or_gone(tmp_path, monkey
     verify_index(store)
 
 
+def flipped(content, start):
+    content[-8] ^= 1
+
+
 def test_a_merge_finds_damage_and_keeps_what_there_is(store):
     written(store, TEXTS)
     index = written(store, {"d": "milk"}, merge=None)
     part = index.snapshot.segments[0].part
-    for name in ("0/lengths.npy", "documents.sqlite"):
+    for name in ("0.npys", "documents.sqlite"):
         file = store.path / "parts" / part / name
-        content = bytearray(file.read_bytes())
-        content[-8] ^= 1
-        file.write_bytes(content)
+        whole = file.read_bytes()
+        if name == "0.npys":
+            patch_array(file.parent, "0/lengths", flipped)
+        else:
+            file.write_bytes(whole[:-8] + bytes([whole[-8] ^ 1]) + whole[-7:])
         with writing(store) as writer:
             with pytest.raises(CorruptIndexError, match=f"{name} has changed since it was written"):
                 writer.merge()
             writer.rollback()
         with pytest.raises(CorruptIndexError, match=f"{name} has changed since it was written"):
             verify_index(store)
-        content[-8] ^= 1
-        file.write_bytes(content)
+        file.write_bytes(whole)
     assert list(opened(store)) == ["a", "b", "c", "d"]
     verify_index(store)
 
@@ -661,18 +667,15 @@ def test_a_merge_finds_damage_and_keeps_what_there_is(store):
 def test_a_commit_stands_where_joining_its_segments_fails(store):
     written(store, {"a": "tea"}, merge=None)
     index = written(store, {"b": "milk"}, merge=None)
-    file = store.path / "parts" / index.snapshot.segments[0].part / "0" / "lengths.npy"
-    content = bytearray(file.read_bytes())
-    content[-8] ^= 1
-    file.write_bytes(content)
+    part = store.path / "parts" / index.snapshot.segments[0].part
+    patch_array(part, "0/lengths", flipped)
     with writing(store, merge=MergePolicy(2)) as writer:
         writer.add("c", "wine")
-        with pytest.warns(SoftCosineWarning, match=r"commit stands, .*lengths\.npy has changed"):
+        with pytest.warns(SoftCosineWarning, match=r"commit stands, .*0\.npys has changed"):
             writer.commit()
         assert list(opened(store)) == ["a", "b", "c"]
         assert len(list((store.path / "parts").iterdir())) == len(store.read().parts)
-        content[-8] ^= 1
-        file.write_bytes(content)
+        patch_array(part, "0/lengths", flipped)
         writer.add("d", "water")
     index = opened(store)
     assert list(index) == ["a", "b", "c", "d"]

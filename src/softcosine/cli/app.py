@@ -125,6 +125,8 @@ _COMMANDS: _Table = (
     ("delete", changing.delete, "Delete documents from an index."),
     ("merge", changing.merge, "Join an index's segments, and free the room of what is deleted."),
     ("refresh", changing.refresh, "Count an index's words anew, for their weights."),
+    ("shard", changing.shard, "Make an empty index with the words and weights of another."),
+    ("join", changing.join, "Add all documents of shards to an index."),
     ("evaluate", evaluating.evaluate, "Compare systems on a judged collection."),
     ("tune", tuning.tune, "Choose settings on labelled queries, and say what that brings."),
     ("export", exporting.export, "Bring an index into another engine, such as Faiss."),

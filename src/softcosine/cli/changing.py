@@ -1,4 +1,4 @@
-"""``softcosine add``, ``delete``, ``merge`` and ``refresh``: an index on disk, changed."""
+"""``softcosine add``, ``delete``, ``merge``, ``refresh``, ``shard``, ``join``: indexes changed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from softcosine.cli.options import (
     TextFields,
     Wait,
 )
-from softcosine.cli.showing import counted
+from softcosine.cli.showing import counted, printable
 from softcosine.errors import IndexLockedError, InvalidInputError
 from softcosine.index.writer.lock import WRITER_TIMEOUT
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from softcosine.index.soft_index import SoftIndex
     from softcosine.index.writer.index_writer import IndexWriter
 
-__all__ = ["add", "delete", "merge", "refresh", "writing"]
+__all__ = ["add", "delete", "join", "merge", "refresh", "shard", "writing"]
 
 
 def add(
@@ -195,14 +195,28 @@ def merge(
     )
 
 
-def refresh(index: Index, wait: Wait = WRITER_TIMEOUT, as_json: Summary = False) -> None:
+def refresh(
+    index: Index,
+    freeze: Annotated[
+        bool | None,
+        typer.Option(
+            "--freeze/--thaw", help="Never count anew from then on, or do so again [as it was]."
+        ),
+    ] = None,
+    wait: Wait = WRITER_TIMEOUT,
+    as_json: Summary = False,
+) -> None:
     """Count anew in how many documents words stand, for their weights.
 
       softcosine refresh faq.index
+      softcosine refresh faq.index --freeze
 
     Weights stay as they were counted until a tenth of the documents has changed, so that small
     changes leave the scores of all others alone; this brings them up to date. Postings stay as
     they are, and the lengths of all documents are computed anew.
+
+    A frozen index keeps its weights and its words whatever is added, so that its scores stay those
+    of its shards (see 'shard'). New words are not indexed.
 
     JSON: index, counted_before, documents, segments, generation, bytes, seconds.
     """
@@ -212,12 +226,75 @@ def refresh(index: Index, wait: Wait = WRITER_TIMEOUT, as_json: Summary = False)
     with Reporter() as report, writing(index, wait=wait) as (opened, writer):
         before, generation = opened.snapshot.statistics[0].n_docs, writer.generation
         report("counting", 0, None)
+        if freeze is False:
+            writer.thaw()
         writer.commit(refresh=True)
+        if freeze:
+            writer.freeze()
     facts = _facts(opened, index, started) | {"counted_before": before}
     told = f"Counted anew, for the first time since there were {counted(before, 'document')}"
     if facts["generation"] == generation:
         told = "Nothing was to be counted anew"
+    elif freeze is not None:
+        told = f"Counted anew and {'frozen' if freeze else 'thawed'}"
     _tell(facts, told, as_json)
+
+
+def shard(
+    index: Index,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="SHARD", help="The folder to write.")
+    ],
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an index of that name.")
+    ] = False,
+    as_json: Summary = False,
+) -> None:
+    """Make an index without documents that has the words and weights of another, frozen.
+
+      softcosine refresh all.index --freeze
+      softcosine shard all.index -o one.index
+      softcosine add one.index one.jsonl
+      softcosine join all.index one.index two.index
+
+    'add' fills it, on any machine, and its documents get the scores that they would have in the
+    other index, as long as that stays frozen. Words that the other index lacks are not indexed.
+
+    JSON: index, documents, segments, generation, bytes, seconds.
+    """
+    from softcosine.index.soft_index import SoftIndex
+
+    started = time.perf_counter()
+    made = SoftIndex.open(index).shard(output, overwrite=overwrite)
+    _tell(_facts(made, output, started), f"Made a shard of {printable(str(index))}", as_json)
+
+
+def join(
+    index: Index,
+    shards: Annotated[list[Path], typer.Argument(metavar="SHARD...", help="Other indexes.")],
+    wait: Wait = WRITER_TIMEOUT,
+    as_json: Summary = False,
+) -> None:
+    """Add all documents of shards to an index, by their files; nothing is analysed again.
+
+      softcosine join all.index one.index two.index
+
+    The shards are indexes of one epoch, as 'shard' makes them ('info' shows it); others are
+    refused. Files are shared by hard links where the file system can. A document takes the place
+    of that with the same id, here or in a shard named before. All are added, or none; the shards
+    stay as they are, and may be deleted.
+
+    JSON: index, joined, documents, segments, generation, bytes, seconds.
+    """
+    from softcosine.cli.progress import Reporter
+
+    started = time.perf_counter()
+    with Reporter() as report, writing(index, wait=wait) as (opened, writer):
+        report("joining", 0, None)
+        n_docs = writer.add_segments(shards)
+        writer.commit()
+    facts = _facts(opened, index, started) | {"joined": n_docs}
+    _tell(facts, f"Joined {counted(n_docs, 'document')}", as_json)
 
 
 @contextmanager
@@ -326,7 +403,7 @@ def _facts(opened: SoftIndex, path: Path, started: float) -> dict[str, Any]:
 
 
 def _tell(facts: dict[str, Any], done: str, as_json: bool) -> None:
-    from softcosine.cli.showing import console, duration, print_json, printable
+    from softcosine.cli.showing import console, duration, print_json
 
     if as_json:
         print_json(facts)

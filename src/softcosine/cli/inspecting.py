@@ -41,12 +41,12 @@ def info(
     the more weight similar words have beside the word itself; a higher --exponent or --threshold of
     'similarity build' gives them less, and 'search --exact-first' puts the word before all.
 
-    JSON: index, generation (commits so far), documents, deleted (still taking room), segments,
-    counted (documents that term weights rest on), terms, postings, fields of name and weight,
-    positions, texts (whether they are kept), bytes, ranking, weighting, analyzer, language,
-    note, and similarity: n_terms, n_neighbors, mean_neighbors, and so on; list_use (null without
-    lists of your own): entries, used, in_queries (with one word in no document), reasons, and the
-    first hundred unused, of left, right and reason; with --quality also quality of n_words,
+    JSON: index, generation (commits so far), epoch, frozen, documents, deleted (still taking
+    room), segments, counted (documents that term weights rest on), terms, postings, fields of name
+    and weight, positions, texts (whether they are kept), bytes, ranking, weighting, analyzer,
+    language, note, and similarity: n_terms, n_neighbors, mean_neighbors, and so on; list_use (null
+    without lists of your own): entries, used, in_queries (with one word in no document), reasons,
+    and the first hundred unused, of left, right and reason; with --quality also quality of n_words,
     n_lacking, share, and examples of word and id.
     """
     from softcosine.cli.showing import print_json
@@ -246,6 +246,8 @@ def _facts(opened: SoftIndex, path: Path) -> dict[str, Any]:
     return {
         "index": str(path),
         "generation": snapshot.generation,
+        "epoch": opened.epoch,
+        "frozen": opened.frozen,
         "documents": len(opened),
         "deleted": sum(segment.n_docs - segment.n_live for segment in segments),
         "segments": sum(segment.n_docs > 0 for segment in segments),
@@ -300,6 +302,7 @@ def _show(facts: dict[str, Any]) -> None:
         "your lists": facts["list_use"],
         "on disk": f"{size(facts['bytes'])} in {counted(facts['segments'], 'segment')}, "
         f"generation {facts['generation']:,}",
+        "epoch": f"{facts['epoch']}{', frozen' if facts['frozen'] else ''}",
         "single words": _single_words(facts["quality"]) if "quality" in facts else "",
     }
     for name, value in lines.items():

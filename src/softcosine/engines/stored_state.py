@@ -4,10 +4,10 @@
 
     faq.index/engines/faiss/
       manifest.json     engine, settings, route, and which commit of which index it was made of
-      numbers.npy, digests.npy, zeros.npy     which document stands where
+      arrays.npys       numbers, digests, zeros: which document stands where
       ids.jsonl         the same for other programs: line n is the id of the engine's vector n, as
                         JSON; null where it was deleted; of SoftNeighbors the row
-      route/...npy      the basis, or the singular vectors
+      route.npys        the basis, or the singular vectors
       engine/...        files of the engine's own
 
 Beside the parts of an index, where its writer sweeps nothing; whoever replaces the index by another

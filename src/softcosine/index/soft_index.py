@@ -209,6 +209,22 @@ class SoftIndex(Answering):
         """Checksum of the commit that searches are answered from; empty in memory."""
         return self._directory.checksum
 
+    @property
+    def epoch(self) -> str:
+        """Checksum of what scores depend on beside the documents that are ranked.
+
+        That is S with its vocabulary and source, the statistics, the term weights, the fields and
+        the analyzer. Scores of two indexes can be compared, and their segments joined, only if
+        their epochs are equal; a commit that counts the statistics anew, or grows S, makes a new
+        one.
+        """
+        return self._directory.epoch
+
+    @property
+    def frozen(self) -> bool:
+        """Whether the epoch stays as it is: see `IndexWriter.freeze`."""
+        return self._snapshot.frozen
+
     def __repr__(self) -> str:
         return f"SoftIndex({len(self)} documents, {len(self.vocabulary)} terms)"
 
@@ -314,6 +330,45 @@ class SoftIndex(Answering):
                 keep_texts=keep_texts, note=note, overwrite=overwrite,
             )
         )  # fmt: skip
+
+    def shard(self, path: str | Path | None = None, *, overwrite: bool = False) -> Self:
+        """Make an index without documents yet under the epoch of this one, frozen.
+
+        It has this index's S, term weights, analyzer, fields and statistics, so it gives documents
+        the scores that this one would, as long as this one's epoch stays; `IndexWriter.freeze`
+        sees to that. Words that this index does not have are not indexed. Large files are shared
+        by hard links where the system can.
+
+        Parameters
+        ----------
+        path : path of a folder, optional
+            Its parent must exist. In memory by default.
+        overwrite : bool
+            Whether an index at `path` may be replaced.
+
+        Raises
+        ------
+        InvalidInputError
+            If this index never had a document, or `path` is its own.
+        AlreadyExistsError, FileNotFoundError, OSError
+
+        Examples
+        --------
+        >>> import softcosine as sc
+        >>> whole = sc.SoftIndex.from_texts(["green tea", "a flat tyre", "black tea"], plain=True)
+        >>> shard = whole.shard()
+        >>> with shard.writer() as writer:
+        ...     writer.add("2", "black tea")
+        >>> shard.epoch == whole.epoch
+        True
+        >>> [shard.search("tea")[0].score] == [
+        ...     hit.score for hit in whole.search("tea") if hit.id == "2"
+        ... ]
+        True
+        """
+        from softcosine.index.writer.creation import shard
+
+        return type(self)(*shard(self._directory, self._snapshot, path, overwrite=overwrite))
 
     @classmethod
     def open(

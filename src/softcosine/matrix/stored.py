@@ -163,7 +163,7 @@ def stored_source(folder: Folder) -> TermSimilaritySource | None:
     if kept is None:
         return None
     try:
-        state = source_state(kept, _SOURCE, folder)
+        state = source_state(kept, "", folder.arrays(_SOURCE))
     except (KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptIndexError(f"{folder.path} lacks a part of a source: {error!r}") from error
     return built_source(state, folder)
@@ -208,17 +208,19 @@ def source_settings(
     }
 
 
-def source_state(stored: Mapping[str, Any], prefix: str, folder: Folder) -> SourceState:
-    """Return the state that `source_settings` took apart."""
+def source_state(
+    stored: Mapping[str, Any], prefix: str, arrays: Mapping[str, NDArray[Any]]
+) -> SourceState:
+    """Return the state that `source_settings` took apart, of arrays by their names below it."""
     kind, settings = stored["kind"], stored["settings"]
     if not isinstance(kind, str) or not isinstance(settings, dict):
         raise TypeError(f"a source is of kind {kind!r:.80} with the settings {settings!r:.80}")
     return SourceState(
         kind=kind,
         settings=settings,
-        arrays={name: folder.array(f"{prefix}/{name}") for name in stored["arrays"]},
+        arrays={name: arrays[f"{prefix}{name}"] for name in stored["arrays"]},
         parts=tuple(
-            source_state(part, f"{prefix}/{number}", folder)
+            source_state(part, f"{prefix}{number}/", arrays)
             for number, part in enumerate(stored["parts"])
         ),
     )

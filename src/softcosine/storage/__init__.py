@@ -1,12 +1,13 @@
 """Folders of plain arrays with a manifest, written whole or not at all.
 
-A stored object is a folder: ``manifest.json`` beside ``.npy`` arrays and other files. The manifest
+A stored object is a folder: ``manifest.json`` beside files of arrays and other files. The manifest
 names the kind, the format's version, the settings, and every file with its size and SHA-256; its
 own SHA-256 stands in it. It is written last, in a folder beside the target that is renamed into
 place (exchanged with what it replaces, on Linux), so that a reader meets the old object or the new
 one and nothing between.
 """
 
+from softcosine.storage.copying import copy_folder
 from softcosine.storage.disk import (
     check_folder,
     checked_path,
@@ -19,7 +20,13 @@ from softcosine.storage.disk import (
     write_text,
     written_beside,
 )
-from softcosine.storage.folder import Folder, fill_folder, open_folder, write_folder
+from softcosine.storage.folder import (
+    Folder,
+    content_checksum,
+    fill_folder,
+    open_folder,
+    write_folder,
+)
 from softcosine.storage.manifest import (
     FORMAT_VERSION,
     MANIFEST,
@@ -38,6 +45,8 @@ __all__ = [
     "check_target",
     "checked_path",
     "checksum",
+    "content_checksum",
+    "copy_folder",
     "file_size",
     "fill_folder",
     "naming_a_full_disk",

@@ -18,6 +18,7 @@ __all__ = [
     "check_folder",
     "checked_path",
     "file_size",
+    "linked",
     "naming_a_full_disk",
     "naming_the_target",
     "open_regular",
@@ -125,6 +126,17 @@ def sha256(path: Path) -> str:
     """Return the checksum of a file, in hexadecimal."""
     with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def linked(source: Path, target: Path) -> bool:
+    """Give a file a second name; False where the system cannot."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except FileNotFoundError:
+        raise
+    except (OSError, NotImplementedError):  # another disk, or a file system without links
+        return False
+    return True
 
 
 def sync(path: Path) -> None:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import CorruptIndexError, InvalidInputError
-from softcosine.storage.arrays import read_array
-from softcosine.storage.disk import check_folder, checked_path, file_size, sha256, sync
+from softcosine.storage.arrays import read_arrays, write_arrays
+from softcosine.storage.disk import check_folder, checked_path, file_size, linked, sha256, sync
 from softcosine.storage.manifest import (
     FORMAT_VERSION,
     MANIFEST,
@@ -25,7 +25,7 @@ from softcosine.storage.manifest import (
 )
 from softcosine.storage.replacement import replacing
 
-__all__ = ["Folder", "fill_folder", "open_folder", "write_folder"]
+__all__ = ["Folder", "content_checksum", "fill_folder", "open_folder", "write_folder"]
 
 # From so many bytes on an array is mapped. A map keeps a descriptor, of which a process has about a
 # thousand, so that of many folders only the largest arrays are mapped.
@@ -35,6 +35,8 @@ _MANY = 64
 # Names of files: relative, of plain characters, so that they stay inside the folder on any system.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _LONGEST_NAME = 200
+_SHARED_BYTES = 1 << 20  # smaller files are not worth looking for another one
+_ARRAYS = ".npys"  # of files of arrays, as np.save writes them, one after the other
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +66,29 @@ class Folder:
 
         Pages of a mapped one are read when touched. It stays readable when the file is deleted.
         """
-        path = self.file(f"{name}.npy")
-        try:
-            large = self.files[f"{name}.npy"]["bytes"] >= self.mapped_bytes
-            return read_array(path, mapped=large)
-        except Exception as error:  # a damaged header makes NumPy raise whatever Python can
-            raise CorruptIndexError(f"{path} cannot be read as an array: {error}") from error
+        file = _file_of(name)
+        if name not in self.files.get(file, {}).get("arrays", {}):
+            raise CorruptIndexError(f"{self.path / MANIFEST} names no array {name}.")
+        return self._read(file, lambda own: own == name)[name]
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
         """Map every array whose name begins with ``prefix/``, by the rest of its name."""
         start = f"{prefix}/"
-        return {
-            name[len(start) : -len(".npy")]: self.array(name[: -len(".npy")])
-            for name in self.files
-            if name.startswith(start) and name.endswith(".npy")
-        }
+        found = self._read(_file_of(start), lambda name: name.startswith(start))
+        return {name[len(start) :]: array for name, array in found.items()}
+
+    def _read(self, file: str, wanted: Callable[[str], bool]) -> dict[str, NDArray[Any]]:
+        """Map some arrays of a file; none where there is no such file."""
+        facts = self.files.get(file, {})
+        starts = {name: at for name, at in facts.get("arrays", {}).items() if wanted(name)}
+        if not starts:
+            return {}
+        try:
+            return read_arrays(self.path / file, starts, mapped=facts["bytes"] >= self.mapped_bytes)
+        except (ValueError, TypeError, OverflowError, MemoryError, OSError) as error:
+            raise CorruptIndexError(
+                f"{self.path / file} cannot be read as arrays: {error}"
+            ) from error
 
     def file(self, name: str) -> Path:
         """Path of a file that the manifest names."""
@@ -121,7 +131,8 @@ def write_folder(
     settings : mapping
         JSON-serialisable.
     arrays : mapping of names to arrays
-        Written as ``name.npy``; a name may hold slashes. No object arrays.
+        Of numbers. Those whose names begin alike, up to a slash, are written into one file
+        (`softcosine.storage.arrays`), and those without a slash into ``arrays.npys``.
     files : mapping of names to functions, optional
         Each is called with the path that it has to write.
     overwrite : bool
@@ -153,40 +164,76 @@ def fill_folder(
     *,
     files: Mapping[str, Callable[[Path], None]] | None = None,
     version: int = FORMAT_VERSION,
+    shared: Callable[[str], Path | None] | None = None,
 ) -> str:
     """Write a stored object into an empty folder, the manifest last, and sync all of it.
 
     For a folder that nobody knows of yet: otherwise as `write_folder`.
+
+    Parameters
+    ----------
+    shared : callable, optional
+        Returns a file of some SHA-256 that is never changed in place, if there is one: a large file
+        of arrays becomes a hard link to it, where the system can.
 
     Returns
     -------
     str
         The checksum of its manifest.
     """
-    for name in (*(f"{name}.npy" for name in arrays), *(files or {})):
+    for name in (*arrays, *(files or {})):
         if _folders_of(name) is None:
             raise InvalidInputError(
                 f"{name!r} cannot be the name of a file of this {kind}; names are letters, digits, "
                 "'_', '-', '.' and '/' (a folder), and no part begins with '.' or '-'."
             )
     facts = {}
-    for name, array in arrays.items():
-        file = folder / f"{name}.npy"
-        file.parent.mkdir(parents=True, exist_ok=True)
+    for name, group in _grouped(arrays).items():
+        file = folder / name
+        if shared is not None and sum(array.nbytes for array in group.values()) >= _SHARED_BYTES:
+            measured = _Measured(None)
+            starts, own = write_arrays(measured, group), measured.facts()
+            if _is_linked(shared(own["sha256"]), file, own["sha256"]):
+                facts[name] = {"arrays": starts, **own}
+                continue
+            file.unlink(missing_ok=True)
         with file.open("wb") as stream:
-            np.save(stream, array, allow_pickle=False)
-        facts[f"{name}.npy"] = _facts(file)
+            written = _Measured(stream)
+            facts[name] = {"arrays": write_arrays(written, group), **written.facts()}
+        sync(file)
     for name, write in (files or {}).items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         write(file)
-        facts[name] = _facts(file)
-    manifest = signed_manifest(kind, version, {"settings": dict(settings), "files": facts})
+        sync(file)
+        facts[name] = {"bytes": file.stat().st_size, "sha256": sha256(file)}
+    manifest = _manifest(kind, version, settings, facts)
     write_manifest(manifest, folder / MANIFEST)
     sync(folder / MANIFEST)
     for inner in (*(path for path in folder.rglob("*") if path.is_dir()), folder):
         sync(inner)
     return str(manifest["checksum"])
+
+
+def content_checksum(
+    kind: str,
+    settings: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+    *,
+    version: int = FORMAT_VERSION,
+) -> str:
+    """Return what `fill_folder` would, and write nothing."""
+    facts = {}
+    for name, group in _grouped(arrays).items():
+        written = _Measured(None)
+        facts[name] = {"arrays": write_arrays(written, group), **written.facts()}
+    return str(_manifest(kind, version, settings, facts)["checksum"])
+
+
+def _manifest(
+    kind: str, version: int, settings: Mapping[str, Any], facts: Mapping[str, Any]
+) -> dict[str, Any]:
+    return signed_manifest(kind, version, {"settings": dict(settings), "files": dict(facts)})
 
 
 def open_folder(
@@ -267,7 +314,11 @@ def _named_files(folder: Path, manifest: Mapping[str, Any]) -> dict[str, dict[st
     """Return what a manifest says of files; CorruptIndexError if that can be no such thing."""
     files = manifest.get("files")
     if type(files) is not dict or not all(
-        type(facts) is dict and type(facts.get("bytes")) is int and type(facts.get("sha256")) is str
+        type(facts) is dict
+        and type(facts.get("bytes")) is int
+        and type(facts.get("sha256")) is str
+        and type(arrays := facts.get("arrays", {})) is dict
+        and all(type(start) is int and start >= 0 for start in arrays.values())
         for facts in files.values()
     ):
         raise CorruptIndexError(
@@ -277,6 +328,42 @@ def _named_files(folder: Path, manifest: Mapping[str, Any]) -> dict[str, dict[st
     return files
 
 
-def _facts(file: Path) -> dict[str, Any]:
-    sync(file)
-    return {"bytes": file.stat().st_size, "sha256": sha256(file)}
+def _file_of(name: str) -> str:
+    """Return the file that an array is in: one for each first step of names, and one for none."""
+    first, slash, _ = name.partition("/")
+    return f"{first if slash else 'arrays'}{_ARRAYS}"
+
+
+def _grouped(arrays: Mapping[str, NDArray[Any]]) -> dict[str, dict[str, NDArray[Any]]]:
+    groups: dict[str, dict[str, NDArray[Any]]] = {}
+    for name, array in arrays.items():
+        groups.setdefault(_file_of(name), {})[name] = array
+    return groups
+
+
+def _is_linked(found: Path | None, file: Path, digest: str) -> bool:
+    """Make a file a link to one that was found; whether it has the SHA-256 then."""
+    try:
+        return found is not None and linked(found, file) and sha256(file) == digest
+    except FileNotFoundError:  # it was deleted meanwhile
+        return False
+
+
+class _Measured:
+    """Passes bytes on to a file, if there is one, and measures them."""
+
+    def __init__(self, stream: IO[bytes] | None) -> None:
+        self._stream = stream
+        self._digest = hashlib.sha256()
+        self._n_bytes = 0
+
+    def write(self, content: bytes) -> None:
+        """Take some bytes."""
+        if self._stream is not None:
+            self._stream.write(content)
+        self._digest.update(content)
+        self._n_bytes += memoryview(content).nbytes
+
+    def facts(self) -> dict[str, Any]:
+        """Return what a manifest says of the file."""
+        return {"bytes": self._n_bytes, "sha256": self._digest.hexdigest()}

@@ -21,7 +21,7 @@ __all__ = [
     "write_manifest",
 ]
 
-FORMAT_VERSION = 1  # of the kinds that name no other
+FORMAT_VERSION = 2  # of the kinds that name no other
 MANIFEST = "manifest.json"
 
 
@@ -46,8 +46,10 @@ def write_manifest(manifest: Mapping[str, Any], file: Path) -> None:
         stream.write(text + "\n")
 
 
-def read_manifest(folder: Path, kind: str, version: int) -> dict[str, Any]:
-    """Return the manifest in a folder, checked.
+def read_manifest(
+    folder: Path, kind: str, version: int, *, anew: str = "Build it anew with this one"
+) -> dict[str, Any]:
+    """Return the manifest in a folder, checked; `anew` says what to do with an older version.
 
     Raises
     ------
@@ -87,7 +89,7 @@ def read_manifest(folder: Path, kind: str, version: int) -> dict[str, Any]:
         newer = isinstance(given, int) and given > version
         raise IndexFormatError(
             f"{folder} has format version {given}; this softcosine reads version {version}. "
-            + ("Install a newer softcosine" if newer else "Build it anew with this one")
+            + ("Install a newer softcosine" if newer else anew)
             + ", or use the softcosine that wrote it."
         )
     if manifest.get("checksum") != own:

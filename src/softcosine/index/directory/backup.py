@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from softcosine._progress import Report, silent
-from softcosine.errors import CorruptIndexError, IndexFormatError, InvalidInputError
+from softcosine.errors import IndexFormatError, InvalidInputError
 from softcosine.index.directory.commit import (
     ENGINE_KIND,
     ENGINE_VERSION,
@@ -26,8 +24,8 @@ from softcosine.storage import (
     Folder,
     check_folder,
     checked_path,
+    copy_folder,
     open_folder,
-    sha256,
     sync,
     write_manifest,
 )
@@ -189,37 +187,7 @@ class _Copier:
 
     def folder(self, source: Folder, target: Path) -> None:
         """Copy a stored folder whole, or leave nothing."""
-        target.mkdir(parents=True)
-        try:
-            for done, (name, facts) in enumerate(source.files.items()):
-                self.progress(f"copying {target.name}", done, len(source.files))
-                self._file(source.path / name, target / name, facts)
-            self._file(source.path / MANIFEST, target / MANIFEST, None)
-        except BaseException:
-            shutil.rmtree(target, ignore_errors=True)
-            raise
-
-    def _file(self, source: Path, target: Path, facts: Mapping[str, Any] | None) -> None:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if not (self.links and _linked(source, target)):
-            shutil.copyfile(source, target, follow_symlinks=False)
-            sync(target)
-        if self.verify and facts is not None and sha256(target) != facts["sha256"]:
-            raise CorruptIndexError(
-                f"{source} has changed since it was written, so it is not copied; softcosine "
-                "rescue saves what is whole."
-            )
-
-
-def _linked(source: Path, target: Path) -> bool:
-    """Give a file a second name; False where the system cannot."""
-    try:
-        os.link(source, target, follow_symlinks=False)
-    except FileNotFoundError:
-        raise
-    except (OSError, NotImplementedError):  # another disk, or a file system without links
-        return False
-    return True
+        copy_folder(source, target, links=self.links, verify=self.verify, progress=self.progress)
 
 
 def _n_bytes(folder: Folder) -> int:

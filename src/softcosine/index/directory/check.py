@@ -82,8 +82,6 @@ def _check(generation: Generation, progress: Report) -> None:
         with _naming(generation.part(settings.statistics)) as folder:
             counted = read_statistics(folder, n_terms)
             _require(len(counted) == len(settings.fields), "it has not one entry a field")
-            for one in counted:
-                _require(0 <= one.average_length < np.inf, "an average length is no number")
     for number, stated in enumerate(settings.segments):
         progress("checking segments", number, len(settings.segments))
         with _naming(generation.part(stated.part)) as folder:
@@ -99,7 +97,7 @@ def _check(generation: Generation, progress: Report) -> None:
                     loaded(metadata)
         if stated.norms is not None:
             with _naming(generation.part(stated.norms)) as folder:
-                norms = read_norms(folder, stated.n_docs)
+                norms = read_norms(folder, stated.n_docs, generation.epoch)
                 _require(len(norms) == len(settings.fields), "it has not one array a field")
     snapshot = read_snapshot(generation)
     _check_ids(generation, snapshot.segments)

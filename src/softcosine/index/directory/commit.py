@@ -32,6 +32,7 @@ __all__ = [
     "VERSION",
     "Generation",
     "current_manifest",
+    "epoch_of",
     "open_generation",
     "open_part",
     "part_facts",
@@ -40,11 +41,15 @@ __all__ = [
 
 PARTS = "parts"
 ENGINES = "engines"  # indexes of other engines, each made of one commit and stored by its name
-ENGINE_KIND, ENGINE_VERSION = "engine", 2
+ENGINE_KIND, ENGINE_VERSION = "engine", 3
 PART_NAME = re.compile(r"[a-z]+-[0-9a-f]{16}")
 
 
-KIND, VERSION = "index", 2
+KIND, VERSION = "index", 3
+_ANEW = (
+    "Index its documents anew (softcosine index FILES -o NEW); their texts also stand in "
+    f"{PARTS}/segment-*/documents.sqlite, deleted ones too, if the index keeps texts"
+)
 _PATIENCE = 2.0  # seconds, on Windows, where a file that is being read cannot be replaced
 
 _T = TypeVar("_T")
@@ -85,6 +90,11 @@ class Generation:
         }
         return checksum({"settings": settings, "parts": parts})
 
+    @property
+    def epoch(self) -> str:
+        """What scores depend on beside the documents that are ranked, as `epoch_of` says."""
+        return epoch_of(self.settings, {name: one.checksum for name, one in self.parts.items()})
+
     def kind(self, name: str) -> str:
         """Return what a part is, as it was written."""
         return self._kinds[name]
@@ -120,6 +130,12 @@ def open_generation(
         If one is missing or altered; names the file.
     """
     facts = part_facts(path, manifest)
+    settings = manifest["settings"]
+    if manifest.get("epoch") != epoch_of(settings, {name: own for name, (_, own) in facts.items()}):
+        raise CorruptIndexError(
+            f"{path / MANIFEST} states the epoch {manifest.get('epoch')!r:.80}, which is not that "
+            "of its parts and settings; rebuild the index."
+        )
     parts = {}
     for name, (kind, stated) in facts.items():
         part = known.get(name)
@@ -128,9 +144,30 @@ def open_generation(
         parts[name] = part
     kinds = {name: kind for name, (kind, _) in facts.items()}
     return Generation(
-        path, manifest["generation"], manifest["settings"], MappingProxyType(parts),
-        manifest["checksum"], kinds,
+        path, manifest["generation"], settings, MappingProxyType(parts), manifest["checksum"],
+        kinds,
     )  # fmt: skip
+
+
+def epoch_of(settings: Mapping[str, Any], checksums: Mapping[str, str]) -> str:
+    """Return a short checksum of what scores depend on beside the documents that are ranked.
+
+    That is S with its vocabulary and source, the statistics, the term weights, the fields and the
+    analyzer: documents of one epoch have the same term numbers and the same scores, whichever
+    index they are in.
+
+    Parameters
+    ----------
+    settings : mapping
+        Of an index.
+    checksums : mapping of names to str
+        Of its parts.
+    """
+    shared = {name: settings.get(name) for name in ("analyzer", "fields", "weighting")}
+    for kind in ("space", "statistics"):
+        name = settings.get(kind)
+        shared[kind] = checksums.get(name) if isinstance(name, str) else None
+    return checksum(shared)[:16]
 
 
 def part_facts(path: Path, manifest: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
@@ -185,7 +222,7 @@ def open_part(
 
 def current_manifest(path: Path) -> dict[str, Any]:
     """Return the manifest of the last commit; errors as `softcosine.storage.open_folder`'s."""
-    manifest = patiently(lambda: read_manifest(path, KIND, VERSION))
+    manifest = patiently(lambda: read_manifest(path, KIND, VERSION, anew=_ANEW))
     number = manifest.get("generation")
     if type(number) is not int or number < 0:
         raise CorruptIndexError(

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.index.directory.manifest import IndexSettings
+from softcosine.index.directory.manifest import IndexSettings, SegmentSettings
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.query.phrases import Positions
 from softcosine.index.segment.documents import WrittenDocuments
@@ -24,6 +24,9 @@ from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.source import TermSimilaritySource
+
+if TYPE_CHECKING:
+    from softcosine.index.directory.commit import Generation
 
 __all__ = ["Directory", "DirectoryWriter"]
 
@@ -72,8 +75,8 @@ class DirectoryWriter(Protocol):
         """Write which documents of a segment are not deleted; return the name."""
         ...
 
-    def write_norms(self, norms: Sequence[NDArray[np.float64]]) -> str:
-        """Write the soft norms of a segment, field by field; return the name."""
+    def write_norms(self, norms: Sequence[NDArray[np.float64]], epoch: str) -> str:
+        """Write the soft norms of a segment under an epoch, field by field; return the name."""
         ...
 
     def write_updates(self, updates: MetadataUpdates, n_docs: int) -> tuple[str, MetadataUpdates]:
@@ -86,6 +89,27 @@ class DirectoryWriter(Protocol):
 
     def write_statistics(self, statistics: Sequence[FieldStatistics]) -> str:
         """Write the statistics of all fields; return the name."""
+        ...
+
+    @property
+    def epoch(self) -> str:
+        """The epoch of the last commit."""
+        ...
+
+    def epoch_of(self, settings: IndexSettings) -> str:
+        """Return the epoch of a commit of these settings; empty where norms are not stored."""
+        ...
+
+    def adopt(
+        self, generation: Generation, stated: SegmentSettings
+    ) -> tuple[IndexedSegment, SegmentSettings]:
+        """Take a segment of another index on disk of the same epoch, by its parts' checksums.
+
+        Returns
+        -------
+        IndexedSegment, SegmentSettings
+            The segment, and the names of its parts here.
+        """
         ...
 
     def verify(self, names: Iterable[str]) -> None:
@@ -132,6 +156,16 @@ class Directory(Protocol):
     @property
     def checksum(self) -> str:
         """Checksum of the commit; empty in memory."""
+        ...
+
+    @property
+    def settings(self) -> IndexSettings:
+        """The settings of the commit."""
+        ...
+
+    @property
+    def epoch(self) -> str:
+        """What scores depend on beside the documents; see `SoftIndex.epoch`."""
         ...
 
     @property

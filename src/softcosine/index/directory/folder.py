@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.index.directory.commit import Generation
-from softcosine.index.directory.manifest import IndexSettings
+from softcosine.index.directory.manifest import IndexSettings, SegmentSettings
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.directory.store import Store
 from softcosine.index.directory.store_writer import StoreWriter
 from softcosine.index.directory.stored import (
+    read_indexed,
     read_segment,
     read_snapshot,
     read_updates,
@@ -88,6 +89,16 @@ class FolderDirectory:
         """Checksum of the commit."""
         return self.generation.checksum
 
+    @property
+    def settings(self) -> IndexSettings:
+        """The settings of the commit."""
+        return IndexSettings.from_dict(self.generation.settings)
+
+    @property
+    def epoch(self) -> str:
+        """The epoch of the commit."""
+        return self.generation.epoch
+
     def refreshed(self, snapshot: Snapshot) -> tuple[Snapshot, Self] | None:
         """Open the last commit if it is another one than the snapshot's."""
         # Not by its number: a copy of another index may have taken the folder's place.
@@ -150,9 +161,9 @@ class FolderWriter:
         """Write which documents of a segment are not deleted."""
         return write_deleted(self._writer, live)
 
-    def write_norms(self, norms: Sequence[NDArray[np.float64]]) -> str:
-        """Write the soft norms of a segment."""
-        return write_norms(self._writer, norms)
+    def write_norms(self, norms: Sequence[NDArray[np.float64]], epoch: str) -> str:
+        """Write the soft norms of a segment under an epoch."""
+        return write_norms(self._writer, norms, epoch)
 
     def write_updates(self, updates: MetadataUpdates, n_docs: int) -> tuple[str, MetadataUpdates]:
         """Write what metadata of a segment have become, and open it."""
@@ -166,6 +177,28 @@ class FolderWriter:
     def write_statistics(self, statistics: Sequence[FieldStatistics]) -> str:
         """Write the statistics of all fields."""
         return write_statistics(self._writer, statistics)
+
+    @property
+    def epoch(self) -> str:
+        """The epoch of the last commit."""
+        return self._writer.base.epoch
+
+    def epoch_of(self, settings: IndexSettings) -> str:
+        """Return the epoch of a commit of these settings."""
+        return self._writer.epoch(settings.to_dict())
+
+    def adopt(
+        self, generation: Generation, stated: SegmentSettings
+    ) -> tuple[IndexedSegment, SegmentSettings]:
+        """Take a segment of another index, by hard links where the system can."""
+        names: dict[str | None, str | None] = {None: None}
+        for name, kind in stated.parts.items():
+            names[name] = self._writer.adopt(kind, generation.part(name))
+        settings = replace(
+            stated, part=str(names[stated.part]), deleted=names[stated.deleted],
+            norms=names[stated.norms], updates=names[stated.updates],
+        )  # fmt: skip
+        return read_indexed(self._writer.part, settings, generation.epoch), settings
 
     def verify(self, names: Iterable[str]) -> None:
         """Compare the checksums of parts."""

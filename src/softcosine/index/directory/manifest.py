@@ -88,6 +88,8 @@ class IndexSettings:
         Terms of the first commit that are in fewer, or in more, of its documents are left out.
     recipe : SimilarityRecipe or None
         How the first commit makes S; None where there is S already.
+    frozen : bool
+        Whether the epoch stays as it is: no commit counts statistics or gives new terms numbers.
     """
 
     fields: tuple[Field, ...]
@@ -105,6 +107,7 @@ class IndexSettings:
     min_df: int | float = 1
     max_df: int | float = 1.0
     recipe: SimilarityRecipe | None = None
+    frozen: bool = False
 
     @property
     def leaves_terms_out(self) -> bool:
@@ -112,6 +115,11 @@ class IndexSettings:
         # A whole number counts documents, so that 1 and 1.0 differ.
         least = 0.0 if isinstance(self.min_df, float) else 1
         return self.min_df > least or not (isinstance(self.max_df, float) and self.max_df == 1.0)
+
+    @property
+    def has_epoch(self) -> bool:
+        """Whether there are S and statistics, as there are from the first documents on."""
+        return self.space is not None and self.statistics is not None
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -139,6 +147,7 @@ class IndexSettings:
             "min_df": self.min_df,
             "max_df": self.max_df,
             "recipe": None if self.recipe is None else self.recipe.to_dict(),
+            "frozen": self.frozen,
         }
 
     @classmethod
@@ -161,10 +170,11 @@ class IndexSettings:
                 positions=given_in(settings, "positions", bool),
                 texts=given_in(settings, "texts", bool),
                 plain=given_in(settings, "plain", bool),
-                language=_name(settings, "language"),  # this and the rest older indexes lack
-                min_df=check_df_limit("min_df", settings.get("min_df", 1)),
-                max_df=check_df_limit("max_df", settings.get("max_df", 1.0)),
-                recipe=_recipe(settings.get("recipe")),
+                language=_name(settings, "language"),
+                min_df=check_df_limit("min_df", settings["min_df"]),
+                max_df=check_df_limit("max_df", settings["max_df"]),
+                recipe=_recipe(settings["recipe"]),
+                frozen=given_in(settings, "frozen", bool),
             )
         except (*UNFORESEEN, InvalidInputError) as error:
             raise CorruptIndexError(f"the manifest lacks a part of an index: {error!r}") from error
@@ -177,6 +187,11 @@ class IndexSettings:
                 )
         if not names:
             raise CorruptIndexError("the manifest lists no field; rebuild the index.")
+        if read.frozen and (read.analyzer is None or not read.has_epoch):
+            raise CorruptIndexError(
+                "the manifest says that the index is frozen, but names nothing that could be; "
+                "rebuild the index."
+            )
         return read
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import IndexLockedError, InvalidInputError
-from softcosine.index.directory.manifest import IndexSettings
+from softcosine.index.directory.manifest import IndexSettings, SegmentSettings
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.query.phrases import Positions
 from softcosine.index.segment.documents import MemoryDocuments, WrittenDocuments
@@ -21,6 +23,9 @@ from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.source import TermSimilaritySource
+
+if TYPE_CHECKING:
+    from softcosine.index.directory.commit import Generation
 
 __all__ = ["MemoryDirectory", "MemoryWriter"]
 
@@ -50,6 +55,19 @@ class MemoryDirectory:
             snapshot.settings(), space=_name("space"), statistics=_name("statistics")
         )
         self._lock = threading.Lock()
+        self._checksums: tuple[object, dict[str, str]] = (None, {})
+
+    @property
+    def epoch(self) -> str:
+        """The epoch that the commit would have on disk."""
+        from softcosine.index.directory.commit import epoch_of  # which few indexes need
+        from softcosine.index.directory.stored import checksums_in_memory
+
+        snapshot, settings = self.snapshot, replace(self.settings, recipe=None)
+        names = settings.space, settings.statistics
+        if self._checksums[0] != names:
+            self._checksums = names, checksums_in_memory(snapshot, settings)
+        return epoch_of(settings.to_dict(), self._checksums[1])
 
     def refreshed(self, snapshot: Snapshot) -> tuple[Snapshot, MemoryDirectory] | None:
         """Return the last commit if it is another one than the snapshot's."""
@@ -121,7 +139,7 @@ class MemoryWriter:
         """Return a name."""
         return _name("deleted")
 
-    def write_norms(self, norms: Sequence[NDArray[np.float64]]) -> str:
+    def write_norms(self, norms: Sequence[NDArray[np.float64]], epoch: str) -> str:
         """Return a name."""
         return _name("norms")
 
@@ -136,6 +154,28 @@ class MemoryWriter:
     def write_statistics(self, statistics: Sequence[FieldStatistics]) -> str:
         """Return a name."""
         return _name("statistics")
+
+    @property
+    def epoch(self) -> str:
+        """The epoch of the last commit."""
+        return self._directory.epoch
+
+    def epoch_of(self, settings: IndexSettings) -> str:
+        """Return nothing: norms are not stored."""
+        return ""
+
+    def adopt(
+        self, generation: Generation, stated: SegmentSettings
+    ) -> tuple[IndexedSegment, SegmentSettings]:
+        """Copy a segment of an index on disk."""
+        from softcosine.index.directory.stored import read_indexed
+
+        for name in stated.parts:
+            generation.part(name).verify()
+        one = read_indexed(generation.part, stated, generation.epoch)
+        fields, positions, live, norms = deepcopy((one.fields, one.positions, one.live, one.norms))
+        segment = self.write_segment(fields, one.documents, positions)
+        return replace(segment, live=live, norms=norms), SegmentSettings(segment.part, one.n_docs)
 
     def verify(self, names: Iterable[str]) -> None:
         """Do nothing: there are no files."""

@@ -82,15 +82,15 @@ def _read(path: Path) -> tuple[Snapshot, Rescued]:
                 f"nothing can be rescued of {path} without its vocabulary: {damage[settings.space]}"
             ) from error
         damage[settings.space] += _SOURCE_LOST
+    counted = settings.statistics in parts
     whole = [
-        replace(segment, norms=segment.norms if segment.norms in parts else None)
+        replace(segment, norms=segment.norms if counted and segment.norms in parts else None)
         for segment in settings.segments
         if _is_whole(segment, parts, damage)
     ]
     lost = {one.part: one.n_docs for one in settings.segments}
     for one in whole:
         del lost[one.part]
-    counted = settings.statistics in parts
     left = replace(
         settings, segments=tuple(whole), statistics=settings.statistics if counted else None
     )
@@ -114,7 +114,7 @@ def _without_source(path: Path, name: str, facts: dict[str, tuple[str, str]]) ->
     """Open S and its vocabulary where files of the source alone are damaged; OSError if not."""
     if name not in facts:
         raise CorruptIndexError(f"{path / MANIFEST} does not list the part {name}.")
-    part = open_part(path, name, *facts[name], without="source/")
+    part = open_part(path, name, *facts[name], without="source.")
     part.verify()
     return replace(part, settings={**part.settings, "source": None})
 

@@ -134,6 +134,8 @@ class Snapshot:
     language : str or None
         Of the texts, as it was recognised or chosen; ``"none"`` where it was not, None where it is
         not known.
+    frozen : bool
+        Whether no commit changes S, the weights and the statistics.
     generation : int
         Commits so far.
     scores_checksum : str
@@ -151,6 +153,7 @@ class Snapshot:
     note: str = ""
     plain: bool = False
     language: str | None = None
+    frozen: bool = False
     generation: int = 0
     scores_checksum: str = ""
     _searchers: dict[str, FieldsSearcher] = field(default_factory=dict, repr=False, compare=False)
@@ -184,6 +187,7 @@ class Snapshot:
             note=settings.note,
             plain=settings.plain,
             language=settings.language,
+            frozen=settings.frozen,
             generation=generation,
             scores_checksum=scores_checksum,
         )
@@ -200,6 +204,7 @@ class Snapshot:
             texts=self.documents.keeps_texts,
             plain=self.plain,
             language=self.language,
+            frozen=self.frozen,
         )
 
     def __post_init__(self) -> None:
@@ -246,7 +251,7 @@ class Snapshot:
         """Return a snapshot with another S or other weights, whose norms are not known yet."""
         segments = tuple(replace(segment, norms=None) for segment in self.segments)
         state = {name: getattr(self, name) for name in _STORED}
-        memory = {"segments": segments, "generation": 0, "scores_checksum": ""}
+        memory = {"segments": segments, "frozen": False, "generation": 0, "scores_checksum": ""}
         return Snapshot(**{**state, **memory, **changes})
 
     def check(self) -> None:
@@ -302,7 +307,7 @@ class Snapshot:
 
 _STORED = (
     "segments", "S", "source", "analyzer", "weighting", "ranking", "fields", "statistics", "note",
-    "plain", "language", "generation", "scores_checksum",
+    "plain", "language", "frozen", "generation", "scores_checksum",
 )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Mapping
@@ -21,6 +22,7 @@ from softcosine.index.directory.commit import (
     VERSION,
     Generation,
     current_manifest,
+    epoch_of,
     patiently,
 )
 from softcosine.index.writer.lock import WriteLock
@@ -28,6 +30,7 @@ from softcosine.storage import (
     MANIFEST,
     Folder,
     check_folder,
+    copy_folder,
     fill_folder,
     naming_a_full_disk,
     open_folder,
@@ -39,6 +42,7 @@ from softcosine.storage import (
 __all__ = ["Committed", "StoreWriter"]
 
 _NEW = f"{MANIFEST}.new"
+_USER = getattr(os, "geteuid", lambda: 0)()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +118,55 @@ class StoreWriter:
         InvalidInputError
             If `settings` hold what JSON cannot.
         """
+
+        def fill(folder: Path) -> None:
+            folder.mkdir()
+            shared = self._shared if kind == "space" else None
+            fill_folder(folder, kind, settings, arrays, files=files, shared=shared)
+
+        return self._filled(kind, fill)
+
+    def adopt(self, kind: str, part: Folder) -> str:
+        """Take a part of another index, by hard links where the system can, else by copies.
+
+        Parts never change, so that neither index sees what happens to the other.
+
+        Returns
+        -------
+        str
+            Its name here.
+
+        Raises
+        ------
+        CorruptIndexError
+            If a file of it has changed since it was written.
+        OSError
+            As for `write`.
+        """
+
+        def fill(folder: Path) -> None:
+            copy_folder(part, folder, links=True)
+            for inner in (*(path for path in folder.rglob("*") if path.is_dir()), folder):
+                sync(inner)
+
+        return self._filled(kind, fill)
+
+    def _shared(self, digest: str) -> Path | None:
+        """Find a file of a space with some SHA-256, in this index or one beside it.
+
+        Word vectors are equal in all indexes that were made with them, and in all commits of one.
+        """
+        for manifest in self.base.path.parent.glob(f"*/{PARTS}/space-*/{MANIFEST}"):
+            with contextlib.suppress(OSError):  # no index, or one that is being written
+                for name, facts in open_folder(manifest.parent, "space").files.items():
+                    file = manifest.parent / name
+                    # Nobody else may be able to change what becomes this index's.
+                    if facts["sha256"] == digest and file.stat().st_uid == _USER:
+                        return file
+        return None
+
+    def _filled(self, kind: str, fill: Callable[[Path], None]) -> str:
+        """Make a new part; its name."""
         self._check_open()
         name = f"{kind}-{uuid.uuid4().hex[:16]}"
         assert PART_NAME.fullmatch(name), kind
@@ -121,8 +174,7 @@ class StoreWriter:
         try:
             with naming_a_full_disk(folder):
                 check_folder(folder.parent)
-                folder.mkdir()
-                fill_folder(folder, kind, settings, arrays, files=files)
+                fill(folder)
                 self._written[name] = kind, open_folder(folder, kind)
         except BaseException:
             self._written.pop(name, None)
@@ -135,6 +187,13 @@ class StoreWriter:
         if name in self._written:
             return self._written[name][1]
         return self.base.part(name)
+
+    def epoch(self, settings: Mapping[str, Any]) -> str:
+        """Return the epoch of a commit of these settings."""
+        named = (settings.get(kind) for kind in ("space", "statistics"))
+        return epoch_of(
+            settings, {name: self.part(name).checksum for name in named if name is not None}
+        )
 
     def commit(self, settings: Mapping[str, Any], parts: Iterable[str]) -> Generation:
         """Make a generation of some parts, then delete all others.
@@ -168,6 +227,7 @@ class StoreWriter:
             VERSION,
             {
                 "generation": number,
+                "epoch": self.epoch(settings),
                 "settings": dict(settings),
                 "parts": {
                     name: {"kind": kinds[name], "checksum": part.checksum}

@@ -7,9 +7,10 @@ knows how parts become a generation.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,11 +36,13 @@ from softcosine.matrix.ranges import check_array, check_numbers, check_values
 from softcosine.matrix.stored import source_settings, stored_source
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.source import TermSimilaritySource, state_of
-from softcosine.storage import Folder
+from softcosine.storage import Folder, content_checksum
 from softcosine.text.vocabulary import Vocabulary
 
 __all__ = [
+    "checksums_in_memory",
     "read_deleted",
+    "read_indexed",
     "read_norms",
     "read_segment",
     "read_snapshot",
@@ -57,8 +60,6 @@ __all__ = [
 
 _logger = logging.getLogger(__name__)
 _DOCUMENTS = "documents.sqlite"
-_COUNTED = 2**53  # so far float64 counts
-_ROUNDING = 1e-9
 _LEAST_NORM = 1e-100
 
 
@@ -119,6 +120,12 @@ def write_space(
     writer: StoreWriter, S: TermSimilarityMatrix, source: TermSimilaritySource | None
 ) -> str:
     """Write S with its vocabulary and its source; its name."""
+    return writer.write("space", *_space_content(S, source))
+
+
+def _space_content(
+    S: TermSimilarityMatrix, source: TermSimilaritySource | None
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     settings, arrays = S.state()
     kept = None
     if source is not None:
@@ -130,7 +137,7 @@ def write_space(
                 "opened with source=: %s",
                 error,
             )
-    return writer.write("space", {"similarity": settings, "source": kept}, arrays)
+    return {"similarity": settings, "source": kept}, arrays
 
 
 def read_space(folder: Folder) -> tuple[TermSimilarityMatrix, TermSimilaritySource | None]:
@@ -141,14 +148,17 @@ def read_space(folder: Folder) -> tuple[TermSimilarityMatrix, TermSimilaritySour
 
 def write_statistics(writer: StoreWriter, statistics: Sequence[FieldStatistics]) -> str:
     """Write the statistics of all fields; their name."""
-    return writer.write(
-        "statistics",
-        {"fields": [of_field.to_settings() for of_field in statistics]},
-        {
-            f"{number}/document_frequencies": of_field.document_frequencies
-            for number, of_field in enumerate(statistics)
-        },
-    )
+    return writer.write("statistics", *_statistics_content(statistics))
+
+
+def _statistics_content(
+    statistics: Sequence[FieldStatistics],
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    frequencies = {
+        f"{number}/document_frequencies": of_field.document_frequencies
+        for number, of_field in enumerate(statistics)
+    }
+    return {"fields": [of_field.to_settings() for of_field in statistics]}, frequencies
 
 
 def read_statistics(folder: Folder, n_terms: int) -> tuple[FieldStatistics, ...]:
@@ -158,23 +168,27 @@ def read_statistics(folder: Folder, n_terms: int) -> tuple[FieldStatistics, ...]
         frequencies = folder.array(f"{number}/document_frequencies")
         check_array("document_frequencies", frequencies, ("int64",))
         n_docs = count_in(settings, "n_docs")
-        average = given_in(settings, "average_length", float)
-        # Frequencies are whole numbers, so that a mean other than 0 is no smaller than this.
-        if average != 0 and not 1 / max(n_docs, 1) * (1 - _ROUNDING) <= average <= _COUNTED:
-            raise CorruptIndexError(
-                f"{folder.path} gives {n_docs} documents the average length {average}, which is no "
-                "possible one; rebuild the index."
-            )
+        length = count_in(settings, "total_length")
         check_numbers("document_frequencies", frequencies, n_docs + 1)
         if frequencies.shape[0] > n_terms:
             raise CorruptIndexError(
                 f"{folder.path} speaks of {frequencies.shape[0]} terms, but S of {n_terms}; "
                 "rebuild the index."
             )
-        padded = np.zeros(n_terms, np.int64)
-        padded[: frequencies.shape[0]] = frequencies
-        read.append(FieldStatistics(n_docs, padded, average))
+        read.append(FieldStatistics(n_docs, frequencies, length).padded(n_terms))
     return tuple(read)
+
+
+def checksums_in_memory(snapshot: Snapshot, settings: IndexSettings) -> dict[str, str]:
+    """Return the checksums that an index's space and statistics would have on disk, by name."""
+    checksums = {}
+    if settings.space is not None:
+        content = _space_content(snapshot.S, snapshot.source)
+        checksums[settings.space] = content_checksum("space", *content)
+    if settings.statistics is not None:
+        content = _statistics_content(snapshot.statistics)
+        checksums[settings.statistics] = content_checksum("statistics", *content)
+    return checksums
 
 
 def write_deleted(writer: StoreWriter, live: NDArray[np.bool_]) -> str:
@@ -202,15 +216,25 @@ def read_updates(folder: Folder) -> MetadataUpdates:
     return MetadataUpdates.from_arrays(arrays, n_docs, path=folder.path)
 
 
-def write_norms(writer: StoreWriter, norms: Sequence[NDArray[np.float64]]) -> str:
-    """Write the soft norms of a segment, field by field; its name."""
+def write_norms(writer: StoreWriter, norms: Sequence[NDArray[np.float64]], epoch: str) -> str:
+    """Write the soft norms of a segment under an epoch, field by field; its name."""
     return writer.write(
-        "norms", {"fields": len(norms)}, {str(number): own for number, own in enumerate(norms)}
+        "norms",
+        {"fields": len(norms), "epoch": epoch},
+        {str(number): own for number, own in enumerate(norms)},
     )
 
 
-def read_norms(folder: Folder, n_docs: int) -> tuple[NDArray[np.float64], ...]:
-    """Return the soft norms of a segment, field by field, each of shape (n_docs,)."""
+def read_norms(folder: Folder, n_docs: int, epoch: str) -> tuple[NDArray[np.float64], ...]:
+    """Return the soft norms of a segment, field by field, each of shape (n_docs,).
+
+    CorruptIndexError if they were computed under another epoch.
+    """
+    if (own := folder.settings.get("epoch")) != epoch:
+        raise CorruptIndexError(
+            f"{folder.path} holds norms of the epoch {own!r:.80}, but the index is of {epoch!r}; "
+            "rebuild the index."
+        )
     norms = tuple(
         folder.array(str(number)) for number in range(count_in(folder.settings, "fields"))
     )
@@ -240,10 +264,12 @@ def read_snapshot(
     """
     settings = IndexSettings.from_dict(generation.settings)
     known = {} if previous is None else {one.part: one for one in previous.segments}
+    epoch = generation.epoch
     try:
         S, kept = _space(generation, settings)
         segments = tuple(
-            _segment(generation, one, known.get(one.part)) for one in settings.segments
+            read_indexed(generation.part, one, epoch, known=known.get(one.part))
+            for one in settings.segments
         )
         statistics = _statistics(generation, settings, len(S))
     except SoftCosineError:
@@ -264,6 +290,12 @@ def read_snapshot(
 
 def write_snapshot(snapshot: Snapshot, writer: StoreWriter) -> Committed:
     """Write all of a snapshot, for the first commit of an index."""
+    settings = replace(
+        snapshot.settings(),
+        space=write_space(writer, snapshot.S, snapshot.source),
+        statistics=write_statistics(writer, snapshot.statistics),
+    )
+    epoch = writer.epoch(settings.to_dict())
     segments = []
     for one in snapshot.segments:
         if one.n_docs == 0:
@@ -273,15 +305,10 @@ def write_snapshot(snapshot: Snapshot, writer: StoreWriter) -> Committed:
                 part=write_segment(writer, one.fields, one.documents, one.positions),
                 n_docs=one.n_docs,
                 deleted=None if one.live is None else write_deleted(writer, one.live),
-                norms=None if one.norms is None else write_norms(writer, one.norms),
+                norms=None if one.norms is None else write_norms(writer, one.norms, epoch),
             )
         )
-    settings = replace(
-        snapshot.settings(),
-        segments=tuple(segments),
-        space=write_space(writer, snapshot.S, snapshot.source),
-        statistics=write_statistics(writer, snapshot.statistics),
-    )
+    settings = replace(settings, segments=tuple(segments))
     return Committed(settings.to_dict(), settings.parts)
 
 
@@ -301,20 +328,35 @@ def _statistics(
     return read_statistics(generation.part(settings.statistics), n_terms)
 
 
-def _segment(
-    generation: Generation, settings: SegmentSettings, known: IndexedSegment | None
+def read_indexed(
+    part: Callable[[str], Folder],
+    settings: SegmentSettings,
+    epoch: str,
+    *,
+    known: IndexedSegment | None = None,
 ) -> IndexedSegment:
-    part = generation.part(settings.part)
-    segment = read_segment(part, part=settings.part) if known is None else known
-    live = None if settings.deleted is None else read_deleted(generation.part(settings.deleted))
+    """Open a segment with its deleted documents, norms and changed metadata.
+
+    Parameters
+    ----------
+    part : callable
+        Returns the part of a name.
+    settings : SegmentSettings
+    epoch : str
+        Of the index.
+    known : IndexedSegment, optional
+        The same segment, opened before.
+    """
+    segment = read_segment(part(settings.part), part=settings.part) if known is None else known
+    live = None if settings.deleted is None else read_deleted(part(settings.deleted))
     norms = None
     if settings.norms is not None:
-        norms = read_norms(generation.part(settings.norms), segment.n_docs)
+        norms = read_norms(part(settings.norms), segment.n_docs, epoch)
     if segment.updates != settings.updates:
         assert isinstance(segment.documents, StoredDocuments)
         updates = MetadataUpdates.none()
         if settings.updates is not None:
-            updates = read_updates(generation.part(settings.updates))
+            updates = read_updates(part(settings.updates))
         segment = segment.with_documents(segment.documents.with_updates(updates), settings.updates)
     return replace(segment, live=live, norms=norms)
 

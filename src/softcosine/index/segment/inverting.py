@@ -63,6 +63,7 @@ def invert(
     *,
     n_fields: int,
     positions: bool,
+    frozen: bool = False,
 ) -> Inverted:
     """Invert documents.
 
@@ -78,9 +79,15 @@ def invert(
     n_fields : int
     positions : bool
         Whether to keep the running words.
+    frozen : bool
+        Whether the vocabulary stays as it is: words that it lacks are left out.
     """
-    numbers, longer = _numbered(analyzed.vocabulary, vocabulary)
     counts = analyzed.counts()
+    if frozen:
+        numbers, longer = vocabulary.indices(analyzed.vocabulary.terms), vocabulary
+        counts, numbers = counts[:, numbers >= 0], numbers[numbers >= 0]
+    else:
+        numbers, longer = _numbered(analyzed.vocabulary, vocabulary)
     moved = csr_array(
         (counts.data, numbers[counts.indices], counts.indptr),
         shape=(counts.shape[0], len(longer)),

@@ -1,40 +1,74 @@
-"""What weights need to know of the documents as a whole."""
+"""Counts over all documents, which term weights rest on; those of parts add up."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine.errors import CorruptIndexError
 from softcosine.index.segment.segment import Segment
 
-__all__ = ["FieldStatistics"]
+__all__ = ["MAX_LENGTH", "FieldStatistics"]
+
+MAX_LENGTH = 2**53  # float64, which lengths of documents are, counts exactly so far
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FieldStatistics:
     """Counts over all live documents of one field.
+
+    All are whole numbers, so the sum of the statistics of parts is that of the whole, exactly.
 
     Attributes
     ----------
     n_docs : int
     document_frequencies : ndarray of shape (n_terms,), int64
         In how many documents each term stands.
-    average_length : float
-        Mean sum of a document's term frequencies; 0 without documents, and for real weights.
+    total_length : int
+        Sum of all term frequencies; 0 for real weights.
     """
 
     n_docs: int
     document_frequencies: NDArray[np.int64]
-    average_length: float
+    total_length: int
+
+    @property
+    def average_length(self) -> float:
+        """Mean sum of a document's term frequencies; 0 without documents, and for real weights."""
+        return self.total_length / self.n_docs if self.n_docs else 0.0
+
+    def __add__(self, other: FieldStatistics) -> FieldStatistics:
+        """Return the statistics of the documents of both, which share no document.
+
+        Terms have the same numbers in both; one of the vocabularies may be longer.
+        """
+        n_terms = max(len(self.document_frequencies), len(other.document_frequencies))
+        return FieldStatistics(
+            self.n_docs + other.n_docs,
+            self.padded(n_terms).document_frequencies + other.padded(n_terms).document_frequencies,
+            self.total_length + other.total_length,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FieldStatistics):
+            return NotImplemented
+        return (self.n_docs, self.total_length) == (
+            other.n_docs, other.total_length
+        ) and np.array_equal(self.document_frequencies, other.document_frequencies)  # fmt: skip
+
+    def padded(self, n_terms: int) -> FieldStatistics:
+        """Return the statistics over a longer vocabulary, whose new terms no document has."""
+        n_new = n_terms - len(self.document_frequencies)
+        return replace(self, document_frequencies=np.pad(self.document_frequencies, (0, n_new)))
 
     @classmethod
     def none(cls, n_terms: int) -> Self:
         """Return the statistics of no documents."""
-        return cls(0, np.zeros(n_terms, np.int64), 0.0)
+        return cls(0, np.zeros(n_terms, np.int64), 0)
 
     @classmethod
     def of(
@@ -60,18 +94,20 @@ class FieldStatistics:
             mask = None if live is None else live[number]
             counts = segment.present_frequencies  # checks what the next line relies on
             frequencies[segment.present_terms] += counts
-            if mask is None:
-                n_docs += segment.n_docs
-                length += 0.0 if segment.real else float(segment.lengths.sum())
-                continue
-            n_docs += int(mask.sum())
-            length += 0.0 if segment.real else float(segment.lengths[mask].sum())
-            dead = np.flatnonzero(~mask)
-            gone = [segment.row(int(d))[0] for d in dead]
+            lengths = segment.lengths if mask is None else segment.lengths[mask]
+            n_docs += lengths.shape[0]
+            length += 0.0 if segment.real else float(lengths.sum())
+            dead = [] if mask is None else np.flatnonzero(~mask).tolist()
+            gone = [segment.row(document)[0] for document in dead]
             if gone:
                 frequencies -= np.bincount(np.concatenate(gone), minlength=n_terms)
-        return cls(n_docs, frequencies, length / n_docs if n_docs else 0.0)
+        if not length <= MAX_LENGTH:
+            raise CorruptIndexError(
+                f"the documents have {length:g} words, more than the {MAX_LENGTH} that can be "
+                "counted; rebuild the index."
+            )
+        return cls(n_docs, frequencies, int(length))
 
     def to_settings(self) -> dict[str, Any]:
         """Return what is not an array, in JSON's types."""
-        return {"n_docs": self.n_docs, "average_length": self.average_length}
+        return {"n_docs": self.n_docs, "total_length": self.total_length}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -18,11 +18,12 @@ from softcosine.index.directory.memory import MemoryDirectory
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.directory.store import Store
 from softcosine.index.directory.store_writer import Committed, StoreWriter
-from softcosine.index.directory.stored import write_space
+from softcosine.index.directory.stored import write_space, write_statistics
 from softcosine.index.language import check_language
 from softcosine.index.search.fields import checked_fields
 from softcosine.index.search.rankings import check_ranking
 from softcosine.index.segment.statistics import FieldStatistics
+from softcosine.index.writer.pending_commit import without_epoch
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import (
     TermSimilarityMatrix,
@@ -30,12 +31,13 @@ from softcosine.matrix.term_similarity_matrix import (
     checked_source,
 )
 from softcosine.similarity.source import TermSimilaritySource
+from softcosine.storage import checked_path
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.counted_terms import check_df_limit
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting, checked_weighting
 
-__all__ = ["create", "creating"]
+__all__ = ["create", "creating", "shard"]
 
 _Made = tuple[Snapshot, Directory]
 
@@ -72,6 +74,44 @@ def creating(path: str | Path, *, overwrite: bool = False, **given: Any) -> Iter
 
     with Store.creating(path, fill, overwrite=overwrite) as store:
         yield FolderDirectory.open(store.path)
+
+
+def shard(
+    directory: Directory, snapshot: Snapshot, path: str | Path | None, *, overwrite: bool
+) -> _Made:
+    """Make an index without documents under the epoch of another; see `SoftIndex.shard`."""
+    given = directory.settings
+    if not given.has_epoch:
+        raise without_epoch()
+    settings = replace(given, segments=(), min_df=1, max_df=1.0, frozen=True)
+    if path is None:
+        bare = Snapshot.of(
+            settings, (), snapshot.S, snapshot.source, snapshot.statistics, generation=1
+        )
+        return bare, MemoryDirectory(bare, settings)
+    if directory.path is not None and checked_path(path).resolve() == directory.path.resolve():
+        raise InvalidInputError(f"{path} is the index itself; choose another folder.")
+
+    def fill(writer: StoreWriter) -> Committed:
+        made = settings
+        if isinstance(directory, FolderDirectory):
+            with suppress(FileNotFoundError):  # a later commit than the opened one has replaced it
+                part = directory.generation.part
+                made = replace(
+                    settings,
+                    space=writer.adopt("space", part(given.space)),
+                    statistics=writer.adopt("statistics", part(given.statistics)),
+                )
+        if made is settings:
+            made = replace(
+                settings,
+                space=write_space(writer, snapshot.S, snapshot.source),
+                statistics=write_statistics(writer, snapshot.statistics),
+            )
+        return Committed(made.to_dict(), made.parts)
+
+    Store.create(path, fill, overwrite=overwrite)
+    return FolderDirectory.open(path)
 
 
 def _in_memory(beginning: _Beginning) -> _Made:

@@ -8,6 +8,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -20,6 +21,7 @@ from softcosine.errors import (
     VocabularyMismatchError,
 )
 from softcosine.index.directory.directory import Directory
+from softcosine.index.directory.store import Store
 from softcosine.index.query.filters import Where
 from softcosine.index.search.rankings import check_ranking
 from softcosine.index.segment.documents import loaded
@@ -209,6 +211,40 @@ class IndexWriter:
         for id, text, own in from_columns(texts, ids, metadata):
             self.add(id, text, own)
 
+    def add_segments(self, paths: Iterable[str | Path]) -> int:
+        """Add all documents of other indexes of this one's epoch; nothing is analysed again.
+
+        Their segments are shared by hard links where the system can, and else copied; the checksum
+        of every file is compared. Those indexes stay as they are, and may be deleted. A document
+        takes the place of that with the same id, if there is one, here or in an earlier path.
+
+        Parameters
+        ----------
+        paths : iterable of paths
+            Of folders of indexes, such as `SoftIndex.shard` makes.
+
+        Returns
+        -------
+        int
+            How many documents were added.
+
+        Raises
+        ------
+        InvalidInputError
+            If one is of another epoch, which is named, or keeps no texts or places of words where
+            this one does. Nothing of any is added.
+        CorruptIndexError
+            If a file has changed since it was written.
+        FileNotFoundError, IndexFormatError, OSError
+        """
+        self._check_open()
+        if isinstance(paths, str | Path):
+            raise InvalidInputError(f"paths is {str(paths)!r}; pass a list of paths.")
+        stores = [Store.open(path) for path in paths]
+        self._flush()
+        with _letting_go():
+            return self._draft.add_segments(stores)
+
     def delete(
         self,
         id: str | None = None,
@@ -327,7 +363,7 @@ class IndexWriter:
         VocabularyMismatchError
             If the vocabularies differ.
         """
-        self._check_open()
+        self._check_thawed("take another S")
         checked_similarity(S)
         if source is not None:
             checked_source(source)
@@ -346,8 +382,10 @@ class IndexWriter:
         InvalidInputError
         """
         self._check_open()
+        if checked_weighting(weighting) != self._draft.settings.weighting:
+            self._check_thawed("take other term weights")
         self._draft.set_weighting(
-            checked_weighting(weighting),
+            weighting,
             self._draft.settings.ranking if ranking is None else check_ranking(ranking),
         )
 
@@ -387,6 +425,8 @@ class IndexWriter:
 
         Raises
         ------
+        InvalidInputError
+            If the index is frozen, and statistics were to be counted.
         OSError
             If it cannot be written, as where the disk is full. Readers still see the last commit,
             and the commit may be tried again.
@@ -395,6 +435,8 @@ class IndexWriter:
         """
         self._check_open()
         check_flag("refresh", refresh, optional=True)
+        if refresh:
+            self._check_thawed("count the statistics anew")
         self._flush(last=True)
         before = self.generation
         with _letting_go():
@@ -407,6 +449,37 @@ class IndexWriter:
                 if self._on_commit is not None:
                     self._on_commit()
         return self.generation
+
+    def freeze(self) -> int:
+        """Commit, and keep the epoch of the index as it is from then on.
+
+        Until `thaw`, S, the term weights and the statistics stay as they are: no commit counts
+        anew, and words that the vocabulary lacks get no numbers, so documents are not found by
+        them, nor do they count in a document's length. Indexes of one epoch give a document the
+        same scores, and their segments can be joined (`add_segments`).
+
+        Returns
+        -------
+        int
+            Number of the generation.
+
+        Raises
+        ------
+        InvalidInputError
+            If the index never had a document.
+        """
+        self.commit()
+        self._draft.freeze(True)
+        return self.commit()
+
+    def thaw(self) -> int:
+        """Let commits count the statistics anew, and new words get numbers; commits.
+
+        What was added before is found by the words that were known then, until it is added again.
+        """
+        self._check_open()
+        self._draft.freeze(False)
+        return self.commit()
 
     def rollback(self) -> None:
         """Undo everything since the last commit; the room that it took on the disk is free again.
@@ -495,6 +568,15 @@ class IndexWriter:
 
     def _empty(self) -> None:
         self._buffer, self._size = {}, 0
+
+    def _check_thawed(self, what: str) -> None:
+        self._check_open()
+        if self._draft.settings.frozen:
+            raise InvalidInputError(
+                f"this index is frozen, so it cannot {what}: its scores would no longer be those "
+                "of the other indexes of its epoch. Thaw it first: writer.thaw(), or softcosine "
+                "refresh --thaw."
+            )
 
     def _check_open(self) -> None:
         if not self._open:

@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 
 from softcosine._progress import Report, silent
-from softcosine.errors import CorruptIndexError, IndefiniteMatrixError
+from softcosine.errors import CorruptIndexError, IndefiniteMatrixError, InvalidInputError
+from softcosine.index.directory.commit import Generation
 from softcosine.index.directory.directory import DirectoryWriter
 from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.snapshot import Snapshot
+from softcosine.index.directory.store import Store
+from softcosine.index.directory.stored import read_snapshot
 from softcosine.index.language import analyze_in_language
 from softcosine.index.query.filters import Where
 from softcosine.index.search.rankings import soft_norms
@@ -42,7 +45,7 @@ from softcosine.text.counted_terms import within_df_limits
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
-__all__ = ["Draft"]
+__all__ = ["Draft", "without_epoch"]
 
 _logger = logging.getLogger(__name__)
 
@@ -53,6 +56,14 @@ _MERGED_POSTING = 48  # bytes that joining takes a posting, about
 _ALWAYS_MERGED = 1 << 20  # so many postings, however little memory there is
 _UPDATE = 256  # bytes that new metadata of a document take beside their text, about
 _UPDATES_SHARE = 4  # of the memory
+
+
+def without_epoch() -> InvalidInputError:
+    """Return the error of an index that is to be frozen before its first documents."""
+    return InvalidInputError(
+        "this index never had a document, so that there are no statistics to freeze; commit some "
+        "documents first."
+    )
 
 
 class Draft:
@@ -109,6 +120,7 @@ class Draft:
         self._space = Space(snapshot.S, snapshot.source, self.settings.space, untaught=untaught)
         self._statistics = snapshot.statistics
         self._statistics_part = self.settings.statistics
+        self._epoch = writer.epoch_of(self.settings)
         self.vocabulary = snapshot.S.vocabulary
         self._spool = TrainingSpool(writer.scratch)
         self.changed = False
@@ -155,7 +167,7 @@ class Draft:
         self._report("inverting", 0, None)
         inverted = invert(
             texts, analyzed, settings.analyzer, self.vocabulary,
-            n_fields=n_fields, positions=self.settings.positions,
+            n_fields=n_fields, positions=self.settings.positions, frozen=self.settings.frozen,
         )  # fmt: skip
         ids = [document.id for document in documents]
         added, first = [], 0
@@ -181,6 +193,54 @@ class Draft:
             self.settings, self._note = settings, note
         self.changed = True
 
+    def add_segments(self, stores: Sequence[Store]) -> int:
+        """Take the segments of other indexes of this epoch; how many documents they hold.
+
+        Their documents take the place of those with their ids that were there before.
+        """
+        adopted: list[list[Piece]] = []
+        try:
+            for store in stores:
+                adopted.append([])
+                store.opened(lambda generation: self._adopt(generation, adopted[-1]))
+        except BaseException:
+            self._drop([piece for pieces in adopted for piece in pieces])
+            raise
+        n_docs = 0
+        for pieces in adopted:
+            for piece in pieces:
+                self.delete(list(piece.committed().of_live(piece.documents.all_ids())))
+                n_docs += piece.n_live
+            self._pieces = [*self._pieces, *pieces]
+        self.changed = self._begun = True
+        return n_docs
+
+    def _adopt(self, generation: Generation, pieces: list[Piece]) -> None:
+        """Take the segments of an index into a list."""
+        self._drop(pieces)  # of an earlier commit, which was replaced meanwhile
+        settings, own = IndexSettings.from_dict(generation.settings), self.settings
+        if generation.epoch != self._writer.epoch:
+            raise InvalidInputError(
+                f"{generation.path} is of the epoch {generation.epoch} and this index of "
+                f"{self._writer.epoch}: their terms or weights differ. Make it by shard() of this "
+                "index, or index its documents here."
+            )
+        if (settings.positions, settings.texts) != (own.positions, own.texts):
+            raise InvalidInputError(
+                f"{generation.path} does not keep the texts and the places of words as this index "
+                f"does; make it by shard() of this index."
+            )
+        read_snapshot(generation)  # which checks that its parts fit each other
+        pieces.extend(
+            Piece.of(*self._writer.adopt(generation, stated)) for stated in settings.segments
+        )
+
+    def _drop(self, pieces: list[Piece]) -> None:
+        """Delete segments that were taken and are not to be committed."""
+        for piece in pieces:
+            self._writer.drop(piece.settings().parts)
+        pieces.clear()
+
     def _analyzed(
         self, texts: Sequence[Any], limits: dict[str, Any]
     ) -> tuple[AnalyzedTexts, IndexSettings, str]:
@@ -193,8 +253,9 @@ class Draft:
                 "reading texts", self._n_read + done // n_fields, None
             ),
         }
-        first = not self._begun and not self._n_read
-        if settings.analyzer is not None and settings.language is not None and not first:
+        first = not self._begun and not self._n_read and not settings.frozen
+        known = settings.frozen or settings.language is not None
+        if settings.analyzer is not None and known and not first:
             return analyze(texts, settings.analyzer, **options), settings, self._note
         phrases = (*phrases_in(self._space.source), *self._phrases()) if first else ()
         found = analyze_in_language(
@@ -264,6 +325,13 @@ class Draft:
         self._stale = self._stale or weighting != self.settings.weighting
         self.settings = replace(self.settings, weighting=weighting, ranking=ranking)
         self.changed = True
+
+    def freeze(self, frozen: bool) -> None:
+        """Have the epoch stay as it is from the next commit on, or not."""
+        if frozen and not self.settings.has_epoch:
+            raise without_epoch()
+        self.changed = self.changed or frozen != self.settings.frozen
+        self.settings = replace(self.settings, frozen=frozen)
 
     def merge_all(self) -> None:
         """Join all segments into as few as there can be, without deleted documents."""
@@ -338,15 +406,14 @@ class Draft:
             self._prune()
         pieces = [piece for piece in self._pieces if piece.n_live]
         refreshing = self._refreshing(refresh)
-        fresh = self._counted(pieces)
+        fresh = self._statistics if self.settings.frozen else self._counted(pieces)
         space = self._grown(pieces, fresh, definite=refreshing)
         statistics = fresh if refreshing else self._padded(len(self.vocabulary))
-        same = _are_equal(statistics, self._padded(len(self.vocabulary)))
+        same = statistics == self._padded(len(self.vocabulary))
         if not self.changed and not self._updated and same:
             return self._writer.number
         stale = self._stale or not same or space.rescaled
         pieces = self._with_norms(pieces, space.S, statistics, stale=stale)
-        pieces = [self._written(piece) for piece in pieces]
         part = space.part
         if part is None and not space.untaught:
             part = self._writer.write_space(space.S, space.source)
@@ -355,18 +422,23 @@ class Draft:
             counted = self._writer.write_statistics(statistics)
         settings = replace(
             self.settings,
-            segments=tuple(piece.settings() for piece in pieces),
             space=part,
             statistics=counted,
             recipe=None if part is not None else self.settings.recipe,
             note=" ".join(filter(None, (space.note or self.settings.note, self._note))),
         )
+        epoch = self._writer.epoch_of(settings)
+        assert epoch == self._epoch or not settings.frozen
+        if epoch != self._epoch:  # norms that stay as they are, too, are of the new one
+            pieces = [replace(piece, normed=None) for piece in pieces]
+        pieces = [self._written(piece, epoch) for piece in pieces]
+        settings = replace(settings, segments=tuple(piece.settings() for piece in pieces))
         committed = Snapshot.of(
             settings, [piece.committed() for piece in pieces], space.S, space.source, statistics,
             generation=self._writer.number + 1,
         )  # fmt: skip
         number = self._writer.commit(settings, committed)
-        self._pieces, self.settings = pieces, settings
+        self._pieces, self.settings, self._epoch = pieces, settings, epoch
         self._statistics, self._statistics_part = statistics, counted
         self._begun = self._begun or bool(pieces)
         self._space = replace(space, part=part, note="", rescaled=False)
@@ -387,7 +459,7 @@ class Draft:
         self._spool.close()
 
     def _refreshing(self, refresh: bool | None) -> bool:
-        if refresh is None and not self.changed:
+        if self.settings.frozen or (refresh is None and not self.changed):
             return False  # new metadata alone leave every score as it is
         if refresh is not None:
             return refresh or self._statistics_part is None
@@ -410,15 +482,7 @@ class Draft:
 
     def _padded(self, n_terms: int) -> tuple[FieldStatistics, ...]:
         """Return the statistics of the last refresh: no document had the terms that came later."""
-        return tuple(
-            replace(
-                one,
-                document_frequencies=np.pad(
-                    one.document_frequencies, (0, n_terms - one.document_frequencies.shape[0])
-                ),
-            )
-            for one in self._statistics
-        )
+        return tuple(one.padded(n_terms) for one in self._statistics)
 
     def _prune(self) -> None:
         """Leave out terms by document frequency, and bring those that are new in order."""
@@ -536,12 +600,12 @@ class Draft:
             first += piece.n_docs
         return done
 
-    def _written(self, piece: Piece) -> Piece:
+    def _written(self, piece: Piece, epoch: str) -> Piece:
         """Write what of a piece is not on disk yet."""
         if piece.live is not None and piece.deleted is None:
             piece = replace(piece, deleted=self._writer.write_deleted(piece.live))
         if piece.norms is not None and piece.normed is None:
-            piece = replace(piece, normed=self._writer.write_norms(piece.norms))
+            piece = replace(piece, normed=self._writer.write_norms(piece.norms, epoch))
         return self._with_updates(piece)
 
     def _with_updates(self, piece: Piece) -> Piece:
@@ -580,12 +644,3 @@ class Draft:
             positions,
         )
         return replace(Piece.of(written), norms=joined_norms(pieces, chosen))
-
-
-def _are_equal(left: Sequence[FieldStatistics], right: Sequence[FieldStatistics]) -> bool:
-    return all(
-        a.n_docs == b.n_docs
-        and a.average_length == b.average_length
-        and np.array_equal(a.document_frequencies, b.document_frequencies)
-        for a, b in zip(left, right, strict=True)
-    )

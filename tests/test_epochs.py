@@ -1,0 +1,490 @@
+"""Statistics that add up, epochs, and indexes that are frozen under one and joined."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import re
+import shutil
+import tempfile
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+import strategies
+from crafted import array_names, array_of, patch_array, rewrite_index_manifest, rewrite_settings
+from killing import run_script
+from softcosine.errors import AlreadyExistsError, CorruptIndexError, InvalidInputError
+from softcosine.index.directory import store_writer
+from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.store import Store
+from softcosine.index.segment.segment import Segment
+from softcosine.index.segment.statistics import FieldStatistics
+from softcosine.index.soft_index import SoftIndex
+from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.similarity.pairs import PairSimilarity
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.weighting import Weighting
+
+
+@st.composite
+def segments_with_deletes(draw):
+    """Segments of one space, of which later ones may know more terms, and what is deleted."""
+    segments, live = [], []
+    n_terms = 1
+    for _ in range(draw(st.integers(0, 4))):
+        n_docs, n_terms = draw(strategies.sizes(5)), draw(st.integers(n_terms, 8))
+        counts = draw(strategies.counts(n_docs, n_terms))
+        segments.append(Segment.from_counts(csr_array(counts.astype(np.int64))))
+        masks = st.lists(st.booleans(), min_size=n_docs, max_size=n_docs)
+        live.append(draw(st.none() | masks.map(lambda mask: np.array(mask, np.bool_))))
+    return segments, live
+
+
+@given(segments_with_deletes())
+def test_statistics_of_parts_add_up_to_those_of_the_whole(drawn):
+    segments, live = drawn
+    whole = FieldStatistics.of(segments, 8, live=live)
+    parts = FieldStatistics.none(0)
+    for segment, mask in zip(segments, live, strict=True):
+        parts = parts + FieldStatistics.of([segment], segment.n_terms, live=[mask])
+    assert parts.padded(8) == whole
+    assert (parts.average_length, type(parts.total_length)) == (whole.average_length, int)
+    rows = [
+        row
+        for segment, mask in zip(segments, live, strict=True)
+        for number, row in enumerate(dense(segment))
+        if mask is None or mask[number]
+    ]
+    assert whole.n_docs == len(rows)
+    assert whole.total_length == sum(row.sum() for row in rows)
+    assert whole.document_frequencies.tolist() == [
+        sum(row[term] > 0 for row in rows if term < len(row)) for term in range(8)
+    ]
+
+
+def dense(segment):
+    for document in range(segment.n_docs):
+        row = np.zeros(segment.n_terms)
+        terms, values = segment.row(document)
+        row[terms] = values
+        yield row
+
+
+DOCUMENTS = {"a": "a flat tyre", "b": "green tea", "c": "tea and coffee"}
+
+
+def made(path, documents=DOCUMENTS, **options):
+    """An index on disk, filled by one commit."""
+    index = SoftIndex.create(path, **{"plain": True, **options})
+    with index.writer() as writer:
+        writer.add_many(documents, documents.values())
+    return index
+
+
+def test_an_epoch_is_that_of_the_content_wherever_it_is(tmp_path):
+    index = made(tmp_path / "x")
+    epoch = index.epoch
+    assert re.fullmatch("[0-9a-f]{16}", epoch)
+    assert made(tmp_path / "another").epoch == epoch
+    index.backup(tmp_path / "copy")
+    index.save(tmp_path / "saved")
+    for name in ("copy", "saved"):
+        assert SoftIndex.open(tmp_path / name).epoch == epoch
+    assert pickle.loads(pickle.dumps(index)).epoch == epoch  # in memory
+    in_memory = SoftIndex.from_texts(DOCUMENTS.values(), plain=True)
+    assert in_memory.epoch == epoch
+    with index.writer() as writer:
+        writer.update_metadata("a", {"n": 1})
+    with index.writer() as writer:
+        writer.merge()
+    assert index.epoch == epoch
+
+
+@pytest.mark.parametrize("what", ["document", "S", "weighting"])
+def test_what_changes_scores_makes_a_new_epoch(tmp_path, what):
+    for index in (made(tmp_path / "x"), SoftIndex.from_texts(DOCUMENTS.values(), plain=True)):
+        epoch = index.epoch
+        with index.writer() as writer:
+            if what == "document":
+                writer.add("d", "tea")
+            elif what == "S":
+                writer.set_similarity(index.S)
+                writer.add("d", "no word that was there before")
+            else:
+                writer.set_weighting(Weighting(b=0.5))
+        assert index.epoch != epoch
+
+
+def test_norms_state_their_epoch_where_they_did_not_have_to_be_computed_anew(tmp_path):
+    index = made(tmp_path / "x")
+    with index.writer(merge=None) as writer:
+        writer.add("d", "a new word")
+        writer.commit(refresh=False)
+    verify_index(Store.open(index.path))
+    manifests = [json.loads(file.read_text()) for file in index.path.glob("parts/norms-*/*.json")]
+    assert [one["settings"]["epoch"] for one in manifests] == [index.epoch] * 2
+
+
+def test_norms_of_another_epoch_are_refused(tmp_path):
+    index = made(tmp_path / "x")
+    rewrite_settings(index.path, "norms", epoch="0" * 16)
+    with pytest.raises(CorruptIndexError, match=rf"of the epoch '0+', .* of '{index.epoch}'"):
+        SoftIndex.open(index.path)
+
+
+def test_an_epoch_that_is_not_that_of_the_parts_is_refused(tmp_path):
+    index = made(tmp_path / "x")
+    rewrite_index_manifest(index.path, lambda manifest: manifest.update(epoch="0" * 16))
+    with pytest.raises(CorruptIndexError, match=r"the epoch '0+', which is not that of its parts"):
+        SoftIndex.open(index.path)
+
+
+PLACES = ["folder", "memory"]
+
+
+def whole_and_shard(tmp_path, place, **options):
+    """A frozen index of the documents, and one without any under its epoch."""
+    if place == "folder":
+        index = made(tmp_path / "whole", **options)
+    else:
+        index = SoftIndex.from_texts(
+            DOCUMENTS.values(), ids=DOCUMENTS, **{"plain": True, **options}
+        )
+    with index.writer() as writer:
+        writer.freeze()
+    return index, index.shard(tmp_path / "shard" if place == "folder" else None)
+
+
+def scored(index, query, **options):
+    return {hit.id: hit.score for hit in index.search(query, **options)}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_frozen_index_scores_new_documents_by_the_statistics_that_it_has(tmp_path, place):
+    index, shard = whole_and_shard(tmp_path, place)
+    epoch, before = index.epoch, scored(index, "tea")
+    assert (index.frozen, shard.frozen, shard.epoch, len(shard)) == (True, True, epoch, 0)
+    for one in (index, shard):
+        with one.writer() as writer:
+            writer.add_many(["d", "e"], [DOCUMENTS["b"], "tea of an unheard-of kind"])
+        assert one.epoch == epoch
+        assert len(one.vocabulary) == len(index.S)
+        assert one.get(["e"])[0].text == "tea of an unheard-of kind"
+        assert scored(one, "kind unheard") == {}
+        assert "d" in one.search('"green tea"').ids
+        assert scored(one, "tea")["d"] == before["b"]
+    assert {id: scored(index, "tea")[id] for id in before} == before
+    assert scored(index, "tea") == before | scored(shard, "tea")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_frozen_index_refuses_what_would_change_its_epoch(tmp_path, place):
+    index, shard = whole_and_shard(tmp_path, place)
+    for one in (index, shard):
+        with one.writer() as writer:
+            for change in (
+                lambda: writer.commit(refresh=True),
+                lambda: writer.set_similarity(one.S),  # noqa: B023
+                lambda: writer.set_weighting(Weighting(b=0.5)),
+            ):
+                with pytest.raises(InvalidInputError, match=r"is frozen, so it cannot .*thaw\(\)"):
+                    change()
+            writer.set_weighting(one.weighting, ranking="soft_cosine")
+        assert (one.ranking, one.epoch) == ("soft_cosine", index.epoch)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_thawed_index_counts_again(tmp_path, place):
+    index, _ = whole_and_shard(tmp_path, place)
+    with index.writer() as writer:
+        writer.add("d", "a word or two")
+        writer.thaw()
+        assert not index.frozen
+        writer.add("d", "a word or two")
+        writer.commit()
+    expected = {**DOCUMENTS, "d": "a word or two"}
+    anew = SoftIndex.from_texts(expected.values(), ids=expected, plain=True)
+    assert scored(index, "word tea") == scored(anew, "word tea")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_was_added_before_freezing_is_counted(tmp_path, place):
+    index = SoftIndex.create(tmp_path / "x" if place == "folder" else None, plain=True)
+    with index.writer() as writer:
+        with pytest.raises(InvalidInputError, match="never had a document"):
+            writer.freeze()
+        with pytest.raises(InvalidInputError, match="never had a document"):
+            index.shard()
+        writer.add("a", "tea")
+        writer.freeze()
+        assert index.frozen
+    assert index.snapshot.statistics[0].n_docs == len(index.vocabulary) == 1
+
+
+def test_copies_of_a_frozen_index_are_frozen_and_variants_in_memory_are_not(tmp_path):
+    index, _ = whole_and_shard(tmp_path, "folder")
+    index.save(tmp_path / "saved")
+    index.backup(tmp_path / "copy")
+    copies = [SoftIndex.open(tmp_path / name) for name in ("whole", "saved", "copy")]
+    copies.append(pickle.loads(pickle.dumps(index)))
+    assert [(one.frozen, one.epoch) for one in copies] == [(True, index.epoch)] * 4
+    assert not index.with_weighting(Weighting(b=0.5)).frozen
+
+
+def test_a_shard_takes_no_place_of_its_index(tmp_path):
+    index, _ = whole_and_shard(tmp_path, "folder")
+    with pytest.raises(InvalidInputError, match="is the index itself"):
+        index.shard(index.path, overwrite=True)
+    with pytest.raises(AlreadyExistsError):
+        index.shard(tmp_path / "shard")
+
+
+def test_a_shard_is_made_of_a_commit_whose_files_are_gone(tmp_path):
+    old = SoftIndex.open(made(tmp_path / "x").path)
+    with SoftIndex.open(old.path).writer() as writer:
+        writer.add("d", "new words")
+    assert SoftIndex.open(old.path).epoch != old.epoch
+    shard = old.shard(tmp_path / "shard")
+    assert shard.epoch == old.epoch
+    verify_index(Store.open(shard.path))
+
+
+def test_an_index_without_documents_that_says_it_is_frozen_is_refused(tmp_path):
+    path = SoftIndex.create(tmp_path / "x", plain=True).path
+    rewrite_index_manifest(path, lambda manifest: manifest["settings"].update(frozen=True))
+    with pytest.raises(CorruptIndexError, match="is frozen, but names nothing"):
+        SoftIndex.open(path)
+
+
+WORDS = ("tire", "tyre", "wheel", "tea", "coffee")
+SOURCE = PairSimilarity({("tire", "tyre"): 0.875, ("tyre", "wheel"): 0.5, ("tea", "coffee"): 0.25})
+texts = st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join)
+
+
+def filled(index, documents, gone=()):
+    """Add documents of ids to (text, metadata), and delete some, in two commits."""
+    with index.writer(merge=None) as writer:
+        for id, (text, metadata) in documents.items():
+            writer.add(id, text, metadata)
+    with index.writer(merge=None) as writer:
+        for id in gone:
+            writer.delete(id)
+    return index
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("ranking", ["soft_bm25", "soft_cosine"])
+@settings(max_examples=15)
+@given(data=st.data())
+def test_shards_that_are_joined_rank_as_one_index_does(place, ranking, data):
+    counted = data.draw(st.lists(texts, min_size=1, max_size=6))
+    whole = SoftIndex.from_texts(counted, source=SOURCE, ranking=ranking, analyzer=Analyzer())
+    documents = st.dictionaries(
+        st.sampled_from("abcdefgh"), st.tuples(texts, st.sampled_from([None, {"n": 1}])), max_size=5
+    )
+    shards = data.draw(st.lists(documents, max_size=3))
+    gone = [
+        data.draw(st.lists(st.sampled_from(sorted(own)), unique=True)) if own else []
+        for own in shards
+    ]
+    every = whole.shard()
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        paths = [f"{folder}/{number}" for number in range(len(shards))]
+        for path, own, deleted in zip(paths, shards, gone, strict=True):
+            filled(whole.shard(path), own, deleted)
+            filled(every, {id: own[id] for id in own if id not in deleted})
+        joined = whole.shard(f"{folder}/joined" if place == "folder" else None)
+        with joined.writer() as writer:
+            n_docs = writer.add_segments(paths)
+        assert n_docs == sum(len(own) - len(out) for own, out in zip(shards, gone, strict=True))
+        for path in paths:
+            shutil.rmtree(path)  # which changes nothing
+        assert (list(joined), joined.epoch) == (list(every), whole.epoch)
+        for query in (*WORDS, "tea tire", "+tyre coffee", '"tea tire"'):
+            for where in (None, {"n": 1}):
+                found, expected = (
+                    [(hit.id, hit.score, hit.text, hit.metadata) for hit in hits]
+                    for hits in (one.search(query, where=where, k=9) for one in (joined, every))
+                )
+                assert found == expected
+        if place == "folder":
+            verify_index(Store.open(joined.path))
+
+
+def two_shards(tmp_path, **options):
+    index, first = whole_and_shard(tmp_path, "folder", **options)
+    second = index.shard(tmp_path / "second")
+    filled(first, {"a": ("a flat tyre", {"n": 1}), "b": ("green tea", None)}, ["b"])
+    filled(second, {"c": ("tea and coffee", None), "a": ("green tea", None)})
+    with first.writer() as writer:
+        writer.update_metadata("a", {"m": 2})
+    return index, [first.path, second.path]
+
+
+def test_segments_are_shared_and_no_change_of_one_index_reaches_the_other(tmp_path):
+    index, paths = two_shards(tmp_path)
+    joined = index.shard(tmp_path / "joined")
+    shared = index.path.glob("parts/space-*/*.npys")
+    assert all(file.stat().st_nlink > 1 for file in shared)
+    with joined.writer(merge=None) as writer:
+        assert writer.add_segments(paths) == 3
+        assert len(joined) == 0
+    assert sorted(joined) == ["a", "c"]
+    assert joined.get(["a"])[0].text == "green tea"
+    files = list(joined.path.glob("parts/*/*.npys"))
+    assert files
+    assert all(file.stat().st_nlink > 1 for file in files if "deleted" not in str(file))
+    before = {file: file.read_bytes() for path in paths for file in path.rglob("*.*")}
+    with joined.writer() as writer:
+        writer.delete("a")
+        writer.update_metadata("c", {"n": 3})
+        writer.merge()
+        writer.thaw()
+        writer.commit(refresh=True)
+    assert {file: file.read_bytes() for path in paths for file in path.rglob("*.*")} == before
+    for path in (*paths, joined.path):
+        verify_index(Store.open(path))
+
+
+def test_where_there_are_no_links_files_are_copied(tmp_path, monkeypatch):
+    index, paths = two_shards(tmp_path)
+    monkeypatch.setattr(os, "link", lambda *_, **__: (_ for _ in ()).throw(OSError("none here")))
+    joined = index.shard(tmp_path / "joined")
+    with joined.writer(merge=None) as writer:
+        writer.add_segments(paths)
+    assert {file.stat().st_nlink for file in joined.path.rglob("*.npys")} == {1}
+    verify_index(Store.open(joined.path))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_segments_of_another_epoch_are_refused_and_nothing_is_added(tmp_path, place):
+    index, paths = two_shards(tmp_path)
+    other = made(tmp_path / "other", {"x": "other words"})
+    joined = index.shard(tmp_path / "joined" if place == "folder" else None)
+    before = sorted((joined.path / "parts").iterdir()) if joined.path else None
+    with joined.writer() as writer:
+        named = f"other is of the epoch {other.epoch} and this index of {index.epoch}"
+        with pytest.raises(InvalidInputError, match=named):
+            writer.add_segments([*paths, other.path])
+        if joined.path:
+            assert sorted((joined.path / "parts").iterdir()) == before
+        with pytest.raises(InvalidInputError, match="pass a list"):
+            writer.add_segments(paths[0])
+        with pytest.raises(FileNotFoundError):
+            writer.add_segments([tmp_path / "none"])
+    assert len(joined) == 0
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("kind", ["segment", "deleted", "norms"])
+def test_a_damaged_segment_is_not_added(tmp_path, place, kind):
+    index, paths = two_shards(tmp_path)
+    file = sorted(paths[0].glob(f"parts/{kind}-*/*.npys"))[-1]
+    for name in [name for name in array_names(file.parent) if array_of(file.parent, name).size]:
+        patch_array(file.parent, name)
+    joined = index.shard(tmp_path / "joined" if place == "folder" else None)
+    with joined.writer() as writer, pytest.raises(CorruptIndexError, match=file.parent.name):
+        writer.add_segments(paths)
+    assert len(joined) == 0
+
+
+def test_an_index_of_texts_takes_no_segments_without(tmp_path):
+    index, _ = whole_and_shard(tmp_path, "folder")
+    bare = made(tmp_path / "bare", keep_texts=False)
+    assert bare.epoch == index.epoch
+    with (
+        index.writer() as writer,
+        pytest.raises(InvalidInputError, match="does not keep the text"),
+    ):
+        writer.add_segments([bare.path])
+
+
+_JOINING = """
+import sys
+from pathlib import Path
+import softcosine as sc
+from killing import Victims
+from softcosine.index.directory import store_writer
+from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.store import Store
+
+folder, rounds = Path(sys.argv[1]), int(sys.argv[2])
+
+def write(say):
+    index = sc.SoftIndex.open(folder / "joined")
+    with index.writer(merge=None) as writer:
+        say(writer.generation)
+        while True:
+            ids = set(index)
+            writer.delete(where={})
+            if not ids:
+                writer.add_segments([folder / "shard", folder / "second"])
+            say(writer.commit())
+
+victims = Victims(write, usual=0.1)
+last = sc.SoftIndex.open(folder / "joined").snapshot.generation
+seen = set()
+for _ in range(rounds):
+    last = victims.killed(last)
+    index = sc.SoftIndex.open(folder / "joined")
+    assert index.snapshot.generation >= last
+    seen.add(tuple(sorted(index)))
+    assert seen <= {(), ("a", "c")}, seen
+    verify_index(Store.open(folder / "joined"))
+    with index.writer():
+        pass  # what is left over is swept
+    named = set(Store.open(folder / "joined").read().parts)
+    assert {path.name for path in (folder / "joined" / "parts").iterdir()} == named
+for path in ("shard", "second"):
+    verify_index(Store.open(folder / path))
+print(len(seen))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked processes")
+def test_a_killed_join_leaves_the_index_before_or_after(tmp_path):
+    two_shards(tmp_path)[0].shard(tmp_path / "joined")
+    assert run_script(_JOINING, tmp_path, 12) >= 1
+
+
+def tables(path):
+    return sorted(path.glob("parts/space-*/source.npys"))
+
+
+def test_indexes_of_one_folder_share_large_tables(tmp_path, monkeypatch):
+    rows = np.random.default_rng(0).standard_normal((1 << 12, 80)).astype(np.float32)
+    source = EmbeddingSimilarity([f"w{number}" for number in range(len(rows))], rows)
+    first = made(tmp_path / "first", {"a": "w1 w2"}, plain=False, source=source)
+    (shared,) = tables(first.path)
+    assert shared.stat().st_size > 1 << 20
+    content, place = shared.read_bytes(), shared.stat().st_ino
+    second = made(tmp_path / "second", {"a": "w3 w4 w5"}, plain=False, source=source)
+    with second.writer() as writer:
+        writer.add("b", "w6")  # another S, beside the same table
+    assert [file.stat().st_ino for file in tables(second.path)] == [place]
+    (tmp_path / "apart").mkdir()
+    apart = made(tmp_path / "apart" / "x", {"a": "w1 w2"}, plain=False, source=source)
+    assert [file.stat().st_ino == place for file in tables(apart.path)] == [False]
+    for index in (first, second):
+        with index.writer() as writer:
+            writer.add("c", "w7 w8")
+            writer.merge()
+        verify_index(Store.open(index.path))
+        assert [file.read_bytes() for file in tables(index.path)] == [content]
+    shutil.rmtree(first.path)
+    verify_index(Store.open(second.path))
+    (damaged,) = tables(second.path)
+    patch_array(damaged.parent, array_names(damaged.parent)[-1])
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
+    third = made(tmp_path / "third", {"a": "w1"}, plain=False, source=source)
+    assert [file.read_bytes() for file in tables(third.path)] == [content]
+    (whole,) = tables(third.path)
+    monkeypatch.setattr(store_writer, "_USER", -1)  # as if it were another user's
+    fourth = made(tmp_path / "fourth", {"a": "w1"}, plain=False, source=source)
+    assert [file.stat().st_ino == whole.stat().st_ino for file in tables(fourth.path)] == [False]
