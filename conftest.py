@@ -53,7 +53,11 @@ os.environ["NUMBA_CACHE_DIR"] = str(_cache())
 # does takes a tenth of the time. The command line does the same.
 gc.set_threshold(100_000, 50, 100)
 # The tutorial is followed by a test of its own; the examples of gensim.md run gensim.
-collect_ignore = ["docs/conf.py", "docs/tutorial.md", *([] if find_spec("gensim") else ["docs/gensim.md"])]
+collect_ignore = [
+    "docs/conf.py",
+    "docs/tutorial.md",
+    *([] if find_spec("gensim") else ["docs/gensim.md"]),
+]
 
 
 @pytest.fixture(scope="session", autouse=True)

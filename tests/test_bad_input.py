@@ -265,8 +265,8 @@ def test_settings_that_are_no_numbers_are_named(source, setting, value):
         ([1], "word 0 is 1, of type int; words are strings"),
         (["a", None], "word 1 is None, of type NoneType; words are strings"),
         ([b"a"], "of type bytes; words are strings"),
-        ("ab", "words are one string; wrap it in a list"),
-        (3, "words are of type int; pass a list"),
+        ("ab", "words is a single string"),
+        (3, "words is of type int; pass a list"),
     ],
 )
 def test_words_of_vectors_are_strings(words, problem):

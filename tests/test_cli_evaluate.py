@@ -294,14 +294,14 @@ def test_further_texts_are_learned_from(run, folder, tmp_path):
         (("FOLDER", "--compare", "cosine,magic"), "there is no system 'magic'"),
         (("FOLDER", "--compare", "cosine,cosine"), "is named twice"),
         (("FOLDER", "--compare", ""), "no system was named"),
-        (("FOLDER", "--measures", "nap"), "measure is 'nap' for toy"),
+        (("FOLDER", "--measures", "nap"), "no measure 'nap' for toy"),
         (("FOLDER", "--baseline", "lsi"), "the baseline 'lsi' is not among"),
         (("FOLDER", "--qrels", "x"), "name the data set"),
         (("FOLDER", "--plot", "a.docx"), "a.docx"),
         (("FOLDER", "--kind", "novel"), "kind is 'novel'"),
         (("FOLDER", "--compare", "cosine", "--differences", 1), "needs a second system"),
         (("FOLDER", "--topic-fields", ","), "name what of a topic is asked: title, description"),
-        (("FOLDER", "--topic-fields", "text"), "a topic has no field 'text'"),
+        (("FOLDER", "--topic-fields", "text"), "the field of a topic is 'text'"),
     ],
 )
 def test_wrong_usage_is_one_clear_line(run, folder, arguments, message):

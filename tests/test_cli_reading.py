@@ -324,7 +324,7 @@ def test_an_unknown_ending_asks_for_the_format(tmp_path):
         read_documents([path])
     assert read_documents([path], format="lines").texts == ["red", "blue"]
     assert read_documents([path], format="text").texts == ["red\nblue"]
-    with pytest.raises(InvalidInputError, match="no format 'xml'"):
+    with pytest.raises(InvalidInputError, match="format is 'xml'"):
         read_documents([path], format="xml")
 
 

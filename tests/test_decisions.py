@@ -194,7 +194,7 @@ def test_what_is_no_pair_and_no_number_is_named() -> None:
     for pairs in (["ab"], [("a",)], [3], [("a", "b", 0.5)]):
         with pytest.raises(InvalidInputError, match=r"is no pair of words; give two"):
             Decisions.of(forbidden=pairs)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInputError, match="pinned is of type list; give a mapping"):
+    with pytest.raises(InvalidInputError, match="pinned is of type list; pass pairs and numbers"):
         pinned(ToySource({}), [("a", "b", 0.5)])  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="3 is decided about; needed is a word"):
         Decisions.of(isolated=[3])  # type: ignore[list-item]

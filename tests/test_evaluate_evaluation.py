@@ -205,7 +205,7 @@ def test_a_run_made_elsewhere_is_measured_with_the_others(dataset):
         ([], {}, "no system was named"),
         ([Overlap("a"), Overlap("a")], {}, "the system 'a' is named twice"),
         ([Overlap("a")], {"baseline": "b"}, "the baseline 'b' is not among what is compared: a"),
-        ([Overlap("a")], {"measures": ["error"]}, "measure is 'error' for toy"),
+        ([Overlap("a")], {"measures": ["error"]}, "no measure 'error' for toy"),
         (["nothing"], {}, "no system 'nothing'"),
         ([Overlap("a")], {"keep": ["b"]}, "'b' is to be kept and is not compared; there are a"),
         ([Overlap("a")], {"n_resamples": 0}, "n_resamples is 0"),
@@ -247,7 +247,7 @@ def test_differences_need_two_systems_that_are_there(made):
     for arguments, message in (
         ({"system": "cosine"}, "cannot be compared with itself"),
         ({"system": "x"}, "there is no system 'x'; there are cosine, heavy, pot"),
-        ({"system": "pot", "measure": "mrr"}, "'mrr' was not measured; there is map, p@1"),
+        ({"system": "pot", "measure": "mrr"}, "measure is 'mrr'; it must be one of map, p@1"),
         ({"system": "pot", "n": 0}, "n is 0"),
     ):
         with pytest.raises(InvalidInputError, match=message):

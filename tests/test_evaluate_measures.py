@@ -325,14 +325,14 @@ def test_decisions_on_a_pair_know_nothing_of_its_label():
 def test_an_unknown_measure_is_refused_with_those_there_are(name, known):
     with pytest.raises(
         InvalidInputError,
-        match=f"measure is '{name}' for toy; it must be one of.*{re.escape(known)}",
+        match=f"no measure '{name}' for toy; choose of.*{re.escape(known)}",
     ):
         measured(ranking_set({"p": {"a": 1}}), Run({}), [name])
 
 
 def test_a_measure_of_another_kind_of_set_is_refused():
     dataset = PairSet("toy", ("a", "b"), ("c", "d"), np.array([1.0, 2.5]))
-    with pytest.raises(InvalidInputError, match="it must be one of pearson, spearman"):
+    with pytest.raises(InvalidInputError, match="choose of pearson, spearman"):
         measured(dataset, np.zeros(2), ["auc"])
     with pytest.raises(InvalidInputError, match="no measure was named"):
         measured(dataset, np.zeros(2), [])

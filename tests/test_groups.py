@@ -113,7 +113,7 @@ def test_a_table_has_a_row_for_each_duplicate():
 @pytest.mark.parametrize("method", ["single", None, 1])
 def test_an_unknown_method_is_refused(method):
     S = matrix(np.eye(2))
-    with pytest.raises(InvalidInputError, match="choose 'components' or 'leaders'"):
+    with pytest.raises(InvalidInputError, match="it must be one of components, leaders"):
         find_groups(parts_of(np.eye(2), S), S, min_similarity=0.5, method=method)
 
 

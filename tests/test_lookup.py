@@ -221,7 +221,7 @@ def test_documents_are_given_by_their_ids(index):
     with pytest.raises(UnknownDocumentError, match="no document with the id 'd2'"):
         index.get(["d0", "d2"])
     assert [one.id for one in index.get(["x", "d0", "d2"], missing_ok=True)] == ["d0"]
-    with pytest.raises(InvalidInputError, match=r"ids is of type str; pass a list of ids"):
+    with pytest.raises(InvalidInputError, match=r"ids is a single string"):
         index.get("d0")
     with pytest.raises(InvalidInputError, match="ids is of type int"):
         index.get(3)
@@ -281,9 +281,9 @@ def test_an_empty_index_gives_nothing(tmp_path):
         ({"sort": ["a", 3]}, r"sort is \['a', 3\]"),
         ({"sort": {"a": 1}}, "sort is {"),
         ({"sort": "-a\\"}, "ends in a lone backslash"),
-        ({"facets": "lang"}, "facets is 'lang'; pass a list of keys"),
-        ({"facets": 3}, "facets is 3"),
-        ({"facets": ["a", None]}, "facets holds None, of type NoneType"),
+        ({"facets": "lang"}, "facets is a single string"),
+        ({"facets": 3}, "facets is of type int"),
+        ({"facets": ["a", None]}, "the facet None is of type NoneType"),
         ({"facets": ["a\\"]}, "ends in a lone backslash"),
         ({"k": -1}, "k is -1; it must be a whole number of 0 or more"),
         ({"offset": -1}, "offset is -1"),

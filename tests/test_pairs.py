@@ -135,7 +135,7 @@ def test_terms_that_are_no_strings_are_refused() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({(0, 1): 1.5}, r"of 'a' and 'b' is 1.5; it must be a number above 0 and at most 1"),
+        ({(0, 1): 1.5}, r"of 'a' and 'b' is 1.5; needed is a number in \(0, 1\]"),
         ({(0, 1): float("nan")}, "of 'a' and 'b' is nan"),
         ({(2, 2): 0.5}, "of 'c' and 'c' is 0.5 and stands on the diagonal"),
         ({(0, 1): 0.5}, "of 'a' and 'b' is 0.5, but another the other way round"),

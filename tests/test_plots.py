@@ -296,7 +296,7 @@ def test_labels_stand_in_for_ids(index):
         ({"ids": ["d0", 3]}, "or holds something else"),
         ({"ids": ["d0", "d1", "d0"]}, "the id 'd0' comes twice"),
         ({"ids": [f"d{i}" for i in range(201)]}, "at most 200 rows, not 201"),
-        ({"order": "up"}, "order is 'up'; choose 'similarity' or 'given'"),
+        ({"order": "up"}, "order is 'up'; it must be one of similarity, given"),
         ({"ranking": "soft_bm25"}, "'soft_bm25' tells a query from a document"),
         ({"ranking": "best"}, "best"),
     ],
@@ -630,7 +630,7 @@ def test_a_sample_of_what_passes_a_filter_is_drawn(index):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"max_documents": 0}, "max_documents is 0; needed is 1 to 20,000"),
+        ({"max_documents": 0}, "max_documents is 0; it must be a whole number from 1 to 20,000"),
         ({"max_documents": 20_001}, "max_documents is 20001"),
         ({"n_neighbors": 0}, "n_neighbors is 0"),
         ({"n_neighbors": 1.5}, "n_neighbors is 1.5"),

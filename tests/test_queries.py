@@ -554,7 +554,7 @@ def test_a_batch_says_what_it_weighed():
         ({"min_score": np.nan}, "min_score is"),
         ({"where": {"n": {"like": 1}}}, "like"),
         ({"where": "n = 1"}, "filter 'n = 1' is of type str"),
-        ({"ranking": "best"}, "no ranking"),
+        ({"ranking": "best"}, "ranking is 'best'"),
     ],
 )
 def test_bad_settings_are_named(settings, message):

@@ -163,7 +163,7 @@ def test_bad_settings_say_what_was_needed(settings, message):
 
 
 def test_what_is_no_corpus_is_refused():
-    with pytest.raises(InvalidInputError, match=r"of type list; pass softcosine.analyze"):
+    with pytest.raises(InvalidInputError, match=r"of type list; call fit\(softcosine.analyze"):
         SnosSimilarity.fit(["a text"])
 
 

@@ -638,10 +638,10 @@ def test_bad_settings_of_a_search_are_named(settings, message):
 
 def test_queries_are_a_list():
     for queries in ("tea", None, 5):
-        with pytest.raises(InvalidInputError, match="queries is of type"):
+        with pytest.raises(InvalidInputError, match="queries is "):
             small().search_batch(queries)
     for threads in (0, 1.5):
-        with pytest.raises(InvalidInputError, match="threads were asked for"):
+        with pytest.raises(InvalidInputError, match="threads is "):
             small().search_batch(["tea"], threads=threads)
 
 

@@ -346,8 +346,8 @@ def test_settings_are_checked_when_they_are_used():
     for settings, message in (
         ({"ranking": "bm25"}, "ranking is 'bm25'; it must be one of soft_cosine"),
         ({"ranking": None}, "ranking is None"),
-        ({"n_jobs": 0}, "0 threads were asked for"),
-        ({"n_jobs": 1.5}, "1.5 threads were asked for"),
+        ({"n_jobs": 0}, "threads is 0"),
+        ({"n_jobs": 1.5}, "threads is 1.5"),
     ):
         with pytest.raises(InvalidInputError, match=message):
             SoftNeighbors(S, **settings).fit([[1, 0]])

@@ -69,11 +69,11 @@ def test_paths_may_hold_what_joins_names(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("bm26", "no system 'bm26'; it must be one of cosine, bm25, soft, .* as in bm25:k1="),
+        ("bm26", "no system 'bm26'; choose one of cosine, bm25, soft, .* as in bm25:k1="),
         ("", "no system ''"),
         ("bm25:k2=1", "'bm25' has no setting 'k2'; it has stop_words, .*k1, b, method"),
-        ("bm25:k1=x", "k1 of 'bm25' is 'x'; it must be a finite number of at least 0"),
-        ("bm25:k1=-1", "k1 of 'bm25' is -1.0; it must be a finite number of at least 0"),
+        ("bm25:k1=x", "k1 of 'bm25' is 'x'; it must be a number of 0 or more"),
+        ("bm25:k1=-1", "k1 of 'bm25' is -1.0; it must be a number of 0 or more"),
         ("bm25:b=2", "b of 'bm25' is 2.0; it must be a number from 0 to 1"),
         ("bm25:k1=nan", "k1 of 'bm25' is nan"),
         ("bm25:method=mine", "it must be one of lucene, robertson, atire"),

@@ -171,7 +171,7 @@ def test_terms_of_several_words_are_found_as_the_analyzer_writes_them(tmp_path: 
 
 def test_wrong_settings_are_refused() -> None:
     empty = concepts_of_groups([])
-    with pytest.raises(InvalidInputError, match=r"threshold is 1.5; needed is a number"):
+    with pytest.raises(InvalidInputError, match=r"threshold is 1.5; it must be a number"):
         ThesaurusSimilarity(empty, name="x", threshold=1.5)
     with pytest.raises(
         InvalidInputError, match="exponent is 0; it must be a finite number above 0"

@@ -236,16 +236,16 @@ def test_a_part_for_the_test_is_named_or_drawn_by_a_seed():
     [
         ({"test_split": "final"}, "no part 'final': its parts are train, dev, test"),
         ({"test_split": "test", "test_share": 0.5}, "give one of the two"),
-        ({"test_share": 1.0}, "from 0 to less than 1"),
+        ({"test_share": 1.0}, "of at least 0 and below 1"),
         ({"test_split": ["train", "dev", "test"]}, "no query of toy that is to be chosen on"),
         ({"folds": 7}, "12 labelled queries to choose on, too few for 7 folds.*take 6 folds"),
         ({"folds": 1}, "2 or more"),
         ({"budget": 0}, "1 or more"),
         ({"rule": "best"}, "rule is 'best'"),
-        ({"measure": "ndcg10"}, "measure is 'ndcg10'"),
+        ({"measure": "ndcg10"}, "no measure 'ndcg10'"),
         ({"sources": ["nothing"]}, "'nothing' is not understood"),
-        ({"sources": "english"}, "a list of names"),
-        ({"space": {"exponents": [2]}}, "no setting 'exponents'"),
+        ({"sources": "english"}, "sources is a single string"),
+        ({"space": {"exponents": [2]}}, "setting is 'exponents'"),
     ],
 )
 def test_what_cannot_be_tuned_is_said_before_anything_is_done(arguments, message):

@@ -309,7 +309,7 @@ def test_a_line_without_end_is_no_table(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_wanted_words_are_no_single_string(tmp_path: Path) -> None:
     (tmp_path / "v.txt").write_bytes(as_text())
-    with pytest.raises(InvalidInputError, match="words are the one string 'tyre'"):
+    with pytest.raises(InvalidInputError, match="words is a single string"):
         read_vectors(tmp_path / "v.txt", words="tyre")
 
 

@@ -506,15 +506,17 @@ def test_a_cycle_of_synsets_without_words_is_named_too(tmp_path: Path) -> None:
 
 def test_wrong_settings_are_refused(folder: Path) -> None:
     load = ThesaurusSimilarity.from_wordnet
-    with pytest.raises(InvalidInputError, match="no relation 'friend'; choose among hypernym"):
+    with pytest.raises(InvalidInputError, match="relation is 'friend'; it must be one of hypernym"):
         load(folder, relations=["friend"])
-    with pytest.raises(InvalidInputError, match="no measure 'jcn'; choose one of wu_palmer, lin"):
+    with pytest.raises(
+        InvalidInputError, match="measure is 'jcn'; it must be one of wu_palmer, lin"
+    ):
         wordnet_similarity(folder, measure="jcn")
     with pytest.raises(InvalidInputError, match="'wu_palmer' needs no counts; take measure='lin'"):
         wordnet_similarity(folder, measure="wu_palmer", counts={"car": 3})
     with pytest.raises(InvalidInputError, match="counts are of type str; pass a mapping"):
         wordnet_similarity(folder, measure="lin", counts="abc")  # type: ignore[arg-type]
-    with pytest.raises(InvalidInputError, match="the count of 'car' is many"):
+    with pytest.raises(InvalidInputError, match="the count of 'car' is 'many'"):
         wordnet_similarity(folder, measure="lin", counts={"car": "many"})  # type: ignore[dict-item]
     for senses in (0, "x"):
         with pytest.raises(
@@ -522,7 +524,7 @@ def test_wrong_settings_are_refused(folder: Path) -> None:
         ):
             load(folder, max_senses=senses)  # type: ignore[arg-type]
     for threshold in (2.0, "x", math.nan):
-        with pytest.raises(InvalidInputError, match=f"threshold is {threshold}; needed is a"):
+        with pytest.raises(InvalidInputError, match=f"threshold is {threshold!r}; it must be a"):
             load(folder, threshold=threshold)  # type: ignore[arg-type]
     # All this is found out before anything is read.
     nowhere = folder / "nowhere"

@@ -292,7 +292,7 @@ def test_columns_that_do_not_go_together_are_refused(store):
     [
         ({"memory": 100}, "memory is 100 bytes; pass a whole number of 65536 or more"),
         ({"memory": 1e9}, "memory is 1000000000.0 bytes"),
-        ({"merge": 10}, "merge is 10; pass a MergePolicy, or None"),
+        ({"merge": 10}, "merge is of type int; pass a MergePolicy, or None"),
         ({"timeout": -1}, "timeout is -1; pass seconds to wait"),
         ({"source": 3}, "source"),
     ],
@@ -308,7 +308,7 @@ def test_there_is_one_writer(store):
         writer.add("a", "tea")
         with pytest.raises(IndexLockedError, match="another writer of this same process"):
             writing(store, timeout=0)
-        with pytest.raises(InvalidInputError, match="refresh is 1; pass True, False or None"):
+        with pytest.raises(InvalidInputError, match="refresh is 1; it must be True, False or None"):
             writer.commit(refresh=1)
 
 

@@ -32,9 +32,7 @@ _Result = TypeVar("_Result")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _VARIABLE = "SOFTCOSINE_THREADS"
-_NEEDED = (
-    "a whole number other than 0: of threads, or negative to leave CPUs free (-1: none, -2: one)"
-)
+_NEEDED = "a whole number other than 0 (-1 stands for all CPUs)"
 _given: ContextVar[int | None] = ContextVar("softcosine_threads", default=None)
 
 

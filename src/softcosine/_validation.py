@@ -98,7 +98,7 @@ def check_choice(name: str, value: Any, choices: Iterable[str], *, optional: boo
 def check_flag(name: str, value: Any, *, optional: bool = False) -> None:
     """Refuse what is neither True nor False; None is a flag if `optional`."""
     if not (isinstance(value, bool) or (optional and value is None)):
-        raise must_be(name, value, f"True or False{', or None' if optional else ''}")
+        raise must_be(name, value, "True, False or None" if optional else "True or False")
 
 
 def check_type(name: str, value: Any, types: Any, advice: str) -> None:

@@ -10,7 +10,7 @@ from softcosine._validation import check_choice
 from softcosine.engines.engine import Engine
 from softcosine.errors import InvalidInputError
 
-__all__ = ["ENGINES", "check_engine", "engine_by_name"]
+__all__ = ["ENGINES", "engine_by_name"]
 
 ENGINES: dict[str, str] = {
     "annoy": "softcosine.engines.annoy:Annoy",
@@ -37,7 +37,7 @@ def engine_by_name(name: str, settings: Mapping[str, Any] | None = None) -> Engi
     MissingDependencyError
         If its package is not installed; says the pip command.
     """
-    check_engine(name)
+    check_choice("engine", name, ENGINES)
     module, _, kind = ENGINES[name].partition(":")
     made = getattr(import_module(module), kind)
     given = dict(settings or {})
@@ -50,11 +50,6 @@ def engine_by_name(name: str, settings: Mapping[str, Any] | None = None) -> Engi
             )
     engine: Engine = made(**given)
     return engine
-
-
-def check_engine(name: str) -> None:
-    """Raise InvalidInputError unless there is an engine of that name."""
-    check_choice("engine", name, ENGINES)
 
 
 def _settings_of(kind: Any) -> list[str]:

@@ -22,9 +22,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from softcosine._validation import check_choice
 from softcosine.engines import registry
 from softcosine.engines.contents import Contents
-from softcosine.engines.registry import check_engine
 from softcosine.engines.routes import ROUTES, Basis
 from softcosine.engines.row_space import RowSpace
 from softcosine.engines.state import Asked, State
@@ -53,7 +53,7 @@ def place(owner: Owner, name: str) -> Path:
     CorruptIndexError
         If the place is a link, which leads out of the index.
     """
-    check_engine(name)  # a name becomes part of a path
+    check_choice("engine", name, registry.ENGINES)  # a name becomes part of a path
     folder = folder_of(owner)
     if folder is None:
         raise InvalidInputError(

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, eye_array
 
 from softcosine._progress import Progress
-from softcosine._threads import takes_threads
+from softcosine._threads import using_threads
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.matrix import definiteness
 from softcosine.matrix.entries import Arrays, asymmetry
@@ -124,7 +124,6 @@ class TermSimilarityMatrix(TermEntries):
         return cls.from_entries(S, vocabulary, settings={"made": "identity"})
 
     @classmethod
-    @takes_threads
     def from_source(
         cls,
         source: TermSimilaritySource,
@@ -205,9 +204,11 @@ class TermSimilarityMatrix(TermEntries):
         rules = Rules(limit, min_similarity, strategy)
         if rules.strategy == "rows" and (balanced or definite):
             raise asymmetry("balancing" if balanced else "making it definite")
-        made = build(
-            source, vocabulary, rules, order, balanced=balanced, progress=progress, resume=resume
-        )
+        with using_threads(threads):
+            made = build(
+                source, vocabulary, rules, order, balanced=balanced, progress=progress,
+                resume=resume,
+            )  # fmt: skip
         matrix = cls.from_entries(
             made.S, vocabulary, representatives=made.words, settings=made.settings,
             scales=made.scales,
@@ -304,7 +305,6 @@ class TermSimilarityMatrix(TermEntries):
                 made.__dict__[name] = True
         return made
 
-    @takes_threads
     def extend(
         self,
         vocabulary: Vocabulary,
@@ -359,9 +359,10 @@ class TermSimilarityMatrix(TermEntries):
         )
         if rules.strategy != "rows":
             self.require_symmetric("adding terms on both sides")
-        made = extend(
-            self._over(vocabulary), source, vocabulary, rules, self.settings, progress=progress
-        )
+        with using_threads(threads):
+            made = extend(
+                self._over(vocabulary), source, vocabulary, rules, self.settings, progress=progress
+            )
         matrix = self.from_entries(
             made.S, vocabulary, representatives=made.words, settings=made.settings,
             scales=made.scales,

@@ -69,7 +69,7 @@ class DistilledSpace:
         InvalidInputError
             If a setting is out of range, or there is not one finite encoding for each document.
         """
-        _check_power(power)
+        check_number("power", power, least=0, most=1)
         vectors = distilled_vectors(corpus, encodings, penalty=penalty, progress=progress)
         return cls.of_vectors(corpus, vectors, power=power)
 
@@ -78,7 +78,7 @@ class DistilledSpace:
         cls, corpus: AnalyzedTexts, vectors: NDArray[np.float64], *, power: float = 0.5
     ) -> DistilledSpace:
         """Return the space of vectors that `distilled_vectors` gave for the corpus."""
-        _check_power(power)
+        check_number("power", power, least=0, most=1)
         found = lengths(vectors)
         known = found > 0.0
         frequencies = corpus.vocabulary.document_frequencies
@@ -149,7 +149,3 @@ class DistilledSpace:
         length = float(np.sqrt(whole @ whole))
         rows = rows / length if length > _VANISHED else np.zeros_like(rows)
         return rows, lengths(rows)
-
-
-def _check_power(power: float) -> None:
-    check_number("power", power, least=0, most=1)

@@ -111,7 +111,8 @@ def tune(
     are measured once. S is made anew for each join, exponent and threshold, which is what takes
     time on large vocabularies.
     """
-    _check(rule, budget)
+    check_choice("rule", rule, RULES)
+    check_whole("budget", budget)
     known = _known(sources)
     parts = parted(dataset, test_split=test_split, test_share=test_share, random_state=random_state)
     test = parts.test(dataset) if score_test else None  # or an error would come at the end
@@ -223,11 +224,6 @@ def _tested(tuned: Tuned, figures: Figures, random_state: int) -> TestScore:
     default, own = figures(tuned.default.settings), figures(tuned.settings)
     gain = paired_bootstrap(own, default, random_state=random_state)
     return TestScore(len(own), float(default.mean()), float(own.mean()), gain)
-
-
-def _check(rule: str, budget: int) -> None:
-    check_choice("rule", rule, RULES)
-    check_whole("budget", budget)
 
 
 def _known(sources: Sequence[str] | Sources) -> Sources:
