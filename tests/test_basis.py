@@ -323,7 +323,9 @@ def test_what_has_no_basis_says_why():
         InvalidInputError, match="library is 'qr'; it must be one of superlu, cholmod"
     ):
         basis_by("qr", S)
-    with pytest.raises(InvalidInputError, match="order is 'colamd'; choose one of minimum_degree"):
+    with pytest.raises(
+        InvalidInputError, match="order is 'colamd'; it must be one of minimum_degree"
+    ):
         orthonormal_basis(S, order="colamd")
     for wrong in ("1 GB", 1e9, True):
         with pytest.raises(InvalidInputError, match="it must be a number of bytes"):

@@ -319,7 +319,9 @@ def test_components_that_are_not_there_cannot_be_removed() -> None:
     ):
         EmbeddingSimilarity(["a", "b"], [[1, 2], [2, 1]], remove_components=3)
     for wrong in (-1, 1.5, "1"):
-        with pytest.raises(InvalidInputError, match=f"remove_components is {wrong}; needed is a"):
+        with pytest.raises(
+            InvalidInputError, match=f"remove_components is {wrong!r}; it must be a"
+        ):
             EmbeddingSimilarity(["a", "b"], [[1, 2], [2, 1]], remove_components=wrong)  # type: ignore[arg-type]
     assert len(EmbeddingSimilarity([], [], centered=True)) == 0
 

@@ -325,7 +325,7 @@ def test_settings_that_make_no_sense_are_refused(tmp_path: Path) -> None:
             EncoderSimilarity(Counting(), batch_size=wrong)  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="model's name, which is not given; add name="):
         EncoderSimilarity(Counting(), cache=tmp_path / "c")
-    with pytest.raises(InvalidInputError, match="name is 3, of type int; needed is a string"):
+    with pytest.raises(InvalidInputError, match="name is of type int; pass a string"):
         EncoderSimilarity(Counting(), cache=tmp_path / "c", name=3)  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="threshold is 2"):
         EncoderSimilarity(Counting(), threshold=2)

@@ -426,7 +426,7 @@ class TestDamage:
             EngineIndex.open(tmp_path / "a.index", index)
         with pytest.raises(FileNotFoundError, match="softcosine export INDEX faiss"):
             EngineIndex.open_in(index, "faiss")
-        with pytest.raises(InvalidInputError, match=r"no engine '\.\./parts'"):
+        with pytest.raises(InvalidInputError, match=r"engine is '\.\./parts'"):
             EngineIndex.open_in(index, "../parts")
 
     def test_settings_that_nobody_wrote_are_told(self, index, tmp_path):

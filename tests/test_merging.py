@@ -71,11 +71,11 @@ def test_a_worn_segment_is_rewritten_alone_and_a_sound_one_left():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"factor": 1}, "factor of the merge policy is 1; pass a whole number from 2"),
+        ({"factor": 1}, "factor of the merge policy is 1; it must be a whole number from 2"),
         ({"factor": 2.0}, "factor of the merge policy is 2.0"),
         ({"min_docs": 0}, "min_docs of the merge policy is 0"),
         ({"max_docs": MAX_DOCS + 1}, "max_docs of the merge policy is 65537"),
-        ({"max_deleted": 1.1}, "max_deleted of the merge policy is 1.1; pass a share"),
+        ({"max_deleted": 1.1}, "max_deleted of the merge policy is 1.1; it must be a number"),
         ({"max_deleted": float("nan")}, "max_deleted of the merge policy is nan"),
         ({"max_deleted": True}, "max_deleted of the merge policy is True"),
     ],

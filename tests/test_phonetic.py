@@ -131,7 +131,9 @@ def test_bad_settings_are_refused() -> None:
     with pytest.raises(InvalidInputError, match=r"algorithm is \[\]; it must be one of"):
         PhoneticSimilarity([])  # type: ignore[arg-type]
     for value in (0.0, 1.0, 1 - 1e-12, "x"):
-        with pytest.raises(InvalidInputError, match=rf"similarity is {value}; it must be a number"):
+        with pytest.raises(
+            InvalidInputError, match=rf"similarity is {value!r}; it must be a number"
+        ):
             PhoneticSimilarity(similarity=value)
     with pytest.raises(InvalidInputError, match="min_key_length is 0; it must be a whole number"):
         PhoneticSimilarity(min_key_length=0)

@@ -258,7 +258,7 @@ def test_vectors_of_pieces_that_are_no_matrix_are_refused() -> None:
         EmbeddingSimilarity.from_tokens(["un", "##able"], [[1.0, 2.0], [1.0]])
     with pytest.raises(InvalidInputError, match=r"shape \(2,\)"):
         EmbeddingSimilarity.from_tokens(["un", "##able"], [1.0, 2.0])
-    with pytest.raises(InvalidInputError, match="words are one string"):
+    with pytest.raises(InvalidInputError, match="words is a single string"):
         EmbeddingSimilarity.from_tokens("un", [[1.0, 2.0], [1.0, 3.0]])
     with pytest.raises(InvalidInputError, match="word 0 is 3, of type int"):
         EmbeddingSimilarity.from_tokens([3], [[1.0, 2.0]])  # type: ignore[list-item]

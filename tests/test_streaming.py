@@ -228,7 +228,7 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(InvalidInputError, match="single string"):
         TextStream("a b")
     for memory in (1, "1 GB"):
-        with pytest.raises(InvalidInputError, match=f"memory is {memory!r} bytes"):
+        with pytest.raises(InvalidInputError, match=f"memory is {memory!r};"):
             TextStream(["a"], memory=memory)  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="texts is of type int"):
         TextStream(3)  # type: ignore[arg-type]

@@ -516,7 +516,7 @@ def test_wrong_settings_are_refused(folder: Path) -> None:
         wordnet_similarity(folder, measure="wu_palmer", counts={"car": 3})
     with pytest.raises(InvalidInputError, match="counts are of type str; pass a mapping"):
         wordnet_similarity(folder, measure="lin", counts="abc")  # type: ignore[arg-type]
-    with pytest.raises(InvalidInputError, match="the count of 'car' is many"):
+    with pytest.raises(InvalidInputError, match="the count of 'car' is 'many'"):
         wordnet_similarity(folder, measure="lin", counts={"car": "many"})  # type: ignore[dict-item]
     for senses in (0, "x"):
         with pytest.raises(
@@ -524,7 +524,7 @@ def test_wrong_settings_are_refused(folder: Path) -> None:
         ):
             load(folder, max_senses=senses)  # type: ignore[arg-type]
     for threshold in (2.0, "x", math.nan):
-        with pytest.raises(InvalidInputError, match=f"threshold is {threshold}; needed is a"):
+        with pytest.raises(InvalidInputError, match=f"threshold is {threshold!r}; it must be a"):
             load(folder, threshold=threshold)  # type: ignore[arg-type]
     # All this is found out before anything is read.
     nowhere = folder / "nowhere"
