@@ -374,3 +374,21 @@ def test_terms_that_a_segment_lacks_or_came_after_it_are_passed_over():
     for _ in range(10):
         query = vector(np.where(generator.random(200) < 0.05, generator.random(200), 0))
         assert same(both(cut, query, k=15)[0], whole.search(query, k=15))
+
+
+@pytest.mark.parametrize("threads", [2, 3, 9])
+def test_a_query_on_several_threads_gets_the_bits_of_one(threads):
+    generator = np.random.default_rng(11)
+    X = generator.integers(0, 3, (N_DOCS, N_TERMS)) * (generator.random((N_DOCS, N_TERMS)) < 0.2)
+    X[N_DOCS // 2 :] = X[: N_DOCS - N_DOCS // 2]  # ties between runs of segments
+    S = similarities(generator, N_TERMS)
+    cuts = np.linspace(0, N_DOCS, 8).astype(int)[1:-1].tolist()
+    live = generator.random(N_DOCS) < 0.9
+    searcher = searcher_of(X, S, weighting=Weighting(), cuts=cuts, live=live)
+    for k, least in ((1, 0.0), (10, 0.0), (10, 0.1), (N_DOCS, 0.0)):
+        for _ in range(4):
+            query = vector(np.where(generator.random(N_TERMS) < 0.2, generator.random(N_TERMS), 0))
+            alone = searcher.search(query, k=k, min_score=least)
+            with patch("softcosine.index.search.searcher._DIVIDED", 0):
+                together = searcher.search(query, k=k, min_score=least, threads=threads)
+            assert same(alone, together)

@@ -365,9 +365,11 @@ def find_candidates(  # type: ignore[no-untyped-def]
     ``heaps[q]`` (k,) float32, zeros at first, takes the k largest such scores. With a_k its least,
     the candidates are all documents with a score above 0 of at least ``max(a_k, floors[q]) *
     slacks[q]``; a slack < 1 covers the rounding (theory, "Exactness of the two-stage search"). a_k
-    rises from segment to segment, so earlier candidates may turn out to be too weak. All weights
-    are non-negative. `scores` (as many as the largest segment has documents) float32 is zero on
-    entry and exit.
+    rises from segment to segment, so earlier candidates may turn out to be too weak; ``floors[q]``
+    becomes a_k where that is larger, and threads that search other segments may share it, since
+    what they overwrite of each other only lets more candidates through. All weights are
+    non-negative. `scores` (as many as the largest segment has documents) float32 is zero on entry
+    and exit.
 
     The candidates of query q in segment s are ``candidates[starts[i]:starts[i + 1]]`` with
     ``i = s * n_queries + q``, numbers within the segment, ascending; `approximate` are their
@@ -392,7 +394,7 @@ def find_candidates(  # type: ignore[no-untyped-def]
             if candidates.shape[0] - end < n_docs:
                 return i
             own = slice(pointers[q], pointers[q + 1])
-            starts[i + 1] += find_in_segment(
+            n = find_in_segment(
                 kind, terms[own], scaled[own],
                 array_at(row[_PRESENT_BITS], row[_N_WORDS], np.uint64),
                 array_at(row[_PRESENT_BEFORE], row[_N_WORDS], np.uint32),
@@ -408,6 +410,8 @@ def find_candidates(  # type: ignore[no-untyped-def]
                 array_at(factors[s], n_docs, np.float32), floors[q], heaps[q], slacks[q],
                 scores[:n_docs], candidates[end:], approximate[end:],
             )  # fmt: skip
+            starts[i + 1] += n
+            floors[q] = max(floors[q], heaps[q, 0])
     return segments.shape[0] * n_queries
 
 

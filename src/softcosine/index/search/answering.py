@@ -278,7 +278,7 @@ class Answering:
             [query], k=k, offset=offset, min_score=min_score, where=where,
             exact_first=exact_first, ranking=ranking, expand=expand, syntax=syntax,
             max_terms=max_terms, fill=fill, mmr=mmr, fuzzy=fuzzy,
-            keep_stop_words=keep_stop_words, sort=sort, facets=facets, threads=1,
+            keep_stop_words=keep_stop_words, sort=sort, facets=facets,
         )[0]  # fmt: skip
 
     def search_batch(

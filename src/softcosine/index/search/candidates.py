@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -46,6 +47,14 @@ class Candidates:
         return cls(starts, np.concatenate(documents), np.concatenate(approximate), bounds)
 
     @property
+    def lists(self) -> list[tuple[NDArray[np.uint32], NDArray[np.float32]]]:
+        """The documents and scores of each list."""
+        return [
+            (self.documents[begin:end], self.approximate[begin:end])
+            for begin, end in pairwise(self.starts.tolist())
+        ]
+
+    @property
     def sizes(self) -> NDArray[np.int64]:
         """How many candidates each query has, shape (n_queries,)."""
         sizes = self.starts[1:] - self.starts[:-1]
@@ -54,13 +63,10 @@ class Candidates:
 
     def replaced(self, others: Mapping[int, Sequence[NDArray[np.uint32]]]) -> Self:
         """Return the candidates with other ones, given for each segment, for some queries."""
-        n_queries, lists = self.bounds.shape[0], []
-        for i in range(self.starts.shape[0] - 1):
-            segment, query = divmod(i, n_queries)
+        lists = self.lists
+        for i in range(len(lists)):
+            segment, query = divmod(i, self.bounds.shape[0])
             if query in others:
                 documents = others[query][segment]
-                lists.append((documents, np.full(documents.shape[0], np.inf, np.float32)))
-            else:
-                own = slice(self.starts[i], self.starts[i + 1])
-                lists.append((self.documents[own], self.approximate[own]))
+                lists[i] = documents, np.full(documents.shape[0], np.inf, np.float32)
         return self.of(lists, self.bounds)

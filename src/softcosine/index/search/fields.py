@@ -114,10 +114,10 @@ class FieldsSearcher:
         """Search many queries, each a vector for every field; see `Searcher.search_batch`."""
         if self.weights == (1.0,):
             (searcher,) = self.searchers
-            if len(queries) == 1 and threads == 1:  # the same, with less ado
+            if len(queries) == 1:
                 top = searcher.search(
                     queries[0][0], k=k, min_score=min_score, expand_postings=expand_postings,
-                    allowed=allowed,
+                    allowed=allowed, threads=threads,
                 )  # fmt: skip
                 return [top]
             return searcher.search_batch(

@@ -49,6 +49,9 @@ __all__ = ["Allowed", "Searcher"]
 
 _T = TypeVar("_T")
 
+# Postings that a single query must touch before several threads are faster: measured.
+_DIVIDED = 2**23
+
 # For each part, which of its documents may be answers; None for all.
 Allowed = Sequence["NDArray[np.bool_] | None"]
 
@@ -62,6 +65,7 @@ class _Asked:
     positive: bool
     expand_postings: bool
     allowed: Allowed | None
+    threads: int | None
 
     @property
     def minimum(self) -> float:
@@ -125,6 +129,7 @@ class Searcher:
         positive: bool = True,
         expand_postings: bool = True,
         allowed: Allowed | None = None,
+        threads: int | None = 1,
     ) -> Top:
         """Return the k best documents.
 
@@ -142,6 +147,8 @@ class Searcher:
             scores stay the same.
         allowed : sequence of ndarray of shape (n_docs,), bool, or None, optional
             For each part, which of its documents may be answers, deleted ones aside.
+        threads : int, optional
+            The most that search parts at a time, where there is enough to do; the same bits.
 
         Raises
         ------
@@ -150,7 +157,7 @@ class Searcher:
         InvalidInputError
             If k or min_score is no number that it can be, or scores may leave float64's range.
         """
-        asked = self._asked(k, min_score, positive, expand_postings, allowed)
+        asked = self._asked(k, min_score, positive, expand_postings, allowed, threads)
         return self._with_workspace(lambda space: self._search(space, [query], asked)[0])
 
     def search_batch(
@@ -244,9 +251,10 @@ class Searcher:
         positive: bool,
         expand_postings: bool,
         allowed: Allowed | None,
+        threads: int | None = 1,
     ) -> _Asked:
         k = min(check_k(k), max(self._n_docs, 1))
-        return _Asked(k, check_min_score(min_score), positive, expand_postings, allowed)
+        return _Asked(k, check_min_score(min_score), positive, expand_postings, allowed, threads)
 
     def _search(self, space: Workspace, queries: Sequence[QueryVector], asked: _Asked) -> list[Top]:
         """Search up to PANEL queries: find their candidates part by part, and rank these."""
@@ -321,22 +329,53 @@ class Searcher:
         self, space: Workspace, expanded: Expansions, chosen: list[bool], asked: _Asked
     ) -> Candidates:
         """Find candidates in the postings, with thresholds that rise from part to part."""
-        n_queries, n_lists = len(expanded), len(self.parts) * len(expanded)
-        heaps = np.zeros((n_queries, asked.k), np.float32)
         floors, slacks = self._bounds(expanded, asked, half=self.table.half)
         _factors, addresses = self.table.factors(asked.allowed)  # held while they are read
-        starts = np.zeros(n_lists + 1, np.int64)
-        documents, approximate, begin = space.candidates, space.approximate, 0
-        while True:
-            begin = find_candidates(
-                self.table.rows, addresses, expanded.pointers, expanded.terms, expanded.weights,
-                np.array(expanded.scales), np.array(chosen, np.uint8), floors, heaps, slacks,
-                space.scores, begin, starts, documents, approximate,
-            )  # fmt: skip
-            if begin == n_lists:
-                return Candidates(starts, documents, approximate, _least(heaps, floors, slacks))
-            documents = np.concatenate([documents, np.empty_like(documents)])
-            approximate = np.concatenate([approximate, np.empty_like(approximate)])
+        wanted, scales = np.array(chosen, np.uint8), np.array(expanded.scales)
+
+        def of(run: slice, space: Workspace) -> tuple[NDArray[np.float32], Candidates]:
+            heaps = np.zeros((len(expanded), asked.k), np.float32)
+            n_lists, begin = (run.stop - run.start) * len(expanded), 0
+            starts = np.zeros(n_lists + 1, np.int64)
+            documents, approximate = space.candidates, space.approximate
+            while True:
+                begin = find_candidates(
+                    self.table.rows[run], addresses[run], expanded.pointers, expanded.terms,
+                    expanded.weights, scales, wanted, floors, heaps, slacks, space.scores, begin,
+                    starts, documents, approximate,
+                )  # fmt: skip
+                if begin == n_lists:
+                    bounds = _least(heaps, floors, slacks)
+                    return heaps, Candidates(starts, documents, approximate, bounds)
+                documents = np.concatenate([documents, np.empty_like(documents)])
+                approximate = np.concatenate([approximate, np.empty_like(approximate)])
+
+        runs = self._runs(expanded, asked)
+        if len(runs) == 1:
+            return of(runs[0], space)[1]
+
+        def apart(run: slice) -> tuple[NDArray[np.float32], Candidates]:
+            return self._with_workspace(lambda own: _copied(*of(run, own)))
+
+        with ThreadPoolExecutor(len(runs)) as pool:
+            found = list(pool.map(apart, runs))
+        heaps = np.partition(np.concatenate([heap for heap, _ in found], axis=1), -asked.k, axis=1)
+        bounds = _least(heaps[:, -asked.k :], floors, slacks)
+        lists = [own for _, candidates in found for own in candidates.lists]
+        return Candidates.of(lists, bounds)
+
+    def _runs(self, expanded: Expansions, asked: _Asked) -> list[slice]:
+        """Cut the parts into runs of about as many postings, one a thread, where that pays."""
+        whole = [slice(0, len(self.parts))]
+        if asked.threads == 1 or len(expanded) > 1 or len(self.parts) == 1:
+            return whole
+        if self._n_postings < _DIVIDED or self._frequencies[expanded.terms].sum() < _DIVIDED:
+            return whole
+        n = min(n_threads(asked.threads), len(self.parts))
+        ends = np.cumsum([part.segment.n_postings for part in self.parts])
+        cuts = np.searchsorted(ends, ends[-1] * np.arange(1, n) / n) + 1
+        bounds = sorted({0, len(self.parts), *cuts.tolist()})
+        return [slice(begin, end) for begin, end in pairwise(bounds)]
 
     def _find_together(
         self, space: Workspace, expanded: Expansions, chosen: list[bool], asked: _Asked
@@ -397,6 +436,13 @@ class Searcher:
             "a file has changed since it was written. `softcosine verify` tells which; rebuild the "
             "index, or restore the file from a copy."
         )
+
+
+def _copied(
+    heaps: NDArray[np.float32], found: Candidates
+) -> tuple[NDArray[np.float32], Candidates]:
+    """Take candidates out of scratch arrays."""
+    return heaps, Candidates.of(found.lists, found.bounds)
 
 
 def _least(
