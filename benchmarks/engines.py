@@ -26,7 +26,7 @@ from softcosine.engines.engine_index import EngineIndex
 from softcosine.engines.recall import recall_of
 from softcosine.engines.routes import Basis, Lsa, Route
 from softcosine.engines.row_space import RowSpace
-from softcosine.engines.state import Asked, State
+from softcosine.engines.state import EngineRequest, State
 from softcosine.engines.subject import Subject, subject_of
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.space.basis import orthonormal_basis
@@ -108,7 +108,7 @@ def _terms(block: Any) -> list[Any]:
 
 def served(subject: Subject, contents: Contents, route: Route, one: Contestant) -> State:
     """Build an engine over a route that is there already."""
-    asked = Asked(one.engine, one.settings, route.name)
+    asked = EngineRequest(one.engine, one.settings, route.name)
     engine = asked.engine()
     space = RowSpace.of(route, subject.ranked, engine.capabilities)
     engine.build(vectors_of_slots(space, subject.ranked, contents), threads=2)

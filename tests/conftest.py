@@ -91,7 +91,7 @@ def data() -> Path:
 @pytest.fixture
 def console(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let the command line write to the streams of this test, 80 columns wide."""
-    from softcosine.cli import showing
+    from softcosine.cli import output as showing
 
     # A console keeps the stream that it met first, and every test has its own.
     showing._console.cache_clear()

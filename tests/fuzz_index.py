@@ -44,7 +44,7 @@ from mutations import mutate
 from softcosine import MergePolicy, SoftIndex
 from softcosine.errors import SoftCosineError
 from softcosine.index.directory.backup import back_up
-from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
 from softcosine.index.quality import one_word_quality
 from softcosine.index.segment import segment
@@ -204,7 +204,7 @@ class _Deeds:
 
     def handling(self) -> list[Callable[[], object]]:
         """What needs the folder alone; the last change it."""
-        return [self.verify, self.rescue, self.backup, self.join, self.write, self.merge]
+        return [self.verify, self.salvage, self.backup, self.join, self.write, self.merge]
 
     def open(self) -> None:
         self.index = SoftIndex.open(self.folder, verify=self.random.random() < 0.1)
@@ -301,11 +301,11 @@ class _Deeds:
         index.refresh()
 
     def verify(self) -> None:
-        verify_index(Store.open(self.folder))
+        check_index(Store.open(self.folder))
 
-    def rescue(self) -> None:
-        SoftIndex.rescue(self.folder, self.scratch / "rescued")
-        SoftIndex.open(self.scratch / "rescued").search("tea")
+    def salvage(self) -> None:
+        SoftIndex.salvage(self.folder, self.scratch / "salvaged")
+        SoftIndex.open(self.scratch / "salvaged").search("tea")
 
     def backup(self) -> None:
         links, verify = self.random.random() < 0.5, self.random.random() < 0.8

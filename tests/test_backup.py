@@ -23,7 +23,7 @@ from softcosine.errors import (
     InvalidInputError,
 )
 from softcosine.index.directory import backup as backups
-from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
 from softcosine.similarity.pairs import PairSimilarity
 from softcosine.storage import copying
@@ -69,7 +69,7 @@ def test_a_copy_has_the_same_bytes_and_answers_alike(index, tmp_path, links):
     assert names(tmp_path) == ["a.index", "b"]
     assert names(tmp_path / "b") == ["manifest.json", "parts"]
     copy = SoftIndex.open(tmp_path / "b", verify=True)
-    verify_index(Store.open(tmp_path / "b"))
+    check_index(Store.open(tmp_path / "b"))
     assert scores(copy) == scores(index)
     assert (copy.commit, made.generation) == (index.commit, index.snapshot.generation)
     assert made.n_bytes == sum(len(content) for content in tree(tmp_path / "b").values())
@@ -156,7 +156,7 @@ def test_copies_taken_while_another_process_commits_and_merges_are_commits(tmp_p
         seen, begin = set(), time.monotonic()
         for turn in range(40):
             made = index.backup(tmp_path / "b", links=turn % 2 == 0, overwrite=turn > 0)
-            verify_index(Store.open(tmp_path / "b"))
+            check_index(Store.open(tmp_path / "b"))
             copy = SoftIndex.open(tmp_path / "b", verify=True)
             assert copy.snapshot.generation == made.generation
             ids = {hit.id for hit in copy.search("tea", k=100)}
@@ -330,4 +330,4 @@ def test_the_command_copies_and_says_so(index, tmp_path, run):
     assert "exists already; choose another name, or say --overwrite." in message
     told = json.loads(run("backup", index.path, tmp_path / "b", "--overwrite", "--links", "--json"))
     assert (told["documents"], told["generation"], told["engines"]) == (5, 4, [])
-    run("verify", tmp_path / "b")
+    run("check", tmp_path / "b")

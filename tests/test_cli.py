@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from softcosine import __version__
-from softcosine.cli import progress, showing
+from softcosine.cli import output as showing
+from softcosine.cli import progress
 from softcosine.cli.app import main
 
 TEXTS = {
@@ -48,7 +49,7 @@ def test_the_version_is_told(run):
 
 
 @pytest.mark.parametrize(
-    "command", ["index", "search", "similar", "explain", "terms", "info", "verify", "demo"]
+    "command", ["index", "search", "similar", "explain", "terms", "info", "check", "demo"]
 )
 def test_every_command_has_help_with_an_example(run, command):
     shown = run(command, "--help")
@@ -227,8 +228,8 @@ def test_info_and_verify_describe_an_index(run, folder):
     facts = json.loads(run("info", folder, "--json"))
     assert facts["documents"] == 4
     assert facts["bytes"] > 0
-    assert "is whole" in run("verify", folder)
-    assert json.loads(run("verify", folder, "--json"))["files"] > 5
+    assert "is whole" in run("check", folder)
+    assert json.loads(run("check", folder, "--json"))["files"] > 5
 
 
 def test_verify_finds_an_altered_file(run, source_file, tmp_path):
@@ -238,9 +239,9 @@ def test_verify_finds_an_altered_file(run, source_file, tmp_path):
     data = bytearray(file.read_bytes())
     data[-1] ^= 1
     file.write_bytes(data)
-    message = run("verify", path, code=1)
+    message = run("check", path, code=1)
     assert "documents.sqlite has changed" in message
-    assert f"'softcosine rescue {path} -o NEW' saves what is whole." in message
+    assert f"'softcosine salvage {path} -o NEW' saves what is whole." in message
 
 
 @pytest.mark.parametrize(

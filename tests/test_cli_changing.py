@@ -298,7 +298,7 @@ def test_another_matrix_is_given_to_an_index(run, folder):
     assert "for the others its sources were asked" in told(
         run("similarity", "set", path, "s.matrix")
     )
-    run("verify", path)
+    run("check", path)
 
 
 def test_a_matrix_of_other_stems_or_words_is_refused(run, folder):

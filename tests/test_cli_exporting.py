@@ -105,7 +105,7 @@ def test_a_changed_index_is_exported_again_or_followed(run, folder, tmp_path):
     assert (record["added"], record["deleted"], record["rebuilt"]) == (0, 0, False)
     run("delete", folder, "new")
     run("export", folder, "usearch")
-    run("verify", folder)
+    run("check", folder)
     found = json.loads(run("search", folder, "tea cup", "--engine", "usearch", "--json"))
     assert "new" not in {hit["id"] for hit in found["hits"]}
 

@@ -1,4 +1,4 @@
-"""``softcosine info`` and ``verify``."""
+"""``softcosine info`` and ``check``."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_an_index_without_documents_is_described_searched_and_filled(run, tmp_pa
     assert "as the first documents decide" in run("info", path)
     assert "Nothing found." in run("search", path, "tea")
     assert run("pairs", path, "--min", 0.5) == run("dedupe", path) == ""
-    assert "is whole" in " ".join(run("verify", path).split())
+    assert "is whole" in " ".join(run("check", path).split())
     (tmp_path / "a.txt").write_text("green tea\n")
     run("add", path, tmp_path / "a.txt")
     run("delete", path, "1")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softcosine.cli import showing
+from softcosine.cli import output as showing
 from softcosine.cli.app import main
 from softcosine.cli.terminal import SafeConsole
 
@@ -65,10 +65,10 @@ COMMANDS = [
     ("dedupe", INDEX, "--min", "0.1"),
     ("export", INDEX, "faiss"),
     ("info", INDEX, "--quality"),
-    ("verify", INDEX),
+    ("check", INDEX),
     ("backup", INDEX, f"copy{EVIL}.index"),
     ("search", INDEX, f"tyyre{EVIL}", "--fuzzy"),
-    ("rescue", INDEX, "-o", f"saved{EVIL}.index"),
+    ("salvage", INDEX, "-o", f"saved{EVIL}.index"),
     ("map", INDEX),
     ("similarity", "build", "words.csv", "--vocabulary", DOCS, "-o", f"s{EVIL}.matrix"),
     ("similarity", "show", f"s{EVIL}.matrix"),
@@ -109,13 +109,13 @@ def test_a_line_break_in_a_name_begins_no_line(folder, capsys):
     name = "my\nforged\r.index"
     shown = printed(capsys, "index", DOCS, "-o", name, "--plain")
     (folder / name / "engines" / "faiss\nforged").mkdir(parents=True)
-    for command in ("info", "verify", "merge", "refresh", "add"):
+    for command in ("info", "check", "merge", "refresh", "add"):
         shown += printed(capsys, command, name, *([DOCS] if command == "add" else []))
     shown += printed(capsys, "backup", name, f"copy {name}")
     shown += printed(capsys, "similarity", "show", name)
     shown += printed(capsys, "similarity", "check", name)
     next((folder / name / "parts").glob("norms-*/manifest.json")).write_text("")
-    shown += printed(capsys, "rescue", name, "-o", f"saved {name}")
+    shown += printed(capsys, "salvage", name, "-o", f"saved {name}")
     assert not [line for line in shown.split("\n") if line.startswith("forged")], shown
     assert r"faiss\nforged was not copied" in shown
     assert shown.count(r"my\nforged\r.index") >= 10

@@ -21,7 +21,7 @@ import pytest
 import crafted
 from conftest import JIT
 from softcosine.errors import CorruptIndexError, IndexFormatError, InvalidInputError
-from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
 from softcosine.index.segment.segment import _CHECKS, ENTRIES, POSTINGS, STARTS, Segment
 from softcosine.index.segment.stored_fields import StoredDocuments
@@ -397,7 +397,7 @@ def test_what_the_manifest_of_a_part_says_is_checked(folder, kind, settings):
     with pytest.raises(CorruptIndexError):
         SoftIndex.open(folder)
     with pytest.raises(CorruptIndexError):
-        verify_index(Store.open(folder))
+        check_index(Store.open(folder))
 
 
 INDEX_SETTINGS = [
@@ -477,7 +477,7 @@ def test_a_manifest_that_is_none_of_an_index_is_refused(folder, change):
     crafted.rewrite_index_manifest(folder, change)
     for ask in (
         lambda: SoftIndex.open(folder),
-        lambda: SoftIndex.rescue(folder, folder.with_name("rescued")),
+        lambda: SoftIndex.salvage(folder, folder.with_name("salvaged")),
     ):
         with pytest.raises(CorruptIndexError):
             ask()
@@ -538,7 +538,7 @@ def test_a_manifest_that_is_no_manifest_is_refused(folder, text):
         with pytest.raises(IndexFormatError):
             SoftIndex.open(folder)
     with pytest.raises(IndexFormatError):
-        SoftIndex.rescue(folder, folder.with_name("rescued"))
+        SoftIndex.salvage(folder, folder.with_name("salvaged"))
 
 
 def archive():
@@ -574,7 +574,7 @@ def test_what_is_no_array_is_refused(folder, content):
     with pytest.raises(CorruptIndexError):
         SoftIndex.open(folder)
     with pytest.raises(CorruptIndexError):
-        verify_index(Store.open(folder))
+        check_index(Store.open(folder))
 
 
 def test_an_array_has_as_many_numbers_as_its_header_says(tmp_path):

@@ -81,7 +81,7 @@ CHECKED = [
 
 @pytest.mark.parametrize(("part", "name"), CHECKED)
 def test_impossible_numbers_are_found_on_opening(damaged, part, name):
-    with pytest.raises(CorruptIndexError, match=r"verify|rise from 0|decrease|fit together"):
+    with pytest.raises(CorruptIndexError, match=r"check|rise from 0|decrease|fit together"):
         SoftIndex.open(damaged(part, all_ones, name))
 
 
@@ -174,5 +174,5 @@ def test_a_source_that_cannot_be_built_again_names_the_folder(tmp_path):
     path = tmp_path / "S"
     similarity_matrix(np.eye(1)).save(path, source=KEPT["decided"]())
     patch_array(path, "source/signs", all_ones)
-    with pytest.raises(CorruptIndexError, match=r"the source in .*S cannot be built .* verify"):
+    with pytest.raises(CorruptIndexError, match=r"the source in .*S cannot be built .* check"):
         TermSimilarityMatrix.load_source(path)

@@ -6,7 +6,8 @@ import unicodedata
 import pytest
 
 from softcosine import Analyzer
-from softcosine.cli import demo, showing, symbols
+from softcosine.cli import demo, symbols
+from softcosine.cli import output as showing
 from softcosine.cli.app import main
 from softcosine.text.vocabulary import Vocabulary
 

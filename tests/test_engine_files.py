@@ -16,7 +16,7 @@ import pytest
 import crafted
 from conftest import need_engine
 from softcosine import SoftIndex, SoftNeighbors, Weighting
-from softcosine.cli.inspecting import bytes_of
+from softcosine.cli.maintenance import bytes_of
 from softcosine.engines import registry
 from softcosine.engines.engine_index import EngineIndex
 from softcosine.errors import (
@@ -27,7 +27,7 @@ from softcosine.errors import (
     MissingDependencyError,
     NotFittedError,
 )
-from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.check import check_index
 from softcosine.index.directory.commit import ENGINE_VERSION
 from softcosine.index.directory.store import Store
 from toy_engine import ENTRY, ToyEngine
@@ -96,7 +96,7 @@ class TestBesideAnIndex:
             writer.add("new", "ant ant ant")
             writer.commit()
             writer.rollback()
-        verify_index(Store.open(tmp_path / "a.index"))
+        check_index(Store.open(tmp_path / "a.index"))
         assert bytes_of(path) == size
 
     def test_a_copy_of_both_is_good(self, index, name, tmp_path):

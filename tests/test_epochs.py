@@ -20,7 +20,7 @@ from crafted import array_names, array_of, patch_array, rewrite_index_manifest, 
 from killing import run_script
 from softcosine.errors import AlreadyExistsError, CorruptIndexError, InvalidInputError
 from softcosine.index.directory import store_writer
-from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
 from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.statistics import FieldStatistics
@@ -125,7 +125,7 @@ def test_norms_state_their_epoch_where_they_did_not_have_to_be_computed_anew(tmp
     with index.writer(merge=None) as writer:
         writer.add("d", "a new word")
         writer.commit(refresh=False)
-    verify_index(Store.open(index.path))
+    check_index(Store.open(index.path))
     manifests = [json.loads(file.read_text()) for file in index.path.glob("parts/norms-*/*.json")]
     assert [one["settings"]["epoch"] for one in manifests] == [index.epoch] * 2
 
@@ -251,7 +251,7 @@ def test_a_shard_is_made_of_a_commit_whose_files_are_gone(tmp_path):
     assert SoftIndex.open(old.path).epoch != old.epoch
     shard = old.shard(tmp_path / "shard")
     assert shard.epoch == old.epoch
-    verify_index(Store.open(shard.path))
+    check_index(Store.open(shard.path))
 
 
 def test_an_index_without_documents_that_says_it_is_frozen_is_refused(tmp_path):
@@ -314,7 +314,7 @@ def test_shards_that_are_joined_rank_as_one_index_does(place, ranking, data):
                 )
                 assert found == expected
         if place == "folder":
-            verify_index(Store.open(joined.path))
+            check_index(Store.open(joined.path))
 
 
 def two_shards(tmp_path, **options):
@@ -349,7 +349,7 @@ def test_segments_are_shared_and_no_change_of_one_index_reaches_the_other(tmp_pa
         writer.commit(refresh=True)
     assert {file: file.read_bytes() for path in paths for file in path.rglob("*.*")} == before
     for path in (*paths, joined.path):
-        verify_index(Store.open(path))
+        check_index(Store.open(path))
 
 
 def test_where_there_are_no_links_files_are_copied(tmp_path, monkeypatch):
@@ -359,7 +359,7 @@ def test_where_there_are_no_links_files_are_copied(tmp_path, monkeypatch):
     with joined.writer(merge=None) as writer:
         writer.add_segments(paths)
     assert {file.stat().st_nlink for file in joined.path.rglob("*.npys")} == {1}
-    verify_index(Store.open(joined.path))
+    check_index(Store.open(joined.path))
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -411,7 +411,7 @@ from pathlib import Path
 import softcosine as sc
 from killing import Victims
 from softcosine.index.directory import store_writer
-from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
 
 folder, rounds = Path(sys.argv[1]), int(sys.argv[2])
@@ -436,13 +436,13 @@ for _ in range(rounds):
     assert index.snapshot.generation >= last
     seen.add(tuple(sorted(index)))
     assert seen <= {(), ("a", "c")}, seen
-    verify_index(Store.open(folder / "joined"))
+    check_index(Store.open(folder / "joined"))
     with index.writer():
         pass  # what is left over is swept
     named = set(Store.open(folder / "joined").read().parts)
     assert {path.name for path in (folder / "joined" / "parts").iterdir()} == named
 for path in ("shard", "second"):
-    verify_index(Store.open(folder / path))
+    check_index(Store.open(folder / path))
 print(len(seen))
 """
 
@@ -475,10 +475,10 @@ def test_indexes_of_one_folder_share_large_tables(tmp_path, monkeypatch):
         with index.writer() as writer:
             writer.add("c", "w7 w8")
             writer.merge()
-        verify_index(Store.open(index.path))
+        check_index(Store.open(index.path))
         assert [file.read_bytes() for file in tables(index.path)] == [content]
     shutil.rmtree(first.path)
-    verify_index(Store.open(second.path))
+    check_index(Store.open(second.path))
     (damaged,) = tables(second.path)
     patch_array(damaged.parent, array_names(damaged.parent)[-1])
     damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")

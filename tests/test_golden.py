@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from softcosine.errors import IndexFormatError
-from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.check import check_index
 from softcosine.index.directory.commit import VERSION
 from softcosine.index.directory.store import Store
 from softcosine.index.soft_index import SoftIndex
@@ -37,7 +37,7 @@ def test_there_is_one_of_the_present_format():
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.name)
 def test_an_index_of_a_released_format_answers_as_it_did(path):
     index = SoftIndex.open(path, verify=True)
-    verify_index(Store.open(path))
+    check_index(Store.open(path))
     assert len(index) == 5
     assert "gone" not in index
     assert index.search("key", where={"number": 3})[0].metadata == {"number": 3, "lang": ["en"]}
@@ -54,7 +54,7 @@ def test_an_index_of_a_released_format_is_written_on(path, tmp_path):
     assert index.search("new hound")[0].id == "new"
     with index.writer() as writer:
         writer.delete("new")
-    verify_index(Store.open(copy))
+    check_index(Store.open(copy))
     assert len(SoftIndex.open(copy)) == 5
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from killing import run_script
 from softcosine.errors import SoftCosineWarning
-from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store_writer import StoreWriter
 from softcosine.index.segment import stored_fields as stored_documents
 from softcosine.index.writer.merging import MergePolicy
@@ -73,7 +73,7 @@ import os, random, sys
 from killing import Victims
 from test_index_faults import POLICY, assert_state, state_of, step
 from softcosine.index.directory.store import Store
-from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.check import check_index
 from written import opened, writing
 
 def write(say):
@@ -97,7 +97,7 @@ for turn in range(rounds):
     if found != last:
         assert_state(opened(store), found)
     if turn % 5 == 0:
-        verify_index(store)
+        check_index(store)
     last = found
 print(last)
 """
@@ -134,7 +134,7 @@ def test_a_full_disk_at_any_step_leaves_the_last_commit_whole(tmp_path, monkeypa
                 error = error_of(step, writer, 7)
             patch.undo()
             writer.rollback()
-        verify_index(store)
+        check_index(store)
         if error is None and not caught:
             break
         assert "free space" in str(error or caught[0].message)
@@ -166,7 +166,7 @@ def test_a_commit_that_found_no_room_may_be_tried_again(tmp_path, monkeypatch):
             before = store.generation()
             assert writer.commit() == before + 1
             assert f"d{number}" in opened(store)
-    verify_index(store)
+    check_index(store)
 
 
 def held_open(path):
@@ -250,7 +250,7 @@ def test_a_rollback_frees_the_disk_while_its_error_is_handled(
         writer.commit()
         writer.close()
         assert f"d{700}" in opened(store)
-    verify_index(store)
+    check_index(store)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system does not list a process's maps")
@@ -330,6 +330,6 @@ def test_a_really_full_disk_leaves_the_last_commit_whole(tmp_path):
             n_committed += error is None
         assert "free space" in str(error)
         assert n_committed > 3
-        verify_index(store)
+        check_index(store)
         assert len(opened(store)) == n_committed
         assert opened(store).search("word2").ids == ["2"]

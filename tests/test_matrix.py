@@ -1024,7 +1024,7 @@ def test_a_stored_source_of_vectors_is_read_when_it_is_first_asked(tmp_path):
         opened = TermSimilarityMatrix.load_source(tmp_path / "S")
         assert opened.source.threshold == 0.2
         assert opened.source.state().arrays["vectors"].shape == (2, 2)
-        with pytest.raises(CorruptIndexError, match=r"a source cannot be built .* verify"):
+        with pytest.raises(CorruptIndexError, match=r"a source cannot be built .* check"):
             opened.knows(["hot"])
     opened = TermSimilarityMatrix.load_source(tmp_path / "S")
     assert opened.knows(["hot", "x"]).tolist() == [True, False]

@@ -10,7 +10,7 @@ import pytest
 
 from crafted import patch_array, rewrite_array
 from softcosine.errors import CorruptIndexError, InvalidInputError, UnknownDocumentError
-from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.check import check_index
 from softcosine.index.directory.folder import FolderWriter
 from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.store import Store
@@ -77,7 +77,7 @@ def test_no_text_is_analysed_and_no_score_or_place_changes(index, monkeypatch):
     assert (after.space, after.statistics) == (settings.space, settings.statistics)
     for one, other in zip(index.snapshot.segments, old.snapshot.segments, strict=True):
         assert len(one.fields) == len(other.fields)
-    verify_index(Store.open(index.path))
+    check_index(Store.open(index.path))
     # A reader goes on with what it opened, until it refreshes.
     assert old.get(["2"])[0].metadata == {"n": 2, "lang": "en"}
     assert old.filter({"n": 2}).ids == ["2"]
@@ -205,7 +205,7 @@ def test_a_commit_that_fails_may_be_tried_again(index, monkeypatch):
         writer.update_metadata("2", {"n": 2001})
         writer.commit()
     assert [one.metadata["n"] for one in index.get(["0", "2"])] == [1000, 2001]
-    verify_index(Store.open(index.path))
+    check_index(Store.open(index.path))
 
 
 def test_merges_write_the_new_metadata_into_their_segments(index):
@@ -228,7 +228,7 @@ def test_merges_write_the_new_metadata_into_their_segments(index):
     with index.writer(merge=None) as writer:
         writer.merge()
     assert index.snapshot.generation == generation
-    verify_index(Store.open(index.path))
+    check_index(Store.open(index.path))
 
 
 def test_a_filter_deletes_what_passes_it(index):
@@ -291,7 +291,7 @@ def test_many_updates_take_bounded_memory(tmp_path, monkeypatch):
         -7 if number == 7 else number for number in range(300)
     ]
     assert index.filter({"n": {"<": 2}}).ids == ["0", "1", "7"]
-    verify_index(Store.open(index.path))
+    check_index(Store.open(index.path))
 
 
 def test_an_update_that_fails_is_not_committed_later(index, monkeypatch):
@@ -306,7 +306,7 @@ def test_an_update_that_fails_is_not_committed_later(index, monkeypatch):
                 writer.update_metadata("1", {"n": 11, "long": "x" * (1 << 16)})
         writer.update_metadata("2", {"n": 12})
     assert [one.metadata["n"] for one in index.filter()] == [10, 1, 12, 3, 4]
-    verify_index(Store.open(index.path))
+    check_index(Store.open(index.path))
 
 
 def test_a_copy_and_what_is_rescued_have_the_new_metadata(index, tmp_path):
@@ -314,8 +314,8 @@ def test_a_copy_and_what_is_rescued_have_the_new_metadata(index, tmp_path):
         writer.update_metadata("0", {"n": 1000})
         writer.update_metadata("4", {}, replace=True)
     index.save(tmp_path / "copy")
-    SoftIndex.rescue(index.path, tmp_path / "rescued")
-    for name in ("copy", "rescued"):
+    SoftIndex.salvage(index.path, tmp_path / "salvaged")
+    for name in ("copy", "salvaged"):
         copied = SoftIndex.open(tmp_path / name, verify=True)
         assert list(copied.filter()) == list(index.filter())
         assert {one.updates for one in settings_of(copied).segments} == {None}
@@ -345,10 +345,10 @@ def test_contents_that_cannot_be_are_found_on_opening(index, tmp_path, arrays, m
         writer.update_metadata("0", {"n": 1000})
         writer.update_metadata("1", {"n": 1000})
     rewritten(index.path, arrays)
-    for look in (lambda: SoftIndex.open(index.path), lambda: verify_index(Store.open(index.path))):
+    for look in (lambda: SoftIndex.open(index.path), lambda: check_index(Store.open(index.path))):
         with pytest.raises(CorruptIndexError, match=message):
             look()
-    report = SoftIndex.rescue(index.path, tmp_path / "rescued")
+    report = SoftIndex.salvage(index.path, tmp_path / "salvaged")
     assert (report.n_docs, report.n_lost) == (3, 2)
     assert message in report.damage[0]
 
@@ -365,7 +365,7 @@ def test_what_is_no_metadata_is_found_when_it_is_read(index, content):
         lambda: opened.get(["0"]),
         lambda: opened.documents.metadata(0),
         lambda: opened.filter({"n": 1}),
-        lambda: verify_index(Store.open(index.path)),
+        lambda: check_index(Store.open(index.path)),
     ):
         with pytest.raises(CorruptIndexError, match="updates-"):
             look()
@@ -385,9 +385,9 @@ def test_a_changed_byte_is_found_and_its_segment_is_not_rescued(index, tmp_path)
         pytest.raises(CorruptIndexError, match=r"arrays\.npys has changed"),
     ):
         writer.merge()
-    report = SoftIndex.rescue(index.path, tmp_path / "rescued")
+    report = SoftIndex.salvage(index.path, tmp_path / "salvaged")
     assert (report.n_docs, report.n_lost) == (3, 2)
-    assert list(SoftIndex.open(tmp_path / "rescued")) == ["2", "3", "4"]
+    assert list(SoftIndex.open(tmp_path / "salvaged")) == ["2", "3", "4"]
 
 
 def test_updates_come_back_from_their_arrays():

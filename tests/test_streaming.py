@@ -20,7 +20,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.lab.regression.source import RegressionSimilarity
 from softcosine.similarity.cooccurrence import pair_counts
 from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
-from softcosine.similarity.cooccurrence.counts import Nearness, company
+from softcosine.similarity.cooccurrence.counts import Nearness, cooccurrence_counts
 from softcosine.similarity.source import TermSimilaritySource, state_of
 from softcosine.text import stream as stream_module
 from softcosine.text import tally as tally_module
@@ -134,7 +134,7 @@ def test_counts_are_those_of_the_definition(
         TextStream(documents, memory=SMALL),
         TextStream(iter(documents), vocabulary=vocabulary, memory=SMALL),
     ):
-        with company(source, nearness) as found:
+        with cooccurrence_counts(source, nearness) as found:
             dense = np.zeros_like(expected)
             for first, last, block in found.pairs.blocks():
                 dense[first:last] = block.toarray()

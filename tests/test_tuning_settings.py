@@ -18,7 +18,7 @@ from softcosine.evaluate.tuning.settings import Settings
 from softcosine.evaluate.tuning.space import DIMENSIONS, space_around
 from softcosine.evaluate.tuning.spaces import space_for
 from softcosine.evaluate.tuning.workbench import Workbench
-from softcosine.similarity.parts import SourceOfOne
+from softcosine.similarity.composite import SourceOfOne
 from toy_judged import judged_set
 
 NAMED = dict.fromkeys(("english", "texts"))

@@ -20,7 +20,7 @@ from softcosine.errors import (
     UnknownDocumentError,
     VocabularyMismatchError,
 )
-from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
 from softcosine.index.query.phrases import LEFT_OUT, running_words
 from softcosine.index.soft_index import SoftIndex
@@ -85,7 +85,7 @@ def test_a_rollback_keeps_the_writer(store):
         writer.rollback()
         writer.add("e", "milk")
     assert list(opened(store)) == ["a", "b", "c", "e"]
-    verify_index(store)
+    check_index(store)
 
 
 def test_a_document_with_a_known_id_is_replaced_and_stands_last(store):
@@ -102,7 +102,7 @@ def test_a_document_with_a_known_id_is_replaced_and_stands_last(store):
     assert list(index) == ["c", "a", "b"]
     assert index.documents.text(index.documents.number("b")) == "wine"
     assert index.search("tea").ids == []
-    verify_index(store)
+    check_index(store)
 
 
 def test_deleting_says_whether_there_was_one(store):
@@ -122,7 +122,7 @@ def test_deleting_says_whether_there_was_one(store):
         writer.delete("c")
     index = opened(store)
     assert (len(index), index.search("tyre").ids) == (0, [])
-    verify_index(store)
+    check_index(store)
 
 
 def test_a_commit_of_nothing_writes_nothing(store):
@@ -133,11 +133,11 @@ def test_a_commit_of_nothing_writes_nothing(store):
         writer.merge()
         assert writer.commit() == 1
     assert store.generation() == 1
-    verify_index(store)
+    check_index(store)
     with writing(store) as writer:
         writer.add("empty", "")
     assert list(opened(store)) == ["empty"]
-    verify_index(store)
+    check_index(store)
 
 
 def test_whoever_has_it_open_keeps_the_generation_until_refreshed(store):
@@ -174,7 +174,7 @@ def test_documents_are_written_in_bounded_batches(tmp_path):
     assert segment.live is None
     assert list(index) == [str(number) for number in range(50)]
     assert index.search("word7 tea", k=2).ids == ["7", "0"]
-    verify_index(store)
+    check_index(store)
 
 
 @pytest.mark.usefixtures("unsynced")
@@ -234,7 +234,7 @@ def test_ids_may_be_any_strings(store):
     for id in [*left, *IDS[::2]]:
         assert index.documents.id(index.documents.number(id)) == id
     assert "a\0b" not in index
-    verify_index(store)
+    check_index(store)
 
 
 def test_a_long_id_is_shortened_in_messages(store):
@@ -324,7 +324,7 @@ def test_texts_and_token_lists_may_be_mixed(tmp_path):
     assert list(index) == ["a", "b", "c", "d"]
     assert index.vocabulary.terms == ("tea", "Tea")
     assert [index.documents.text(n) for n in range(4)] == ["Tea, tea", "Tea tea", "tea", "TEA"]
-    verify_index(store)
+    check_index(store)
 
 
 def test_several_fields_are_spaces_of_their_own(tmp_path):
@@ -342,7 +342,7 @@ def test_several_fields_are_spaces_of_their_own(tmp_path):
     before = [(hit.id, hit.score) for hit in index.search("milk tea")]
     with writing(store) as writer:
         writer.merge()
-    verify_index(store)
+    check_index(store)
     assert [(hit.id, hit.score) for hit in opened(store).search("milk tea")] == before
 
 
@@ -367,7 +367,7 @@ def test_running_words_are_kept_if_asked_for(tmp_path):
             for word in running_words(text, analyzer)
         ]
         assert positions.tokens[first:last].tolist() == numbers
-    verify_index(store)
+    check_index(store)
 
 
 def test_texts_are_kept_only_if_asked_for(tmp_path):
@@ -378,7 +378,7 @@ def test_texts_are_kept_only_if_asked_for(tmp_path):
         writer.merge()
     assert index.refresh()
     assert [hit.text for hit in index.search("tea")] == ["", "", ""]
-    verify_index(store)
+    check_index(store)
 
 
 def test_an_empty_commit_merges_nothing(store):
@@ -402,7 +402,7 @@ def test_a_buffer_that_could_not_be_written_stays_and_takes_no_more(store, monke
                 Steps(patch, 3)
         writer.add("c", "wine")
     assert list(opened(store)) == ["a", "b", "c"]
-    verify_index(store)
+    check_index(store)
 
 
 @pytest.mark.parametrize("decide", [False, True])
@@ -421,7 +421,7 @@ def test_a_source_that_was_given_makes_the_s_that_from_texts_makes(tmp_path, dec
     with index.writer() as writer:
         writer.add("d", "a tire of milk wheels")
     assert index.S.similarity("tire", "milk") == (0.5 if decide else 0.0)
-    verify_index(Store.open(tmp_path / "x"))
+    check_index(Store.open(tmp_path / "x"))
 
 
 def test_an_index_that_was_saved_is_written_on(tmp_path):
@@ -432,7 +432,7 @@ def test_an_index_that_was_saved_is_written_on(tmp_path):
         writer.delete("0")
     assert index.search("kitten").ids[0] == "new"
     assert len(index) == 5
-    verify_index(Store.open(tmp_path / "x"))
+    check_index(Store.open(tmp_path / "x"))
 
 
 CORPUS = [
@@ -461,7 +461,7 @@ def test_what_a_new_index_learns_is_what_from_texts_learns(tmp_path, monkeypatch
             np.testing.assert_allclose(
                 [hit.score for hit in one], [hit.score for hit in other], rtol=1e-12
             )
-        verify_index(store)
+        check_index(store)
         assert not [path for path in store.path.iterdir() if path.suffix == ".tmp"]
 
 
@@ -477,11 +477,11 @@ def test_the_first_texts_tell_their_language(tmp_path):
 def test_texts_without_words_decide_nothing(tmp_path):
     store = created(tmp_path / "x", analyzer=None)
     written(store, {"a": "...", "b": ""})
-    verify_index(store)
+    check_index(store)
     index = written(store, {"c": "kittens eating fishes"})
     assert index.analyzer == Analyzer("english")
     assert index.search("cat").ids == ["c"]
-    verify_index(store)
+    check_index(store)
 
 
 def test_spooled_texts_and_token_lists_are_learned_together(tmp_path):
@@ -550,7 +550,7 @@ def test_s_is_exchanged_and_no_posting_rewritten(store):
     assert set(index.search("tea").ids) == {"a", "b", "c"}
     assert index.S.neighbors("milk") == []
     assert index.note == ""
-    verify_index(store)
+    check_index(store)
     truth = index.with_similarity(index.S)
     for query in ("tea", "milk tire"):
         hits = truth.search(query, ranking="soft_cosine")
@@ -590,12 +590,12 @@ def test_an_s_too_indefinite_to_rank_by_is_refused_at_the_commit(tmp_path):
         writer.set_weighting(Weighting(), ranking="soft_bm25")
     assert index.refresh()
     assert index.snapshot.segments[0].norms is None
-    verify_index(store)
+    check_index(store)
     with writing(store) as writer:
         writer.set_similarity(TermSimilarityMatrix.identity(index.vocabulary))
     assert index.refresh()
     assert index.snapshot.segments[0].norms is not None
-    verify_index(store)
+    check_index(store)
 
 
 def test_weights_are_exchanged(store):
@@ -608,7 +608,7 @@ def test_weights_are_exchanged(store):
             writer.set_weighting("raw")
     assert index.refresh()
     assert [(hit.id, hit.score) for hit in index.search(["tea"])] == [("b", 2.25)]
-    verify_index(store)
+    check_index(store)
 
 
 def test_statistics_stay_until_many_documents_have_come_or_gone(tmp_path, monkeypatch):
@@ -635,7 +635,7 @@ def test_statistics_stay_until_many_documents_have_come_or_gone(tmp_path, monkey
         writer.add_many(["a", "b", "c"], ["wine"] * 3)
         writer.commit()
         assert counted() == 25
-    verify_index(store)
+    check_index(store)
 
 
 def flipped(content, start):
@@ -658,10 +658,10 @@ def test_a_merge_finds_damage_and_keeps_what_there_is(store):
                 writer.merge()
             writer.rollback()
         with pytest.raises(CorruptIndexError, match=f"{name} has changed since it was written"):
-            verify_index(store)
+            check_index(store)
         file.write_bytes(whole)
     assert list(opened(store)) == ["a", "b", "c", "d"]
-    verify_index(store)
+    check_index(store)
 
 
 def test_a_commit_stands_where_joining_its_segments_fails(store):
@@ -680,7 +680,7 @@ def test_a_commit_stands_where_joining_its_segments_fails(store):
     index = opened(store)
     assert list(index) == ["a", "b", "c", "d"]
     assert len(index.snapshot.segments) == 1
-    verify_index(store)
+    check_index(store)
 
 
 @pytest.mark.usefixtures("unsynced")
@@ -696,7 +696,7 @@ def test_no_merge_takes_much_more_than_the_memory(tmp_path, monkeypatch):
     index = written(store, texts, memory=1 << 16, merge=MergePolicy(2, min_docs=16))
     assert [segment.n_docs for segment in index.snapshot.segments] == [7, 5]
     assert list(index) == list(texts)
-    verify_index(store)
+    check_index(store)
 
 
 def search_until(path, done):
@@ -753,7 +753,7 @@ def test_a_deleted_document_of_negative_norm_stops_no_search(tmp_path):
     with index.writer(merge=None) as writer:
         writer.delete("b")
     assert index.snapshot.segments[0].n_docs == 3
-    verify_index(Store.open(index.path))
+    check_index(Store.open(index.path))
     expected = SoftIndex.from_texts(["tea", "wheel"], ids=["a", "c"], **settings)
     in_memory = SoftIndex(index.snapshot.changed())
     index.save(tmp_path / "copy")

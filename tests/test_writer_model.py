@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from softcosine.errors import UnknownDocumentError
-from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.check import check_index
 from softcosine.index.query.filters import Where
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer import index_writer as writers
 from softcosine.index.writer import merging
 from softcosine.index.writer.merging import MergePolicy
-from softcosine.index.writer.pending_commit import Draft
+from softcosine.index.writer.pending_commit import PendingCommit
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.pairs import PairSimilarity
 from softcosine.text.vocabulary import Vocabulary
@@ -63,13 +63,13 @@ class Index(RuleBasedStateMachine):
         self.patch.setattr(os, "fsync", lambda descriptor: None)
         # Whether a commit changes more than metadata: documents that are added and deleted before
         # they are written are no change.
-        self.changed, commit = [], Draft.commit
+        self.changed, commit = [], PendingCommit.commit
 
         def noting(draft, refresh):
             self.changed.append(draft.changed)
             return commit(draft, refresh)
 
-        self.patch.setattr(Draft, "commit", noting)
+        self.patch.setattr(PendingCommit, "commit", noting)
         self.folder = Path(tempfile.mkdtemp())
         self.writer = None
 
@@ -106,7 +106,7 @@ class Index(RuleBasedStateMachine):
 
     def indexes(self):
         """The index refreshed, and one opened anew; both sound."""
-        verify_index(self.store)
+        check_index(self.store)
         self.index.refresh()
         return self.index, opened(self.store)
 
@@ -311,5 +311,5 @@ def test_several_fields_after_any_changes_are_as_made_anew(many, ranking):
                 elif change == "merge":
                     writer.merge()
             writer.commit(refresh=True)
-        verify_index(store)
+        check_index(store)
         assert_as_made_anew(opened(store), documents, QUERIES)

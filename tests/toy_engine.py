@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array, load_npz, save_npz, vstack
 
 from softcosine.engines.capabilities import Capabilities
-from softcosine.engines.engine import Found
+from softcosine.engines.engine import EngineMatches
 
 ENTRY = "toy_engine:ToyEngine"
 
@@ -47,7 +47,7 @@ class ToyEngine:
         scores = (queries @ self.rows.T).toarray()
         scores[:, ~self.live] = -np.inf
         order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-        return self.answer(Found(order, np.take_along_axis(scores, order, 1)))
+        return self.answer(EngineMatches(order, np.take_along_axis(scores, order, 1)))
 
     @staticmethod
     def answer(found):

@@ -65,8 +65,8 @@ def demo(
     JSON: unicode, symbols, index, built_seconds, and answers of query, seconds, outside, unknown,
     hits and plain; a hit is rank, character, code_point, name and score, with parts as in 'search'.
     """
+    from softcosine.cli.output import console, print_json
     from softcosine.cli.progress import Reporter
-    from softcosine.cli.showing import console, print_json
     from softcosine.cli.symbols import open_symbols
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
@@ -130,7 +130,7 @@ def answer(index: SoftIndex, plain: SoftIndex, question: str, k: int) -> _Answer
 
 
 def _record(opened: OpenedSymbols, answers: list[_Answer]) -> dict[str, Any]:
-    from softcosine.cli.showing import explanation_record
+    from softcosine.cli.output import explanation_record
 
     def hits_of(hits: Hits) -> list[dict[str, Any]]:
         return [
@@ -170,7 +170,7 @@ def _show(one: _Answer) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from softcosine.cli.showing import (
+    from softcosine.cli.output import (
         console,
         marked,
         pairs_shown,
@@ -205,7 +205,7 @@ def _show(one: _Answer) -> None:
 
 def _show_end(opened: OpenedSymbols, answers: list[_Answer], *, own: bool) -> None:
     from softcosine.cli.calling import program
-    from softcosine.cli.showing import console, duration
+    from softcosine.cli.output import console, duration
 
     out = console()
     seconds = sorted(one.seconds for one in answers)[len(answers) // 2]

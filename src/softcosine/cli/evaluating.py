@@ -151,8 +151,8 @@ def evaluate(
     values), seconds of NAME: fit and answer; and differences, if asked for. Of several data sets:
     systems (means), intervals, gains (relative) and datasets, which has all this by their names.
     """
+    from softcosine.cli.output import print_json
     from softcosine.cli.progress import Reporter
-    from softcosine.cli.showing import print_json
     from softcosine.evaluate.evaluation import evaluate as evaluated
     from softcosine.evaluate.overall import check_together
     from softcosine.evaluate.systems.table import from_spec, split_specs
@@ -211,7 +211,7 @@ def evaluate(
 
 
 def _conclude_several(made: Sequence[Evaluation], markdown: Path | None, *, as_json: bool) -> None:
-    from softcosine.cli.showing import console, print_json
+    from softcosine.cli.output import console, print_json
     from softcosine.evaluate.overall import overall
     from softcosine.storage import write_text
 
@@ -341,7 +341,7 @@ def _tell_systems(one: str | None) -> None:
     """Print what systems there are, or the settings of one."""
     from rich.table import Table
 
-    from softcosine.cli.showing import console, print_table
+    from softcosine.cli.output import console, print_table
     from softcosine.evaluate.systems.table import SYSTEMS, described, from_spec
 
     if one is not None:

@@ -14,7 +14,7 @@ __all__ = ["show_differences", "show_evaluation", "show_overall"]
 
 def show_evaluation(made: Evaluation) -> None:
     """Print a table of values, the best in bold, then the differences to the baseline."""
-    from softcosine.cli.showing import console, printable, show_table
+    from softcosine.cli.output import console, printable, show_table
     from softcosine.evaluate.reports import evaluation_table, intervals_table
 
     out, table = console(), evaluation_table(made)
@@ -30,7 +30,7 @@ def show_evaluation(made: Evaluation) -> None:
 
 def show_differences(found: Differences) -> None:
     """Print the largest wins and losses, and by which words they came."""
-    from softcosine.cli.showing import console, printable
+    from softcosine.cli.output import console, printable
     from softcosine.evaluate.differences import headline, reasons, shown_line
 
     out = console()
@@ -49,7 +49,7 @@ def show_differences(found: Differences) -> None:
 
 def show_overall(together: Overall) -> None:
     """Print the means over data sets, their differences and relative gains."""
-    from softcosine.cli.showing import console, show_table
+    from softcosine.cli.output import console, show_table
 
     console().print(f"{together.title}:", style="bold")
     show_table(together.table())

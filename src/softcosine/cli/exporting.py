@@ -76,7 +76,7 @@ def export(
     JSON: index, engine, package, settings, route, note, dimensions, documents, ranking, exact,
     bytes, seconds, recall, recall_reranked, path; with --update also added, deleted, rebuilt.
     """
-    from softcosine.cli.inspecting import bytes_of
+    from softcosine.cli.maintenance import bytes_of
     from softcosine.cli.progress import Reporter
     from softcosine.engines.engine_index import EngineIndex
     from softcosine.engines.route_choice import N_DIMENSIONS
@@ -189,7 +189,7 @@ def _check_update(
 
 def _tell(facts: dict[str, Any], as_json: bool) -> None:
     from softcosine.cli.calling import program
-    from softcosine.cli.showing import console, counted, duration, print_json, printable, size
+    from softcosine.cli.output import console, counted, duration, print_json, printable, size
 
     if as_json:
         print_json(facts)

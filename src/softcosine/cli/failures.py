@@ -16,7 +16,7 @@ from typing import Any
 
 import typer
 
-from softcosine.cli.showing import printable
+from softcosine.cli.output import printable
 from softcosine.cli.streams import drop_output, settle_output
 from softcosine.errors import (
     AlreadyExistsError,
@@ -98,7 +98,7 @@ def _message(error: Exception) -> str:
         return f"there is not enough memory ({error or 'no more is to be had'})."
     return (
         f"unexpected {type(error).__name__}: {error}; this is a fault of softcosine or a damaged "
-        "index (softcosine verify INDEX tells); --debug shows where."
+        "index (softcosine check INDEX tells); --debug shows where."
     )
 
 

@@ -188,7 +188,7 @@ def index(
         _show(output, None, note, time.perf_counter() - started, as_json)
         return
 
-    from softcosine.cli.building import document_limit
+    from softcosine.cli.matrix_building import document_limit
     from softcosine.cli.matrix_index import SavedMatrix
     from softcosine.cli.options import bytes_in
     from softcosine.cli.progress import Reporter
@@ -268,8 +268,8 @@ def _show(
     output: Path, decisions: Decisions | None, note: str, seconds: float, as_json: bool
 ) -> None:
     from softcosine.cli.calling import program
-    from softcosine.cli.inspecting import bytes_of
-    from softcosine.cli.showing import (
+    from softcosine.cli.maintenance import bytes_of
+    from softcosine.cli.output import (
         console,
         counted,
         duration,

@@ -35,8 +35,8 @@ def show_built(
 ) -> None:
     """Say what was built, and what is to be known about it."""
     from softcosine.cli.calling import program
-    from softcosine.cli.inspecting import bytes_of
-    from softcosine.cli.showing import (
+    from softcosine.cli.maintenance import bytes_of
+    from softcosine.cli.output import (
         console,
         duration,
         print_json,
@@ -90,7 +90,7 @@ def show_facts(S: TermSimilarityMatrix, path: Path, n_bytes: int) -> None:
     """Print the figures of a matrix and how it was made."""
     from rich.table import Table
 
-    from softcosine.cli.showing import console, print_table, printable, size
+    from softcosine.cli.output import console, print_table, printable, size
 
     figures, settings = S.statistics(eigenvalue=False), S.settings
     limits = [f"at most {settings['max_neighbors']}"] if "max_neighbors" in settings else []
@@ -135,7 +135,7 @@ def show_histogram(histogram: Histogram) -> None:
     from rich.bar import Bar
     from rich.table import Table
 
-    from softcosine.cli.showing import console, print_table
+    from softcosine.cli.output import console, print_table
 
     most = max(histogram.counts, default=0) or 1
     table = Table.grid(padding=(0, 2, 0, 0))
@@ -188,7 +188,7 @@ def difference_record(
 
 def show_difference(found: MatrixDifference, limit: int) -> None:
     """Print the pairs that changed most, the terms that came and went, and a sum."""
-    from softcosine.cli.showing import console, printable, show_table
+    from softcosine.cli.output import console, printable, show_table
     from softcosine.evaluate.tables import Cell, Row, Table
 
     rows: list[Row] = []

@@ -129,8 +129,8 @@ def draw_map(
     nearest that are its nearest on the map.
     """
     from softcosine.cli.conditions import read_where
+    from softcosine.cli.output import print_json
     from softcosine.cli.progress import Reporter
-    from softcosine.cli.showing import print_json
     from softcosine.index.soft_index import SoftIndex
     from softcosine.plots.document_map import document_map
 
@@ -153,7 +153,7 @@ def draw_map(
 
 
 def _show(made: DocumentMap) -> None:
-    from softcosine.cli.showing import console, printable
+    from softcosine.cli.output import console, printable
 
     out = console()
     for region in made.regions:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
-from softcosine.cli.showing import console
+from softcosine.cli.output import console
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

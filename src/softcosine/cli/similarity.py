@@ -163,8 +163,8 @@ def build(
     JSON: matrix, terms, neighbors, mean_neighbors, max_neighbors, mean_similarity, symmetric,
     dominant, balanced, shrunk, sources, bytes, seconds, note, and list_use as of 'index'.
     """
-    from softcosine.cli.building import Plan, built_matrix, recipe_of
     from softcosine.cli.matrices import show_built
+    from softcosine.cli.matrix_building import Plan, built_matrix, recipe_of
     from softcosine.cli.progress import Reporter
 
     if output is None:
@@ -209,10 +209,10 @@ def show(
     JSON: matrix, bytes, statistics {n_terms, n_neighbors, mean_neighbors, ...}, histograms
     {neighbors, similarities} of edges and counts, and settings: how it was made.
     """
-    from softcosine.cli.inspecting import bytes_of
+    from softcosine.cli.maintenance import bytes_of
     from softcosine.cli.matrices import show_facts, show_histogram
     from softcosine.cli.matrix_words import opened_matrix
-    from softcosine.cli.showing import print_json
+    from softcosine.cli.output import print_json
 
     check_plot(plot, overwrite=overwrite)
     S = opened_matrix(matrix)
@@ -255,7 +255,7 @@ def neighbors(
     JSON: word, indexed, and neighbors of word and similarity, with --origins also origin.
     """
     from softcosine.cli.matrix_words import neighbors_record, opened_with_source
-    from softcosine.cli.showing import print_json, show_neighbors
+    from softcosine.cli.output import print_json, show_neighbors
 
     S, source = opened_with_source(matrix)
     if origins and source is None:
@@ -280,10 +280,10 @@ def check(matrix: Matrix, as_json: Json = False) -> None:
     would have to be. A file that has changed ends the command with exit code 1.
     JSON: matrix, files, bytes, symmetric, dominant, smallest_eigenvalue, definite, factor, seconds.
     """
-    from softcosine.cli.inspecting import bytes_of
+    from softcosine.cli.maintenance import bytes_of
     from softcosine.cli.matrices import definiteness_told
     from softcosine.cli.matrix_words import opened_matrix
-    from softcosine.cli.showing import console, duration, print_json, printable, size
+    from softcosine.cli.output import console, duration, print_json, printable, size
     from softcosine.matrix.definiteness import ROUNDING, shrinking_factor, smallest_eigenvalue
 
     started = time.perf_counter()
@@ -316,15 +316,15 @@ def check(matrix: Matrix, as_json: Json = False) -> None:
 
 def _verified(matrix: Path) -> int:
     """Compare all checksums of a matrix or an index, and return how many files it has."""
-    from softcosine.cli.inspecting import files_of
+    from softcosine.cli.maintenance import files_of
     from softcosine.cli.vocabularies import stored_kind
     from softcosine.storage import open_folder
 
     if stored_kind(matrix) == "index":
-        from softcosine.index.directory.check import verify_index
+        from softcosine.index.directory.check import check_index
         from softcosine.index.directory.store import Store
 
-        return files_of(verify_index(Store.open(matrix)))
+        return files_of(check_index(Store.open(matrix)))
     folder = open_folder(matrix, "matrix")
     folder.verify()
     return len(folder.files)
@@ -348,7 +348,7 @@ def diff(
     """
     from softcosine.cli.matrices import difference_record, show_difference
     from softcosine.cli.matrix_words import opened_matrix
-    from softcosine.cli.showing import print_json
+    from softcosine.cli.output import print_json
 
     found = opened_matrix(before).difference(opened_matrix(after), tolerance=tolerance)
     if as_json:
@@ -374,10 +374,10 @@ def exchange(
 
     JSON: index, matrix, documents, terms, generation, seconds, note.
     """
-    from softcosine.cli.changing import writing
     from softcosine.cli.matrix_index import SavedMatrix
+    from softcosine.cli.output import console, duration, print_json, printable
     from softcosine.cli.progress import Reporter
-    from softcosine.cli.showing import console, duration, print_json, printable
+    from softcosine.cli.writing import writing
 
     started, saved = time.perf_counter(), SavedMatrix.open(matrix)
     with Reporter() as report, writing(index, wait=wait) as (opened, writer):

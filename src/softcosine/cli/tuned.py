@@ -98,7 +98,7 @@ def show_tuned(
     kept : Path or None
         The file that keeps figures.
     """
-    from softcosine.cli.showing import console, duration, printable, show_table
+    from softcosine.cli.output import console, duration, printable, show_table
     from softcosine.evaluate.tables import Cell, Table
     from softcosine.evaluate.tuning.settings import shown
 

@@ -156,8 +156,8 @@ def tune(
     JSON: settings (to be used), verdict, certain, gain (difference, low, high, p), default, chosen
     and trials of settings, mean and folds, by_fold, test, commands, and how it was done.
     """
+    from softcosine.cli.output import print_json
     from softcosine.cli.progress import Reporter
-    from softcosine.cli.showing import print_json
     from softcosine.cli.tuned import commands_for, kept_figures, show_tuned
     from softcosine.evaluate.tuning.tuning import SOURCES
     from softcosine.evaluate.tuning.tuning import tune as tuned_by
@@ -202,7 +202,7 @@ def tune(
 
 def _announce(kept: Path | None) -> None:
     """Say on standard error that it takes a while, and where figures are kept."""
-    from softcosine.cli.showing import console, printable
+    from softcosine.cli.output import console, printable
 
     where = "" if kept is None else f"; figures are kept in {printable(str(kept))}"
     console(stderr=True).print(f"Trying settings, for minutes{where}.", style="dim", soft_wrap=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from softcosine._threads import in_threads
 from softcosine._validation import check_choice
 from softcosine.engines.capabilities import Capabilities
-from softcosine.engines.engine import Block, Found, Vectors
+from softcosine.engines.engine import Block, EngineMatches, Vectors
 from softcosine.engines.settings import check_settings
 from softcosine.errors import MissingDependencyError
 
@@ -87,7 +87,7 @@ class Annoy:
         index.build(int(self.trees), n_jobs=threads)
         self._index = index
 
-    def search(self, queries: Block, k: int, *, width: int | None, threads: int) -> Found:
+    def search(self, queries: Block, k: int, *, width: int | None, threads: int) -> EngineMatches:
         """Search one query after the other, on several threads."""
         look = self.width if width is None else width
         search_k = -1 if look is None else int(look)
@@ -104,7 +104,7 @@ class Annoy:
         in_threads(one, range(queries.shape[0]), threads)
         if self.metric == "angular":  # a distance: sqrt(2 - 2 cos)
             scores = 1.0 - scores * scores / 2.0
-        return Found(slots, scores)
+        return EngineMatches(slots, scores)
 
     def add(self, first: int, block: Block, *, threads: int) -> None:
         """Not possible."""

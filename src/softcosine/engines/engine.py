@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from softcosine.engines.capabilities import Capabilities
 
-__all__ = ["Block", "Engine", "Found", "Vectors"]
+__all__ = ["Block", "Engine", "EngineMatches", "Vectors"]
 
 # Some vectors as rows: float32 in C order for engines of dense vectors, csr_array for the others.
 Block: TypeAlias = NDArray[np.float32] | csr_array
@@ -53,7 +53,7 @@ class Vectors:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class EngineMatches:
     """What an engine finds.
 
     Attributes
@@ -102,7 +102,7 @@ class Engine(Protocol):
         """
         ...
 
-    def search(self, queries: Block, k: int, *, width: int | None, threads: int) -> Found:
+    def search(self, queries: Block, k: int, *, width: int | None, threads: int) -> EngineMatches:
         """Find k vectors for each query, or more.
 
         Parameters

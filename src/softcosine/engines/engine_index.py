@@ -13,11 +13,11 @@ from softcosine.engines.capabilities import Capabilities
 from softcosine.engines.engine import Block
 from softcosine.engines.recall import recall_of, sampled_queries
 from softcosine.engines.route_choice import N_DIMENSIONS
-from softcosine.engines.state import Asked, State
+from softcosine.engines.state import EngineRequest, State
 from softcosine.engines.stored_state import opened, place, saved
 from softcosine.engines.subject import Owner, subject_of
 from softcosine.engines.updates import Update, followed
-from softcosine.index.search import answers
+from softcosine.index.search import execution
 from softcosine.index.search.results import Hits
 from softcosine.index.search.top_docs import QueryVector, Top, check_k
 from softcosine.index.soft_neighbors import Matches
@@ -98,7 +98,7 @@ class EngineIndex:
         IndefiniteMatrixError
             If the route is ``basis`` and S is not positive definite.
         """
-        asked = Asked(engine, settings, route, n_dimensions, max_memory)
+        asked = EngineRequest(engine, settings, route, n_dimensions, max_memory)
         asked.engine()  # what is wrong with it is told before there is work
         subject = subject_of(index, ranking)
         return cls(State.made(asked, subject, threads=threads, progress=progress or silent))
@@ -305,7 +305,7 @@ class EngineIndex:
         IndefiniteMatrixError
         """
         state = self._state
-        asked = answers.Asked(
+        asked = execution.SearchRequest(
             k=check_k(k), offset=offset, min_score=min_score, ranking=state.subject.ranking,
             syntax=syntax, max_terms=max_terms,
         )  # fmt: skip

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from softcosine._validation import check_type
 from softcosine.engines.capabilities import Capabilities
-from softcosine.engines.engine import Block, Found, Vectors
+from softcosine.engines.engine import Block, EngineMatches, Vectors
 from softcosine.engines.settings import check_settings
 from softcosine.errors import InvalidInputError, MissingDependencyError
 
@@ -113,12 +113,12 @@ class Faiss:
                 f"{vectors.n_dimensions:,} dimensions: {_reason(error)}"
             ) from None
 
-    def search(self, queries: Block, k: int, *, width: int | None, threads: int) -> Found:
+    def search(self, queries: Block, k: int, *, width: int | None, threads: int) -> EngineMatches:
         """Search by dot product."""
         parameters = self._parameters(self._index, self.width if width is None else width)
         with self._on(threads):
             scores, slots = self._index.search(queries, k, params=parameters)
-        return Found(slots, scores)
+        return EngineMatches(slots, scores)
 
     def add(self, first: int, block: Block, *, threads: int) -> None:
         """Add vectors."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.engines.capabilities import Capabilities
-from softcosine.engines.engine import Block, Found, Vectors
+from softcosine.engines.engine import Block, EngineMatches, Vectors
 from softcosine.engines.settings import check_settings
 from softcosine.errors import MissingDependencyError
 
@@ -83,7 +83,7 @@ class Hnswlib:
             self.add(first, block, threads=threads)
             first += block.shape[0]
 
-    def search(self, queries: Block, k: int, *, width: int | None, threads: int) -> Found:
+    def search(self, queries: Block, k: int, *, width: int | None, threads: int) -> EngineMatches:
         """Search the graph."""
         looked = min(int(self.width if width is None else width), self._index.get_current_count())
         self._index.set_ef(max(looked, k))
@@ -92,7 +92,7 @@ class Hnswlib:
         k = min(k, self._index.get_current_count() - self._n_deleted)
         if k > 0:
             self._fill(queries, k, threads, slots, scores)
-        return Found(slots, scores)
+        return EngineMatches(slots, scores)
 
     def add(self, first: int, block: Block, *, threads: int) -> None:
         """Add vectors; room grows by half where there is none left."""

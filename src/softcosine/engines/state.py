@@ -23,7 +23,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.index.search.plan import NOTHING, Plan
 from softcosine.index.search.top_docs import QueryVector, Top
 
-__all__ = ["Asked", "State", "told"]
+__all__ = ["EngineRequest", "State", "told"]
 
 _ROUNDING = 2.0**-20  # of a product of vectors of length 1 in float32
 # Lengths of vectors whose coordinates float32 holds to full precision, but for negligible ones.
@@ -31,7 +31,7 @@ _SMALLEST, _LARGEST = 1e-30, 1e38
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EngineRequest:
     """What an engine was asked to be.
 
     Attributes
@@ -61,7 +61,7 @@ class State:
 
     Attributes
     ----------
-    asked : Asked
+    asked : EngineRequest
     subject : Subject
     contents : Contents
     space : RowSpace or None
@@ -72,7 +72,7 @@ class State:
         Why ``auto`` did not choose the basis; empty if it did, or nobody left it to choose.
     """
 
-    asked: Asked
+    asked: EngineRequest
     subject: Subject
     contents: Contents
     space: RowSpace | None
@@ -81,7 +81,7 @@ class State:
 
     @classmethod
     def made(
-        cls, asked: Asked, subject: Subject, *, threads: int | None, progress: Report
+        cls, asked: EngineRequest, subject: Subject, *, threads: int | None, progress: Report
     ) -> State:
         """Find the route, and build the engine."""
         engine, workers = asked.engine(), n_threads(threads)

@@ -27,7 +27,7 @@ from softcosine.engines import registry
 from softcosine.engines.contents import Contents
 from softcosine.engines.routes import ROUTES, Basis
 from softcosine.engines.row_space import RowSpace
-from softcosine.engines.state import Asked, State
+from softcosine.engines.state import EngineRequest, State
 from softcosine.engines.subject import Owner, Subject, folder_of, subject_of
 from softcosine.errors import (
     CorruptIndexError,
@@ -169,7 +169,7 @@ def _read(folder: Folder, owner: Owner, stale: bool) -> State:
             f"{folder.path} was made by the engine {name!r}, which this softcosine does not know; "
             "install a newer one."
         )
-    asked = Asked(name, dict(stated["engine_settings"]), **stated["asked"])
+    asked = EngineRequest(name, dict(stated["engine_settings"]), **stated["asked"])
     subject = subject_of(owner, str(stated["ranking"]))
     contents = Contents(folder.array("numbers"), folder.array("digests"), folder.array("zeros"))
     if not stale:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from softcosine._validation import check_list, check_type
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.search.answers import Asked, answered_by, vectors_of
+from softcosine.index.search.execution import SearchRequest, execute_with, vectors_of
 from softcosine.index.search.ranked_vectors import RankedVectors
 from softcosine.index.search.results import Hits
 from softcosine.index.search.top_docs import QueryVector, Top
@@ -86,7 +86,7 @@ class Subject:
         self,
         find: Callable[[list[QueryVector]], list[Top]],
         queries: Sequence[str | Sequence[str]],
-        asked: Asked,
+        asked: SearchRequest,
     ) -> list[Hits]:
         """Answer texts by what is found for their vectors."""
         if self.snapshot is None:
@@ -94,7 +94,7 @@ class Subject:
                 "there are no texts in SoftNeighbors; use search, which takes a matrix."
             )
         check_list("queries", queries, "queries")
-        return answered_by(
+        return execute_with(
             lambda vectors: find([own for (own,) in vectors]), self.snapshot, list(queries), asked
         )
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from softcosine._validation import check_choice, check_flag
 from softcosine.engines.capabilities import Capabilities
-from softcosine.engines.engine import Block, Found, Vectors
+from softcosine.engines.engine import Block, EngineMatches, Vectors
 from softcosine.engines.settings import check_settings
 from softcosine.errors import MissingDependencyError
 
@@ -93,7 +93,7 @@ class Usearch:
             self.add(first, block, threads=threads)
             first += block.shape[0]
 
-    def search(self, queries: Block, k: int, *, width: int | None, threads: int) -> Found:
+    def search(self, queries: Block, k: int, *, width: int | None, threads: int) -> EngineMatches:
         """Search the graph, or all vectors."""
         n_queries = queries.shape[0]
         slots, scores = np.full((n_queries, k), -1, np.int64), np.zeros((n_queries, k), np.float32)
@@ -106,7 +106,7 @@ class Usearch:
         there = np.arange(keys.shape[1]) < counts
         slots[:, : keys.shape[1]] = np.where(there, keys, -1)
         scores[:, : keys.shape[1]] = 1.0 - np.atleast_2d(np.asarray(found.distances))
-        return Found(slots, scores)
+        return EngineMatches(slots, scores)
 
     def add(self, first: int, block: Block, *, threads: int) -> None:
         """Add vectors."""

@@ -12,8 +12,8 @@ from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.index.defaults import RANKING
 from softcosine.index.directory.memory import MemoryDirectory
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.search.answering import Answering
 from softcosine.index.search.rankings import check_ranking
+from softcosine.index.search.searchable import Searchable
 from softcosine.index.writer.lock import WRITER_TIMEOUT
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.similarity.source import TermSimilaritySource
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from softcosine._progress import Report
     from softcosine.index.directory.backup import Backup
     from softcosine.index.directory.directory import Directory
-    from softcosine.index.directory.salvage import Rescued
+    from softcosine.index.directory.salvage import Salvaged
     from softcosine.index.writer.index_writer import IndexWriter
     from softcosine.index.writer.merging import MergePolicy
     from softcosine.matrix.recipe import SimilarityRecipe
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["SoftIndex"]
 
 
-class SoftIndex(Answering):
+class SoftIndex(Searchable):
     """Documents that are searched by meaning, exactly, and every score explained.
 
     It is in a folder or in memory. `from_texts` makes one in memory of its documents, `create` one
@@ -460,7 +460,7 @@ class SoftIndex(Answering):
         return back_up(self._directory.store, path, links=links, verify=verify, overwrite=overwrite)
 
     @staticmethod
-    def rescue(path: str | Path, to: str | Path, *, overwrite: bool = False) -> Rescued:
+    def salvage(path: str | Path, to: str | Path, *, overwrite: bool = False) -> Salvaged:
         """Save what can be read of a damaged index as a new one.
 
         Every file is read. A segment with a file that is missing or was altered is left out whole;
@@ -476,7 +476,7 @@ class SoftIndex(Answering):
 
         Returns
         -------
-        Rescued
+        Salvaged
             How many documents are left and lost, and what is damaged.
 
         Raises
@@ -485,9 +485,9 @@ class SoftIndex(Answering):
             If the manifest or the vocabulary is damaged, or no document is left.
         FileNotFoundError, IndexFormatError, AlreadyExistsError
         """
-        from softcosine.index.directory.salvage import rescue
+        from softcosine.index.directory.salvage import salvage
 
-        return rescue(path, to, overwrite=overwrite)
+        return salvage(path, to, overwrite=overwrite)
 
     def refresh(self) -> bool:
         """See what was committed since the index was opened; whether there was anything.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from softcosine._validation import check_choice, check_whole, is_number, must_be
 from softcosine.errors import MissingDependencyError
 from softcosine.similarity.identity_cache import LastTuple
-from softcosine.similarity.match_chunks import Found, best_of_chunks
+from softcosine.similarity.match_chunks import MatchChunk, best_of_chunks
 from softcosine.similarity.neighbors import Neighbors, StringOrder
 from softcosine.similarity.source import SourceState, check_limit, check_pairs, equal_strings
 from softcosine.similarity.spelling.nearby_strings import CodePoints, Scores, similarities_of_pairs
@@ -205,7 +205,7 @@ class PhoneticSimilarity:
 
     def _find(
         self, terms: Sequence[str], grouped: _Grouped, max_neighbors: int, first: int, last: int
-    ) -> Iterator[Found]:
+    ) -> Iterator[MatchChunk]:
         """Find the strings with the keys of the terms from `first` to `last`."""
         asked = [terms[i] for i in range(first, last)]
         empty = len(grouped.starts) - 2  # the group of the unknown, which is left empty
@@ -223,7 +223,7 @@ class PhoneticSimilarity:
             stop = max(row + 1, int(np.searchsorted(ends, before + _ROOM, side="right")))
             own = slice(row, stop)
             columns, values = self._pairs(asked[own], ranks[own], begins[own], sizes[own], grouped)
-            yield Found(first + row, ends[own] - before, columns, values)
+            yield MatchChunk(first + row, ends[own] - before, columns, values)
             row = stop
 
     def _pairs(

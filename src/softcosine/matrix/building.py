@@ -16,7 +16,7 @@ from softcosine._progress import Progress
 from softcosine.matrix.additions import AddedColumns, with_added
 from softcosine.matrix.assembly import best_of_rows, with_diagonal
 from softcosine.matrix.balance import balancing_scales, pinned_pairs, rescaled, with_pins
-from softcosine.matrix.checkpoint import KeptAnswers
+from softcosine.matrix.checkpoint import NeighborCheckpoint
 from softcosine.matrix.columns import GrowingColumns
 from softcosine.matrix.neighbor_chunks import ask, checked_source
 from softcosine.matrix.representatives import representatives
@@ -82,7 +82,7 @@ def build(
     words = representatives(source, vocabulary)
     limit, kept = rules.max_neighbors, None
     if resume is not None:
-        kept = KeptAnswers.opened(resume, source, words, max_neighbors=limit)
+        kept = NeighborCheckpoint.opened(resume, source, words, max_neighbors=limit)
     admitted = rules.admitted(
         ask(source, words, words, max_neighbors=limit, progress=progress, kept=kept)
     )

@@ -18,13 +18,13 @@ from softcosine.similarity.source import Neighbors, SourceState, TermSimilarityS
 from softcosine.storage import checked_path, naming_a_full_disk
 from softcosine.version import __version__
 
-__all__ = ["KeptAnswers"]
+__all__ = ["NeighborCheckpoint"]
 
 _PLAN = "plan.json"
 _FORMAT = "softcosine-answers"
 
 
-class KeptAnswers:
+class NeighborCheckpoint:
     """A folder of the answers to one search, each a file that is whole or not there.
 
     Use `opened`.

@@ -12,7 +12,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.similarity.checked_answers import check_neighbors
 from softcosine.similarity.source import Neighbors, TermSimilaritySource
 
-__all__ = ["CHUNK_TERMS", "Kept", "ask", "checked_answer", "checked_source", "joined"]
+__all__ = ["CHUNK_TERMS", "NeighborStore", "ask", "checked_answer", "checked_source", "joined"]
 
 CHUNK_TERMS = 2048  # asked for at a time
 
@@ -24,7 +24,7 @@ _LARGE = 1 << 15
 _BY_VECTORS = ("EmbeddingSimilarity", "EncoderSimilarity", "CooccurrenceSimilarity")
 
 
-class Kept(Protocol):
+class NeighborStore(Protocol):
     """Where the answers to earlier chunks are found again."""
 
     def get(self, number: int) -> Neighbors | None:
@@ -43,7 +43,7 @@ def ask(
     *,
     max_neighbors: int,
     progress: Progress | None = None,
-    kept: Kept | None = None,
+    kept: NeighborStore | None = None,
 ) -> Neighbors:
     """Ask for the neighbours of all terms; the answer does not depend on the chunks.
 
@@ -53,7 +53,7 @@ def ask(
         See `TermSimilaritySource.neighbors`.
     progress : callable, optional
         Called with (terms done, terms in all).
-    kept : Kept, optional
+    kept : NeighborStore, optional
         Answers that need not be asked for again.
 
     Raises

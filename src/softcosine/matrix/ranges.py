@@ -5,7 +5,7 @@ alters it on purpose computes its checksum again. These checks read an array onc
 memory, and see to it that such a file gives an error and never a crash or NaN. Small arrays are
 checked on opening, large ones, which would make it slow, before their first use
 (`softcosine.index.segment.segment`, `softcosine.matrix.entries`). An altered value that is
-possible is found by its checksum alone, and one with a checksum that fits by ``softcosine verify``
+possible is found by its checksum alone, and one with a checksum that fits by ``softcosine check``
 at best.
 """
 
@@ -111,6 +111,6 @@ def check_values(name: str, values: NDArray[np.floating[Any]], *, least: float =
 
 def _damaged(what: str) -> CorruptIndexError:
     return CorruptIndexError(
-        f"{what}: a file has changed since it was written. `softcosine verify` tells which; "
+        f"{what}: a file has changed since it was written. `softcosine check` tells which; "
         "rebuild the index, or restore the file from a copy."
     )

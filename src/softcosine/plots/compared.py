@@ -6,9 +6,9 @@ from softcosine._validation import check_type
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.query_vectors import ParsedQuery, query_vector
-from softcosine.index.search.answering import Answering
 from softcosine.index.search.fields import FieldsSearcher
 from softcosine.index.search.rankings import TITLES
+from softcosine.index.search.searchable import Searchable
 from softcosine.index.search.top_docs import QueryVector
 
 __all__ = ["compared_searcher", "document_vectors", "snapshot_of", "unit_of"]
@@ -17,12 +17,12 @@ __all__ = ["compared_searcher", "document_vectors", "snapshot_of", "unit_of"]
 _SYMMETRIC = ("soft_cosine", "inner_product")
 
 
-def snapshot_of(index: Answering) -> Snapshot:
+def snapshot_of(index: Searchable) -> Snapshot:
     """Return the state of an index; InvalidInputError for what is none."""
     check_type(
         "the index",
         index,
-        Answering,
+        Searchable,
         "pass a SoftIndex",
     )
     return index.snapshot

@@ -18,7 +18,7 @@ from softcosine._validation import check_whole, is_number
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.filters import Where
-from softcosine.index.search.answering import Answering
+from softcosine.index.search.searchable import Searchable
 from softcosine.index.segment.metadata_columns import MISSING, value_at
 from softcosine.matrix.drawing import Picture, columns, label
 from softcosine.plots.compared import compared_searcher, snapshot_of
@@ -135,7 +135,7 @@ class DocumentMap(Picture):
 
 
 def document_map(
-    index: Answering,
+    index: Searchable,
     *,
     color_by: str | None = None,
     where: Mapping[str, Any] | None = None,

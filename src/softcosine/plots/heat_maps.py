@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError, UnknownTermError
 from softcosine.index.query.query_vectors import OutsideWord
-from softcosine.index.search.answering import Answering
+from softcosine.index.search.searchable import Searchable
 from softcosine.index.search.top_docs import check_k
 from softcosine.matrix.outside import outside_similarities
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
@@ -27,7 +27,7 @@ __all__ = ["similarity_heat_map", "term_heat_map", "word_heat_map"]
 
 
 def similarity_heat_map(
-    index: Answering,
+    index: Searchable,
     ids: Iterable[str] | None = None,
     *,
     labels: Sequence[str] | None = None,
@@ -133,7 +133,7 @@ def term_heat_map(
 
 
 def word_heat_map(
-    index: Answering,
+    index: Searchable,
     words: str | Iterable[str],
     *,
     k: int = 10,

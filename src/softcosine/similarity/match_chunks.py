@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from softcosine._threads import for_each_chunk
 from softcosine.similarity.neighbors import Neighbors, StringOrder
 
-__all__ = ["Found", "best_of_chunks"]
+__all__ = ["MatchChunk", "best_of_chunks"]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class MatchChunk:
     """Some asked terms in a row, and what is similar to them.
 
     Attributes
@@ -41,7 +41,7 @@ class Found:
 
 
 def best_of_chunks(
-    find: Callable[[int, int], Iterable[Found]],
+    find: Callable[[int, int], Iterable[MatchChunk]],
     *,
     n_terms: int,
     chunk: int,

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine.similarity.composite import SourceOfOne
 from softcosine.similarity.neighbors import Neighbors
-from softcosine.similarity.parts import SourceOfOne
 from softcosine.similarity.source import TermSimilaritySource
 
 __all__ = ["Remembered"]

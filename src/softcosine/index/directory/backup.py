@@ -16,7 +16,7 @@ from softcosine.index.directory.commit import (
     ENGINES,
     PARTS,
     current_manifest,
-    open_generation,
+    open_commit,
 )
 from softcosine.index.directory.store import Store, replacing_index
 from softcosine.storage import (
@@ -81,7 +81,7 @@ def back_up(
         manifest = copier.parts(store, work)
         write_manifest(manifest, work / MANIFEST)
         sync(work / MANIFEST)
-        copy = open_generation(work, manifest, {})
+        copy = open_commit(work, manifest, {})
         engines, left_out = copier.engines(store, work, copy.scores_checksum)
         for folder in (*(path for path in work.rglob("*") if path.is_dir()), work):
             sync(folder)
@@ -132,7 +132,7 @@ class _Copier:
         while True:
             manifest = current_manifest(store.path)
             try:
-                parts = open_generation(store.path, manifest, copied).parts
+                parts = open_commit(store.path, manifest, copied).parts
                 for name in sorted(parts.keys() - copied.keys(), key=lambda n: -_n_bytes(parts[n])):
                     self.folder(parts[name], work / PARTS / name)
                     copied[name] = parts[name]

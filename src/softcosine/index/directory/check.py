@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from softcosine._progress import Report, silent
 from softcosine.errors import CorruptIndexError, IndefiniteMatrixError
-from softcosine.index.directory.commit import Generation
+from softcosine.index.directory.commit import Commit
 from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.directory.store import Store
@@ -32,12 +32,12 @@ from softcosine.matrix.definiteness import is_symmetric
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.storage import Folder
 
-__all__ = ["verify_index"]
+__all__ = ["check_index"]
 
 _ROUNDING = 1e-9
 
 
-def verify_index(store: Store, progress: Report | None = None) -> Generation:
+def check_index(store: Store, progress: Report | None = None) -> Commit:
     """Check the last generation of an index: every checksum, then every invariant.
 
     After the checksums, which tell files that changed, the invariants tell what should never have
@@ -53,7 +53,7 @@ def verify_index(store: Store, progress: Report | None = None) -> Generation:
 
     Returns
     -------
-    Generation
+    Commit
         What was checked.
 
     Raises
@@ -62,7 +62,7 @@ def verify_index(store: Store, progress: Report | None = None) -> Generation:
         Names the part, and for a changed file the file.
     """
 
-    def check(generation: Generation) -> Generation:
+    def check(generation: Commit) -> Commit:
         generation.verify(progress)
         _check(generation, progress or silent)
         return generation
@@ -70,7 +70,7 @@ def verify_index(store: Store, progress: Report | None = None) -> Generation:
     return store.opened(check)
 
 
-def _check(generation: Generation, progress: Report) -> None:
+def _check(generation: Commit, progress: Report) -> None:
     settings = IndexSettings.from_dict(generation.settings)
     _check_names(generation, settings)
     S = None
@@ -104,7 +104,7 @@ def _check(generation: Generation, progress: Report) -> None:
     _check_norms(generation, snapshot)
 
 
-def _check_names(generation: Generation, settings: IndexSettings) -> None:
+def _check_names(generation: Commit, settings: IndexSettings) -> None:
     """Compare the parts that the manifest lists, and their kinds, with its settings."""
     shared = {"space": settings.space, "statistics": settings.statistics}
     kinds = {name: kind for kind, name in shared.items() if name is not None}
@@ -191,7 +191,7 @@ def _check_deleted(folder: Folder, n_docs: int) -> None:
     )
 
 
-def _check_ids(generation: Generation, segments: Sequence[IndexedSegment]) -> None:
+def _check_ids(generation: Commit, segments: Sequence[IndexedSegment]) -> None:
     """Look for two documents of one id: by hashes first, which take eight bytes a document."""
     every = (hash(id) for segment in segments for _, id in _live_ids(segment))
     distinct, counts = np.unique(np.fromiter(every, np.int64), return_counts=True)
@@ -215,7 +215,7 @@ def _live_ids(segment: IndexedSegment) -> Iterator[tuple[int, str]]:
                 yield number, id
 
 
-def _check_norms(generation: Generation, snapshot: Snapshot) -> None:
+def _check_norms(generation: Commit, snapshot: Snapshot) -> None:
     """Compute the norms that are kept once more; those of deleted documents are of no account."""
     for segment in snapshot.segments:
         if segment.norms is None:

@@ -30,10 +30,10 @@ __all__ = [
     "PARTS",
     "PART_NAME",
     "VERSION",
-    "Generation",
+    "Commit",
     "current_manifest",
     "epoch_of",
-    "open_generation",
+    "open_commit",
     "open_part",
     "part_facts",
     "patiently",
@@ -56,7 +56,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Generation:
+class Commit:
     """An index as of one commit, its parts opened.
 
     Attributes
@@ -119,9 +119,7 @@ class Generation:
             open_part(self.path, name, self._kinds[name], part.checksum).verify()
 
 
-def open_generation(
-    path: Path, manifest: dict[str, Any], known: Mapping[str, Folder]
-) -> Generation:
+def open_commit(path: Path, manifest: dict[str, Any], known: Mapping[str, Folder]) -> Commit:
     """Open the parts that a manifest names, but those that are known already.
 
     Raises
@@ -143,7 +141,7 @@ def open_generation(
             part = open_part(path, name, kind, stated, n_parts=len(facts))
         parts[name] = part
     kinds = {name: kind for name, (kind, _) in facts.items()}
-    return Generation(
+    return Commit(
         path, manifest["generation"], settings, MappingProxyType(parts), manifest["checksum"],
         kinds,
     )  # fmt: skip

@@ -26,7 +26,7 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.source import TermSimilaritySource
 
 if TYPE_CHECKING:
-    from softcosine.index.directory.commit import Generation
+    from softcosine.index.directory.commit import Commit
 
 __all__ = ["Directory", "DirectoryWriter"]
 
@@ -101,7 +101,7 @@ class DirectoryWriter(Protocol):
         ...
 
     def adopt(
-        self, generation: Generation, stated: SegmentSettings
+        self, generation: Commit, stated: SegmentSettings
     ) -> tuple[IndexedSegment, SegmentSettings]:
         """Take a segment of another index on disk of the same epoch, by its parts' checksums.
 

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.index.directory.commit import Generation
+from softcosine.index.directory.commit import Commit
 from softcosine.index.directory.manifest import IndexSettings, SegmentSettings
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.directory.store import Store
@@ -46,14 +46,14 @@ class FolderDirectory:
     Attributes
     ----------
     store : Store
-    generation : Generation
+    generation : Commit
         That the index answers from.
     source : TermSimilaritySource or None
         In place of the one that was kept.
     """
 
     store: Store
-    generation: Generation
+    generation: Commit
     source: TermSimilaritySource | None = None
 
     @classmethod
@@ -69,7 +69,7 @@ class FolderDirectory:
         if source is not None:
             checked_source(source)
 
-        def read(generation: Generation) -> tuple[Snapshot, Self]:
+        def read(generation: Commit) -> tuple[Snapshot, Self]:
             if verify:
                 generation.verify()
             snapshot = read_snapshot(generation, source=source)
@@ -105,7 +105,7 @@ class FolderDirectory:
         if self.store.checksum() == self.generation.checksum:
             return None
 
-        def read(generation: Generation) -> tuple[Snapshot, Self]:
+        def read(generation: Commit) -> tuple[Snapshot, Self]:
             newer = read_snapshot(generation, source=self.source, previous=snapshot)
             return newer, replace(self, generation=generation)
 
@@ -188,7 +188,7 @@ class FolderWriter:
         return self._writer.epoch(settings.to_dict())
 
     def adopt(
-        self, generation: Generation, stated: SegmentSettings
+        self, generation: Commit, stated: SegmentSettings
     ) -> tuple[IndexedSegment, SegmentSettings]:
         """Take a segment of another index, by hard links where the system can."""
         names: dict[str | None, str | None] = {None: None}

@@ -25,7 +25,7 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.source import TermSimilaritySource
 
 if TYPE_CHECKING:
-    from softcosine.index.directory.commit import Generation
+    from softcosine.index.directory.commit import Commit
 
 __all__ = ["MemoryDirectory", "MemoryWriter"]
 
@@ -165,7 +165,7 @@ class MemoryWriter:
         return ""
 
     def adopt(
-        self, generation: Generation, stated: SegmentSettings
+        self, generation: Commit, stated: SegmentSettings
     ) -> tuple[IndexedSegment, SegmentSettings]:
         """Copy a segment of an index on disk."""
         from softcosine.index.directory.stored import read_indexed

@@ -10,7 +10,7 @@ from typing import Any
 from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.index.directory.commit import (
     KIND,
-    Generation,
+    Commit,
     current_manifest,
     open_part,
     part_facts,
@@ -22,7 +22,7 @@ from softcosine.index.directory.stored import read_segment, read_snapshot, read_
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.storage import MANIFEST, Folder, check_target, checked_path
 
-__all__ = ["Rescued", "rescue"]
+__all__ = ["Salvaged", "salvage"]
 
 
 _SOURCE_LOST = (
@@ -32,7 +32,7 @@ _SOURCE_LOST = (
 
 
 @dataclass(frozen=True, slots=True)
-class Rescued:
+class Salvaged:
     """What could be read of a damaged index, and what could not.
 
     Attributes
@@ -50,8 +50,8 @@ class Rescued:
     damage: tuple[str, ...]
 
 
-def rescue(path: str | Path, to: str | Path, *, overwrite: bool) -> Rescued:
-    """Save all segments of which every byte is as it was written; see `SoftIndex.rescue`.
+def salvage(path: str | Path, to: str | Path, *, overwrite: bool) -> Salvaged:
+    """Save all segments of which every byte is as it was written; see `SoftIndex.salvage`.
 
     Norms and statistics that are damaged are computed anew, and a damaged source of similarities is
     left out. A segment is left out whole, since a
@@ -66,7 +66,7 @@ def rescue(path: str | Path, to: str | Path, *, overwrite: bool) -> Rescued:
     return report
 
 
-def _read(path: Path) -> tuple[Snapshot, Rescued]:
+def _read(path: Path) -> tuple[Snapshot, Salvaged]:
     manifest = current_manifest(path)
     parts, damage = _whole_parts(path, manifest)
     settings = IndexSettings.from_dict(manifest["settings"])
@@ -79,7 +79,7 @@ def _read(path: Path) -> tuple[Snapshot, Rescued]:
             parts[settings.space] = _without_source(path, settings.space, facts)
         except OSError as error:
             raise CorruptIndexError(
-                f"nothing can be rescued of {path} without its vocabulary: {damage[settings.space]}"
+                f"{path} cannot be salvaged without its vocabulary: {damage[settings.space]}"
             ) from error
         damage[settings.space] += _SOURCE_LOST
     counted = settings.statistics in parts
@@ -94,19 +94,19 @@ def _read(path: Path) -> tuple[Snapshot, Rescued]:
     left = replace(
         settings, segments=tuple(whole), statistics=settings.statistics if counted else None
     )
-    generation = Generation(
+    generation = Commit(
         path, manifest["generation"], left.to_dict(), MappingProxyType(parts),
         manifest["checksum"], {name: kind for name, (kind, _) in facts.items()},
     )  # fmt: skip
     snapshot = read_snapshot(generation)
     if lost and not snapshot.n_docs:
         raise CorruptIndexError(
-            f"nothing can be rescued of {path}: no document is left, up to {sum(lost.values()):,} "
+            f"nothing can be salvaged of {path}: no document is left, up to {sum(lost.values()):,} "
             f"are lost. {' '.join(damage.values())}"
         )
     if not counted:
         snapshot = _counted(snapshot)
-    report = Rescued(snapshot.n_docs, sum(lost.values()), tuple(damage.values()))
+    report = Salvaged(snapshot.n_docs, sum(lost.values()), tuple(damage.values()))
     return snapshot, report
 
 

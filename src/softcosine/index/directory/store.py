@@ -24,15 +24,15 @@ from typing import Self, TypeVar
 from softcosine.index.directory.commit import (
     KIND,
     PARTS,
-    Generation,
+    Commit,
     current_manifest,
-    open_generation,
+    open_commit,
 )
 from softcosine.index.directory.store_writer import Committed, StoreWriter
 from softcosine.index.writer.lock import WriteLock
 from softcosine.storage import Folder, check_target, checked_path, replacing
 
-__all__ = ["Committed", "Generation", "Store", "StoreWriter", "replacing_index"]
+__all__ = ["Commit", "Committed", "Store", "StoreWriter", "replacing_index"]
 
 _T = TypeVar("_T")
 
@@ -96,7 +96,7 @@ class Store:
         """
         with replacing_index(path, overwrite=overwrite) as work:
             (work / PARTS).mkdir()
-            base = Generation(work, _last_number(Path(path)), {}, MappingProxyType({}))
+            base = Commit(work, _last_number(Path(path)), {}, MappingProxyType({}))
             with StoreWriter(base, lock=None) as writer:
                 first = fill(writer)
                 writer.commit(first.settings, first.parts)
@@ -130,14 +130,14 @@ class Store:
         """Return the checksum of the last commit. Reads the manifest and nothing else."""
         return str(current_manifest(self.path)["checksum"])
 
-    def read(self, previous: Generation | None = None) -> Generation:
+    def read(self, previous: Commit | None = None) -> Commit:
         """Open the last generation: every part's manifest is read, and its files' sizes compared.
 
         Where a commit deletes parts meanwhile, the newer generation is opened.
 
         Parameters
         ----------
-        previous : Generation, optional
+        previous : Commit, optional
             An earlier one of this index: the parts that it shares are not opened again.
 
         Raises
@@ -150,12 +150,12 @@ class Store:
         while True:
             manifest = current_manifest(self.path)
             try:
-                return open_generation(self.path, manifest, known)
+                return open_commit(self.path, manifest, known)
             except OSError:
                 if current_manifest(self.path)["checksum"] == manifest["checksum"]:
                     raise
 
-    def opened(self, build: Callable[[Generation], _T], previous: Generation | None = None) -> _T:
+    def opened(self, build: Callable[[Commit], _T], previous: Commit | None = None) -> _T:
         """Return what `build` makes of the last generation; again if its files vanish meanwhile.
 
         What `build` opens stays readable. Arguments and errors otherwise as for `read`.

@@ -20,7 +20,7 @@ from softcosine.index.directory.commit import (
     PART_NAME,
     PARTS,
     VERSION,
-    Generation,
+    Commit,
     current_manifest,
     epoch_of,
     patiently,
@@ -69,11 +69,11 @@ class StoreWriter:
 
     Attributes
     ----------
-    base : Generation
+    base : Commit
         The last commit.
     """
 
-    def __init__(self, base: Generation, *, lock: WriteLock | None) -> None:
+    def __init__(self, base: Commit, *, lock: WriteLock | None) -> None:
         self.base = base
         self._lock = lock
         self._written: dict[str, tuple[str, Folder]] = {}
@@ -195,7 +195,7 @@ class StoreWriter:
             settings, {name: self.part(name).checksum for name in named if name is not None}
         )
 
-    def commit(self, settings: Mapping[str, Any], parts: Iterable[str]) -> Generation:
+    def commit(self, settings: Mapping[str, Any], parts: Iterable[str]) -> Commit:
         """Make a generation of some parts, then delete all others.
 
         The commit is one renaming. If it fails before, nothing has happened, and it may be tried
@@ -235,7 +235,7 @@ class StoreWriter:
                 },
             },
         )
-        generation = Generation(
+        generation = Commit(
             path, number, dict(settings), MappingProxyType(opened), manifest["checksum"], kinds
         )
         new = path / _NEW

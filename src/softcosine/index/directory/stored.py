@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import CorruptIndexError, InvalidInputError, SoftCosineError
-from softcosine.index.directory.commit import Generation
+from softcosine.index.directory.commit import Commit
 from softcosine.index.directory.manifest import (
     UNFORESEEN,
     IndexSettings,
@@ -247,7 +247,7 @@ def read_norms(folder: Folder, n_docs: int, epoch: str) -> tuple[NDArray[np.floa
 
 
 def read_snapshot(
-    generation: Generation,
+    generation: Commit,
     *,
     source: TermSimilaritySource | None = None,
     previous: Snapshot | None = None,
@@ -256,7 +256,7 @@ def read_snapshot(
 
     Parameters
     ----------
-    generation : Generation
+    generation : Commit
     source : TermSimilaritySource, optional
         In place of the one that was kept.
     previous : Snapshot, optional
@@ -313,7 +313,7 @@ def write_snapshot(snapshot: Snapshot, writer: StoreWriter) -> Committed:
 
 
 def _space(
-    generation: Generation, settings: IndexSettings
+    generation: Commit, settings: IndexSettings
 ) -> tuple[TermSimilarityMatrix, TermSimilaritySource | None]:
     if settings.space is None:
         return TermSimilarityMatrix.identity(Vocabulary([])), None
@@ -321,7 +321,7 @@ def _space(
 
 
 def _statistics(
-    generation: Generation, settings: IndexSettings, n_terms: int
+    generation: Commit, settings: IndexSettings, n_terms: int
 ) -> tuple[FieldStatistics, ...]:
     if settings.statistics is None:
         return (FieldStatistics.none(n_terms),) * len(settings.fields)

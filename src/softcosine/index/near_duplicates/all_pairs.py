@@ -25,8 +25,12 @@ from softcosine._progress import Progress
 from softcosine._threads import n_threads
 from softcosine._validation import is_number
 from softcosine.errors import InvalidInputError
-from softcosine.index.near_duplicates.checkpoint import KeptNeighbors, KeptPairs, fingerprint
-from softcosine.index.near_duplicates.panels import Bars, Found, PairDocuments, PanelSpace
+from softcosine.index.near_duplicates.checkpoint import (
+    NeighborGraphCheckpoint,
+    PairCheckpoint,
+    fingerprint,
+)
+from softcosine.index.near_duplicates.panels import Bars, PairDocuments, PanelSpace, ScoredPairs
 from softcosine.index.near_duplicates.results import NeighborGraph, PairBlock
 from softcosine.index.search.parts import Part
 from softcosine.index.search.top_docs import check_k
@@ -103,7 +107,7 @@ def pairs_among(
     if checkpoint is None:
         return (block for block in _streamed(documents, minimum, threads, progress) if len(block))
     question = {"min_similarity": minimum}
-    kept = KeptPairs(checkpoint, question, lambda: fingerprint(documents.parts, documents.S))
+    kept = PairCheckpoint(checkpoint, question, lambda: fingerprint(documents.parts, documents.S))
     return _resumed(documents, minimum, threads, progress, kept)
 
 
@@ -122,7 +126,7 @@ def _resumed(
     minimum: float,
     threads: int,
     progress: Progress | None,
-    kept: KeptPairs,
+    kept: PairCheckpoint,
 ) -> Iterator[PairBlock]:
     """Yield what was kept, then the rest, and keep it."""
     with kept:
@@ -155,7 +159,7 @@ def _streamed(
     def meet(panel: int) -> PairBlock:
         found: list[tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float64]]] = []
 
-        def scored(begin: int, pairs: Found) -> None:
+        def scored(begin: int, pairs: ScoredPairs) -> None:
             enough = pairs.scores >= minimum
             first = np.repeat(np.arange(len(pairs.starts) - 1), np.diff(pairs.starts)) + begin
             found.append((first[enough], pairs.documents[enough], pairs.scores[enough]))
@@ -206,7 +210,7 @@ def nearest_neighbors(
             pass
         return best.graph()
     question = {"k": k, "min_similarity": max(minimum, 0.0)}
-    with KeptNeighbors(checkpoint, question, lambda: fingerprint(parts, S)) as kept:
+    with NeighborGraphCheckpoint(checkpoint, question, lambda: fingerprint(parts, S)) as kept:
         panels = int(kept.state["panels"])
         best.restore(kept.stored(), panels)
         rest = best.panels(threads, progress, start=panels)
@@ -259,7 +263,7 @@ class _Best:
 
         yield from _in_order(meet, documents, threads, progress, start=start)
 
-    def _scored(self, begin: int, found: Found) -> None:
+    def _scored(self, begin: int, found: ScoredPairs) -> None:
         with self._bars.lock:
             push_pairs(
                 begin, found.starts, found.documents, found.scores, self._minimum,

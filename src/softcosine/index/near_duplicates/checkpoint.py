@@ -37,7 +37,7 @@ from softcosine.storage import (
     write_manifest,
 )
 
-__all__ = ["KeptNeighbors", "KeptPairs", "fingerprint"]
+__all__ = ["NeighborGraphCheckpoint", "PairCheckpoint", "fingerprint"]
 
 _KIND = "comparison"
 _VERSION = 1
@@ -72,7 +72,7 @@ def fingerprint(parts: Sequence[Part], S: TermSimilarityMatrix) -> str:
     return digest.hexdigest()
 
 
-class _Kept:
+class _Checkpoint:
     """A checkpoint's folder: made or opened, checked, and locked until `close`.
 
     Parameters
@@ -167,7 +167,7 @@ class _Kept:
         )
 
 
-class KeptPairs(_Kept):
+class PairCheckpoint(_Checkpoint):
     """Pairs that were found already, in order, and how many panels they are of."""
 
     def __init__(
@@ -217,7 +217,7 @@ class KeptPairs(_Kept):
             self.keep({"panels": self._panels, "pairs": self._n, "crc32": self._sum})
 
 
-class KeptNeighbors(_Kept):
+class NeighborGraphCheckpoint(_Checkpoint):
     """The best neighbours so far of every document."""
 
     @property

@@ -41,17 +41,17 @@ from softcosine.kernels.documents import score_pairs, soft_norms_squared
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.norms import roots
 
-__all__ = ["Bars", "Found", "PairDocuments", "PanelSpace"]
+__all__ = ["Bars", "PairDocuments", "PanelSpace", "ScoredPairs"]
 
 _SMALLEST, _LARGEST = 1e-30, 1e30  # float32 neither vanishes nor overflows between
 _TINY = np.finfo(np.float32).tiny  # the lowest bar: whatever is above 0 reaches it
 _ROOM = 2**16  # pairs that a scan may find before they are scored
 
-Scored = Callable[[int, "Found"], None]
+Scored = Callable[[int, "ScoredPairs"], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ScoredPairs:
     """Scored pairs of a panel: column q owns the entries starts[q] to starts[q + 1].
 
     Attributes
@@ -264,7 +264,7 @@ class PairDocuments:
         factors: NDArray[np.float64],
         begin: int,
         documents: NDArray[np.uint32],
-    ) -> Found:
+    ) -> ScoredPairs:
         """Score the gathered pairs of a panel."""
         scores = np.empty(documents.shape[0])
         first = int(np.searchsorted(self._bounds, begin, "right")) - 1
@@ -276,7 +276,7 @@ class PairDocuments:
                 space.kept_terms, space.kept_weights, factors, space.starts, documents,
                 space.expansion, scores,
             )  # fmt: skip
-        return Found(space.starts, documents, scores)
+        return ScoredPairs(space.starts, documents, scores)
 
     def _norm_sizes(self) -> NDArray[np.float64] | None:
         """x'W|S|Wx of each document: what rounding may cost its norm is relative to it."""

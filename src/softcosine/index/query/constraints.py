@@ -15,7 +15,7 @@ from softcosine.index.search.masks import Mask, all_of
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["Demands", "demands_of", "holding_every"]
+__all__ = ["Constraints", "constraints_of", "holding_every"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class _Phrase:
 
 
 @dataclass(frozen=True, slots=True)
-class Demands:
+class Constraints:
     """Terms and phrases that documents must hold, and that they must not.
 
     Attributes
@@ -64,7 +64,7 @@ class Demands:
         return mask
 
 
-def demands_of(syntax: QuerySyntax, snapshot: Snapshot) -> Demands | None:
+def constraints_of(syntax: QuerySyntax, snapshot: Snapshot) -> Constraints | None:
     """Find the terms and phrases of a query that demand something; None if none does.
 
     A quoted phrase must be there, with ``+`` or without. Every word of a clause counts: ``+e-mail``
@@ -98,7 +98,7 @@ def demands_of(syntax: QuerySyntax, snapshot: Snapshot) -> Demands | None:
         _check_phrases(snapshot)
     if not (must or must_not or no_phrases):
         return None
-    return Demands(tuple(sorted(must)), tuple(must_not), tuple(phrases), tuple(no_phrases))
+    return Constraints(tuple(sorted(must)), tuple(must_not), tuple(phrases), tuple(no_phrases))
 
 
 def holding_every(snapshot: Snapshot, terms: Sequence[int]) -> list[Mask]:

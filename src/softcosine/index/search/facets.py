@@ -1,10 +1,10 @@
 """How many documents have each value of a key of metadata: what ``facets=`` means.
 
 Every document counts that matches, not only those that are shown: in a search those whose score is
-above 0 and not below `min_score`, and that pass the filter and hold what the query demands; without
-a query those that pass the filter. A list counts once for each distinct value that it holds.
-Objects, lists within lists and missing keys are not counted; null is a value. Numbers that are
-equal, such as 1 and 1.0, are one value; true is another than 1, and the string "1" a third.
+above 0 and not below `min_score`, and that pass the filter and hold what the query constraints;
+without a query those that pass the filter. A list counts once for each distinct value that it
+holds. Objects, lists within lists and missing keys are not counted; null is a value. Numbers that
+are equal, such as 1 and 1.0, are one value; true is another than 1, and the string "1" a third.
 """
 
 from __future__ import annotations

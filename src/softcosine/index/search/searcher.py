@@ -433,7 +433,7 @@ class Searcher:
         part.segment.check()
         raise CorruptIndexError(  # though every entry by itself is possible
             f"a document among the {part.segment.n_docs} from number {part.first} on has no score: "
-            "a file has changed since it was written. `softcosine verify` tells which; rebuild the "
+            "a file has changed since it was written. `softcosine check` tells which; rebuild the "
             "index, or restore the file from a copy."
         )
 

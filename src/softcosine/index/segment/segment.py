@@ -390,7 +390,7 @@ def _check_starts(segment: Segment) -> None:
         raise CorruptIndexError(
             f"a segment bounds the impact of {segment.bound_starts.shape[0] - 1} terms, but "
             f"{n_frequent} are frequent: a file has changed since it was written. `softcosine "
-            "verify` tells which; rebuild the index."
+            "check` tells which; rebuild the index."
         )
 
 
@@ -422,7 +422,7 @@ def _check_entries(segment: Segment) -> None:
     ):
         raise CorruptIndexError(
             "the entries of a segment and what is spilled of them do not fit together; "
-            "`softcosine verify` tells whether a file has changed since."
+            "`softcosine check` tells whether a file has changed since."
         )
 
 

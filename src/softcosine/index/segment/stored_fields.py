@@ -257,7 +257,7 @@ def write_documents(documents: WrittenDocuments, path: Path) -> None:
         _write_documents(documents, path)
     except sqlite3.IntegrityError as error:
         raise CorruptIndexError(
-            f"documents that are to be written to {path} have the same id; `softcosine verify` "
+            f"documents that are to be written to {path} have the same id; `softcosine check` "
             "tells which. Rebuild the index."
         ) from error
     except sqlite3.Error as error:

@@ -31,7 +31,7 @@ from softcosine.index.writer.document import NewDocument, checked_id, from_colum
 from softcosine.index.writer.growing import SimilarityBuilder
 from softcosine.index.writer.lock import WRITER_TIMEOUT
 from softcosine.index.writer.merging import MergePolicy
-from softcosine.index.writer.pending_commit import Draft
+from softcosine.index.writer.pending_commit import PendingCommit
 from softcosine.matrix.term_similarity_matrix import (
     TermSimilarityMatrix,
     checked_similarity,
@@ -519,8 +519,8 @@ class IndexWriter:
         self._draft = fresh
         self._writer.discard()
 
-    def _new_draft(self) -> Draft:
-        return Draft(
+    def _new_draft(self) -> PendingCommit:
+        return PendingCommit(
             self._writer, source=self._given_source, memory=self._memory, builder=self._builder,
             report=self._report,
         )  # fmt: skip

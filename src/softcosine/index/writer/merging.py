@@ -21,7 +21,7 @@ from softcosine.index.query.phrases import Positions
 from softcosine.index.segment.documents import Documents
 from softcosine.index.segment.segment import MAX_DOCS, Segment
 
-__all__ = ["Kept", "MergePolicy", "MergedDocuments", "full_groups", "merge_fields"]
+__all__ = ["MergePolicy", "MergedDocuments", "SurvivingDocuments", "full_groups", "merge_fields"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class MergePolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SurvivingDocuments:
     """Documents of one segment that a merge takes.
 
     Attributes
@@ -134,7 +134,7 @@ class Kept:
     documents: NDArray[np.int64]
 
 
-def full_groups(live: Sequence[NDArray[np.bool_]]) -> list[list[Kept]]:
+def full_groups(live: Sequence[NDArray[np.bool_]]) -> list[list[SurvivingDocuments]]:
     """Cut all live documents into groups of `MAX_DOCS`, the last of what remains.
 
     Parameters
@@ -142,7 +142,7 @@ def full_groups(live: Sequence[NDArray[np.bool_]]) -> list[list[Kept]]:
     live : sequence of ndarray of shape (n_docs,), bool
         Of each segment.
     """
-    groups: list[list[Kept]] = []
+    groups: list[list[SurvivingDocuments]] = []
     room = 0
     for number, mask in enumerate(live):
         documents = np.flatnonzero(mask)
@@ -150,7 +150,7 @@ def full_groups(live: Sequence[NDArray[np.bool_]]) -> list[list[Kept]]:
             if room == 0:
                 groups.append([])
                 room = MAX_DOCS
-            groups[-1].append(Kept(number, documents[:room]))
+            groups[-1].append(SurvivingDocuments(number, documents[:room]))
             room -= groups[-1][-1].documents.size
             documents = documents[groups[-1][-1].documents.size :]
     return groups

@@ -11,7 +11,7 @@ import numpy as np
 
 from softcosine._progress import Report, silent
 from softcosine.errors import CorruptIndexError, IndefiniteMatrixError, InvalidInputError
-from softcosine.index.directory.commit import Generation
+from softcosine.index.directory.commit import Commit
 from softcosine.index.directory.directory import DirectoryWriter
 from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.snapshot import Snapshot
@@ -26,14 +26,14 @@ from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.index.writer.document import NewDocument
 from softcosine.index.writer.growing import SimilarityBuilder, Space, grown
 from softcosine.index.writer.merging import (
-    Kept,
     MergedDocuments,
     MergePolicy,
+    SurvivingDocuments,
     full_groups,
     merge_fields,
     merge_positions,
 )
-from softcosine.index.writer.segment_entries import Piece, hashes_of, joined_norms
+from softcosine.index.writer.segment_entries import SegmentEntry, hashes_of, joined_norms
 from softcosine.index.writer.training_spool import TrainingSpool
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.default import antonyms_of
@@ -45,7 +45,7 @@ from softcosine.text.counted_terms import within_df_limits
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
-__all__ = ["Draft", "without_epoch"]
+__all__ = ["PendingCommit", "without_epoch"]
 
 _logger = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ def without_epoch() -> InvalidInputError:
     )
 
 
-class Draft:
+class PendingCommit:
     """An index as of its last commit, and what has been done to it since.
 
     Every change is whole or raises before anything is changed; nothing is visible to readers
@@ -112,7 +112,7 @@ class Draft:
         stated = {one.part: one for one in self.settings.segments}
         # A snapshot without documents has an empty segment all the same.
         self._pieces = [
-            Piece.of(segment, stated.get(segment.part))
+            SegmentEntry.of(segment, stated.get(segment.part))
             for segment in snapshot.segments
             if segment.n_docs
         ]
@@ -181,7 +181,7 @@ class Draft:
                 keep_texts=self.settings.texts,
             )
             written = self._writer.write_segment(segment.fields, kept, segment.positions)
-            added.append(Piece.of(written, hashes=hashes_of(ids[first:stop])))
+            added.append(SegmentEntry.of(written, hashes=hashes_of(ids[first:stop])))
             first = stop
         if self._space.untaught and self._builder.needs_texts(settings.language):
             self._spool.add(texts, analyzed, last=last)
@@ -198,7 +198,7 @@ class Draft:
 
         Their documents take the place of those with their ids that were there before.
         """
-        adopted: list[list[Piece]] = []
+        adopted: list[list[SegmentEntry]] = []
         try:
             for store in stores:
                 adopted.append([])
@@ -215,7 +215,7 @@ class Draft:
         self.changed = self._begun = True
         return n_docs
 
-    def _adopt(self, generation: Generation, pieces: list[Piece]) -> None:
+    def _adopt(self, generation: Commit, pieces: list[SegmentEntry]) -> None:
         """Take the segments of an index into a list."""
         self._drop(pieces)  # of an earlier commit, which was replaced meanwhile
         settings, own = IndexSettings.from_dict(generation.settings), self.settings
@@ -232,10 +232,10 @@ class Draft:
             )
         read_snapshot(generation)  # which checks that its parts fit each other
         pieces.extend(
-            Piece.of(*self._writer.adopt(generation, stated)) for stated in settings.segments
+            SegmentEntry.of(*self._writer.adopt(generation, stated)) for stated in settings.segments
         )
 
-    def _drop(self, pieces: list[Piece]) -> None:
+    def _drop(self, pieces: list[SegmentEntry]) -> None:
         """Delete segments that were taken and are not to be committed."""
         for piece in pieces:
             self._writer.drop(piece.settings().parts)
@@ -344,7 +344,7 @@ class Draft:
         ]
         self.changed = True
 
-    def _stays(self, group: Sequence[Kept]) -> bool:
+    def _stays(self, group: Sequence[SurvivingDocuments]) -> bool:
         """Whether a group is one segment as it is: whole, and not cut in two."""
         piece = self._pieces[group[0].number]
         return len(group) == 1 and piece.whole and group[0].documents.size == piece.n_docs
@@ -369,7 +369,10 @@ class Draft:
         )
         numbers = [range(group.start + first, group.stop + first) for group in groups]
         for group in reversed(list(self._affordable(numbers))):
-            kept = [Kept(number, np.flatnonzero(pieces[number].mask())) for number in group]
+            kept = [
+                SurvivingDocuments(number, np.flatnonzero(pieces[number].mask()))
+                for number in group
+            ]
             merged = self._merged(kept)
             pieces = [*pieces[: group.start], merged, *pieces[group.stop :]]
             self.changed = True
@@ -470,7 +473,7 @@ class Draft:
             or abs(now - last) * _REFRESHED_SHARE > last
         )
 
-    def _counted(self, pieces: Sequence[Piece]) -> tuple[FieldStatistics, ...]:
+    def _counted(self, pieces: Sequence[SegmentEntry]) -> tuple[FieldStatistics, ...]:
         """Count the live documents of every field."""
         live = [piece.live for piece in pieces]
         return tuple(
@@ -517,7 +520,7 @@ class Draft:
         self.vocabulary, self._unpruned = vocabulary, False
 
     def _grown(
-        self, pieces: Sequence[Piece], counted: Sequence[FieldStatistics], *, definite: bool
+        self, pieces: Sequence[SegmentEntry], counted: Sequence[FieldStatistics], *, definite: bool
     ) -> Space:
         """Return S with the terms that have come since."""
         analyzer = self.settings.analyzer or Analyzer()
@@ -571,12 +574,12 @@ class Draft:
 
     def _with_norms(
         self,
-        pieces: Sequence[Piece],
+        pieces: Sequence[SegmentEntry],
         S: TermSimilarityMatrix,
         statistics: Sequence[FieldStatistics],
         *,
         stale: bool,
-    ) -> list[Piece]:
+    ) -> list[SegmentEntry]:
         """Compute the soft norms that are missing, or all; none where S is too indefinite."""
         if not self._writer.stores_norms:  # they are computed when a search needs them
             return [replace(piece, norms=None) if stale else piece for piece in pieces]
@@ -600,7 +603,7 @@ class Draft:
             first += piece.n_docs
         return done
 
-    def _written(self, piece: Piece, epoch: str) -> Piece:
+    def _written(self, piece: SegmentEntry, epoch: str) -> SegmentEntry:
         """Write what of a piece is not on disk yet."""
         if piece.live is not None and piece.deleted is None:
             piece = replace(piece, deleted=self._writer.write_deleted(piece.live))
@@ -608,14 +611,14 @@ class Draft:
             piece = replace(piece, normed=self._writer.write_norms(piece.norms, epoch))
         return self._with_updates(piece)
 
-    def _with_updates(self, piece: Piece) -> Piece:
+    def _with_updates(self, piece: SegmentEntry) -> SegmentEntry:
         """Write what metadata of a piece have become, if that is not on disk yet."""
         updates = piece.documents.updates
         if not updates.recent:
             return piece
         return piece.with_updates(*self._writer.write_updates(updates, piece.n_docs))
 
-    def _merged(self, kept: Sequence[Kept]) -> Piece:
+    def _merged(self, kept: Sequence[SurvivingDocuments]) -> SegmentEntry:
         """Join documents into a new segment, after checking all that is in the old ones."""
         pieces = [self._pieces[one.number] for one in kept]
         chosen = [one.documents for one in kept]
@@ -643,4 +646,4 @@ class Draft:
             MergedDocuments([piece.documents for piece in pieces], chosen),
             positions,
         )
-        return replace(Piece.of(written), norms=joined_norms(pieces, chosen))
+        return replace(SegmentEntry.of(written), norms=joined_norms(pieces, chosen))

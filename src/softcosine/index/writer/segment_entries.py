@@ -18,7 +18,7 @@ from softcosine.index.segment.metadata_columns import MetadataColumns
 from softcosine.index.segment.metadata_updates import MetadataUpdates
 from softcosine.index.segment.segment import Segment
 
-__all__ = ["IdTable", "Piece", "hashes_of", "joined_norms"]
+__all__ = ["IdTable", "SegmentEntry", "hashes_of", "joined_norms"]
 
 # A table of all ids pays where more than one document in so many is asked for.
 _TABLE_SHARE = 64
@@ -58,7 +58,7 @@ class IdTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class SegmentEntry:
     """A segment, what of it is deleted, and what of that is on disk already.
 
     Attributes
@@ -184,13 +184,13 @@ class Piece:
 
 
 def joined_norms(
-    pieces: Sequence[Piece], chosen: Sequence[NDArray[np.int64]]
+    pieces: Sequence[SegmentEntry], chosen: Sequence[NDArray[np.int64]]
 ) -> tuple[NDArray[np.float64], ...] | None:
     """Return the norms of the documents that a merge took; None if some are not known.
 
     Parameters
     ----------
-    pieces : sequence of Piece
+    pieces : sequence of SegmentEntry
     chosen : sequence of ndarray of int64
         Which documents of each, ascending.
     """

@@ -14,7 +14,11 @@ from softcosine._threads import takes_threads
 from softcosine._validation import check_choice, check_number
 from softcosine.lab.learned_pairs import LearnedPairs, best_pairs
 from softcosine.lab.regression.inverse import BLOCK, invert_in_place
-from softcosine.similarity.cooccurrence.counts import Company, Nearness, company
+from softcosine.similarity.cooccurrence.counts import (
+    CooccurrenceCounts,
+    Nearness,
+    cooccurrence_counts,
+)
 from softcosine.similarity.cooccurrence.learned_vectors import check_scale
 
 if TYPE_CHECKING:
@@ -37,9 +41,9 @@ class RegressionSimilarity(LearnedPairs):
         B = I - P \operatorname{diag}(P)^{-1}, \quad P = (X^\top X + \lambda I)^{-1}
 
     A weight b_ij is what the presence of term i adds to the prediction of term j beyond all other
-    terms: of two terms that come together only because both are in the company of a third, it says
-    nothing, where direct co-occurrence says much. Negative weights count as 0, and the mean of the
-    two directions is scaled,
+    terms: of two terms that come together only because both are in the cooccurrence_counts of a
+    third, it says nothing, where direct co-occurrence says much. Negative weights count as 0, and
+    the mean of the two directions is scaled,
 
     .. math:: s_{ij} = \left((1 + \lambda) \frac{\max(0, b_{ij}) + \max(0, b_{ji})}{2}\right)^e
         \text{ where the power's base is at least } t, \text{ else } 0
@@ -123,7 +127,7 @@ class RegressionSimilarity(LearnedPairs):
         check_choice("precision", precision, _PRECISIONS)
         check_scale(threshold=threshold, exponent=exponent, max_neighbors=max_neighbors)
         nearness = Nearness(None, min_count=min_count, max_terms=max_terms)
-        with company(corpus, nearness) as known:
+        with cooccurrence_counts(corpus, nearness) as known:
             P = _gram(known, penalty, np.dtype(_PRECISIONS[precision]))
         n_terms = len(known.frequencies)
         invert_in_place(P, progress=progress)
@@ -139,7 +143,7 @@ class RegressionSimilarity(LearnedPairs):
         )
 
 
-def _gram(known: Company, penalty: float, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _gram(known: CooccurrenceCounts, penalty: float, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return XᵀX + lambda I, with rows and columns of the identity up to a multiple of BLOCK."""
     n = len(known.frequencies)
     order = -(-n // BLOCK) * BLOCK

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.checked_answers import similarities_by
 from softcosine.similarity.combine.isotonic import Calibration
+from softcosine.similarity.composite import MappedSource, check_source
 from softcosine.similarity.naming import name_of
-from softcosine.similarity.parts import MappedSource, check_source
 from softcosine.similarity.source import (
     SourceState,
     TermSimilaritySource,

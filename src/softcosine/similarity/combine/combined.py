@@ -12,8 +12,8 @@ from softcosine.errors import InvalidInputError
 from softcosine.similarity.checked_answers import neighbors_by, similarities_by
 from softcosine.similarity.combine.joining import joined_neighbors
 from softcosine.similarity.combine.precedence import FirstSimilarity
+from softcosine.similarity.composite import MappedSource, SourceOfSources
 from softcosine.similarity.neighbors import Neighbors, StringOrder
-from softcosine.similarity.parts import MappedSource, SourceOfSources
 from softcosine.similarity.source import (
     SourceState,
     TermSimilaritySource,

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from softcosine.similarity.checked_answers import similarities_by
 from softcosine.similarity.combine.joining import joined_neighbors
+from softcosine.similarity.composite import SourceOfSources
 from softcosine.similarity.neighbors import Neighbors, StringOrder
-from softcosine.similarity.parts import SourceOfSources
 from softcosine.similarity.source import (
     SourceState,
     TermSimilaritySource,

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.checked_answers import known_by, neighbors_by, similarities_by
+from softcosine.similarity.composite import SourceOfSources
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.in_terms import are_pinned
 from softcosine.similarity.neighbors import Neighbors, StringOrder
-from softcosine.similarity.parts import SourceOfSources
 from softcosine.similarity.source import (
     SourceState,
     TermSimilaritySource,

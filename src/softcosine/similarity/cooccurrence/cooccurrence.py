@@ -1,4 +1,4 @@
-"""Terms are similar when a corpus uses them in the same company."""
+"""Terms are similar when a corpus uses them in the same cooccurrence_counts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from softcosine._progress import Progress
 from softcosine._threads import takes_threads
 from softcosine._validation import check_whole
-from softcosine.similarity.cooccurrence.counts import Nearness, company
+from softcosine.similarity.cooccurrence.counts import Nearness, cooccurrence_counts
 from softcosine.similarity.cooccurrence.factors import leading_factors
 from softcosine.similarity.cooccurrence.information import check_information, information
 from softcosine.similarity.cooccurrence.learned_vectors import LearnedVectors, check_scale
@@ -117,7 +117,7 @@ class CooccurrenceSimilarity(LearnedVectors):
         check_scale(threshold=threshold, exponent=exponent)
         check_information(shift=shift, smoothing=smoothing, evidence=evidence)
         nearness = Nearness(window, min_count=min_count, max_terms=max_terms)
-        with company(corpus, nearness) as known:
+        with cooccurrence_counts(corpus, nearness) as known:
             matrix = information(known.pairs, shift=shift, smoothing=smoothing)
         vectors = leading_factors(matrix, dimensions, progress=progress)
         table = WordVectors(

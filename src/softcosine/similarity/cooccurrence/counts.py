@@ -23,7 +23,7 @@ from softcosine.text.stream import TextStream
 if TYPE_CHECKING:
     from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["Company", "Nearness", "company"]
+__all__ = ["CooccurrenceCounts", "Nearness", "cooccurrence_counts"]
 
 _CHUNK_TERMS = 256
 _MEMORY = 1 << 30  # for the counts of texts that are in memory themselves
@@ -71,7 +71,7 @@ class Nearness:
 
 
 @dataclass(slots=True)
-class Company:
+class CooccurrenceCounts:
     """What a corpus tells of its frequent terms.
 
     Attributes
@@ -93,8 +93,10 @@ class Company:
 
 
 @contextmanager
-def company(corpus: AnalyzedTexts | TextStream, nearness: Nearness) -> Iterator[Company]:
-    """Count the company of the frequent terms of a corpus.
+def cooccurrence_counts(
+    corpus: AnalyzedTexts | TextStream, nearness: Nearness
+) -> Iterator[CooccurrenceCounts]:
+    """Count the cooccurrence_counts of the frequent terms of a corpus.
 
     The counts are exact integers, the same for texts in memory and for a stream. Of a stream that
     has a vocabulary, the pairs of all its terms are counted before the frequent ones are known.
@@ -136,7 +138,7 @@ def company(corpus: AnalyzedTexts | TextStream, nearness: Nearness) -> Iterator[
             kept = nearness.frequent(frequencies, vocabulary)
             frequencies = frequencies[kept]
             pairs.restrict(kept)
-        yield Company(*names_of(vocabulary, kept), frequencies, pairs)
+        yield CooccurrenceCounts(*names_of(vocabulary, kept), frequencies, pairs)
 
 
 def _slices(analyzed: AnalyzedTexts, memory: int) -> Iterator[AnalyzedTexts]:

@@ -126,5 +126,5 @@ class NamedRows:
 
 def _changed(what: str) -> CorruptIndexError:
     return CorruptIndexError(
-        f"{what}: a file has changed since it was written. `softcosine verify` tells which."
+        f"{what}: a file has changed since it was written. `softcosine check` tells which."
     )

@@ -214,7 +214,7 @@ class WordVectors:
 
 def _damaged(what: str) -> CorruptIndexError:
     return CorruptIndexError(
-        f"{what}: a file has changed since it was written. `softcosine verify` tells which."
+        f"{what}: a file has changed since it was written. `softcosine check` tells which."
     )
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.checked_answers import neighbors_by, similarities_by
+from softcosine.similarity.composite import SourceOfOne
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.in_terms import (
     PersonsList,
@@ -25,7 +26,6 @@ from softcosine.similarity.overrides.decision_files import read_decisions
 from softcosine.similarity.overrides.decision_list import Decision, Decisions, Sign
 from softcosine.similarity.overrides.decision_table import DecisionTable, Searched
 from softcosine.similarity.pairs import PairSimilarity
-from softcosine.similarity.parts import SourceOfOne
 from softcosine.similarity.source import (
     SourceState,
     TermSimilaritySource,

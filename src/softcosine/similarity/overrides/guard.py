@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.similarity.checked_answers import neighbors_by, similarities_by
+from softcosine.similarity.composite import SourceOfOne
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.in_terms import are_pinned
 from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.overrides.antonyms import Antonyms
 from softcosine.similarity.overrides.decisions import DecidedSimilarity
-from softcosine.similarity.parts import SourceOfOne
 from softcosine.similarity.source import (
     SourceState,
     TermSimilaritySource,
@@ -142,7 +142,7 @@ class Guarded(SourceOfOne):
                 self._antonyms = _of_stored(self._antonyms.strings())
             except InvalidInputError as error:
                 raise CorruptIndexError(
-                    f"the stored antonyms are damaged: {error} `softcosine verify` tells which "
+                    f"the stored antonyms are damaged: {error} `softcosine check` tells which "
                     "file has changed."
                 ) from error
         return self._antonyms

@@ -14,7 +14,7 @@ from softcosine._validation import check_number, check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.character_ngrams import find_alike, invert, measure_cosines, write_ngrams
 from softcosine.similarity.identity_cache import LastTuple
-from softcosine.similarity.match_chunks import Found, best_of_chunks
+from softcosine.similarity.match_chunks import MatchChunk, best_of_chunks
 from softcosine.similarity.neighbors import Neighbors, StringOrder
 from softcosine.similarity.source import SourceState, check_limit, check_pairs, equal_strings
 from softcosine.similarity.spelling.nearby_strings import CodePoints
@@ -258,7 +258,7 @@ class CharacterNgramSimilarity:
 
     def _find(
         self, terms: Sequence[str], asked: _Ngrams, inverted: _Inverted, first: int, last: int
-    ) -> Iterator[Found]:
+    ) -> Iterator[MatchChunk]:
         """Find what is similar to the terms from `first` to `last`."""
         n = len(inverted.strings)
         room = n + (_ROOM if last - first > 1 else 0)
@@ -271,7 +271,7 @@ class CharacterNgramSimilarity:
                 sums, columns, similarities, ends,
             )  # fmt: skip
             pairs = slice(0, ends[stop - 1])
-            found = Found(
+            found = MatchChunk(
                 first, ends[first:stop].copy(), columns[pairs].copy(), similarities[pairs].copy()
             )
             rows = found.rows()

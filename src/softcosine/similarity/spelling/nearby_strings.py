@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from softcosine._threads import for_each_chunk
 from softcosine.kernels.common_parts import fill_buckets, propose, write_keys
 from softcosine.kernels.edit_distance import measure_found, measure_pairs
-from softcosine.similarity.match_chunks import Found
+from softcosine.similarity.match_chunks import MatchChunk
 
 __all__ = ["CodePoints", "NearbyStrings", "Scores", "WordList", "similarities_of_pairs"]
 
@@ -154,7 +154,7 @@ class NearbyStrings:
 
     def find(
         self, asked: CodePoints, scores: Scores, first: int, last: int, *, max_found: int
-    ) -> Iterator[Found]:
+    ) -> Iterator[MatchChunk]:
         """Find what is similar to the asked strings from `first` to `last`.
 
         Equal strings are left out, and some that are less similar than `max_found` others. It
@@ -177,7 +177,9 @@ class NearbyStrings:
                 max_found, first, stop, columns, ends, kinds, similarities,
             )  # fmt: skip
             positions = self._positions[columns[:n_pairs]]
-            yield Found(first, ends[first:stop].copy(), positions, similarities[:n_pairs].copy())
+            yield MatchChunk(
+                first, ends[first:stop].copy(), positions, similarities[:n_pairs].copy()
+            )
             first = stop
 
 

@@ -15,7 +15,7 @@ import typer
 from softcosine._validation import check_choice
 from softcosine.cli.failures import saying_how_to_go_on
 from softcosine.cli.options import Index, Json, Threads
-from softcosine.cli.showing import counted
+from softcosine.cli.output import counted
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def dedupe(
 
 def _lines(as_json: bool) -> Callable[[dict[str, Any]], None]:
     """Return what prints a pair."""
-    from softcosine.cli.showing import print_json, printable, score_shown
+    from softcosine.cli.output import print_json, printable, score_shown
 
     def plain(row: dict[str, Any]) -> None:
         ids = f"{printable(row['first'])}\t{printable(row['second'])}"
@@ -182,7 +182,7 @@ def _lines(as_json: bool) -> Callable[[dict[str, Any]], None]:
 
 
 def _show_groups(groups: Iterable[SimilarGroup], as_json: bool) -> None:
-    from softcosine.cli.showing import print_json, printable, score_shown
+    from softcosine.cli.output import print_json, printable, score_shown
 
     for group in groups:
         if as_json:
@@ -195,7 +195,7 @@ def _show_groups(groups: Iterable[SimilarGroup], as_json: bool) -> None:
 
 
 def _show_dropped(groups: Iterable[SimilarGroup], as_json: bool) -> None:
-    from softcosine.cli.showing import print_json, printable
+    from softcosine.cli.output import print_json, printable
     from softcosine.text.analyzer import shortened
 
     dropped = [one for group in groups for one in group.others]
@@ -215,7 +215,7 @@ def _show_dropped(groups: Iterable[SimilarGroup], as_json: bool) -> None:
 
 def _say_nothing_found(least: float | None) -> None:
     """Say on standard error, where it stays out of lists, that no documents are similar."""
-    from softcosine.cli.showing import console
+    from softcosine.cli.output import console
 
     so = f"have a similarity of at least {least:g}" if least else "are similar"
     console(stderr=True).print(f"Nothing found: no two documents {so}.")
@@ -223,7 +223,7 @@ def _say_nothing_found(least: float | None) -> None:
 
 def _conclude(told: str, started: float) -> None:
     """Say on standard error what was found, if people read it there."""
-    from softcosine.cli.showing import console, duration
+    from softcosine.cli.output import console, duration
 
     sys.stdout.flush()
     if sys.stderr.isatty():

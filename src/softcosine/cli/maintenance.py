@@ -1,4 +1,4 @@
-"""``softcosine info``, ``verify``, ``backup`` and ``rescue``: what an index is, and kept whole."""
+"""``softcosine info``, ``check``, ``backup`` and ``salvage``: what an index is, and kept whole."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softcosine.cli.options import Index, Json
-from softcosine.cli.showing import counted, printable
+from softcosine.cli.output import counted, printable
 from softcosine.errors import CorruptIndexError
 
 if TYPE_CHECKING:
-    from softcosine.index.directory.commit import Generation
+    from softcosine.index.directory.commit import Commit
     from softcosine.index.soft_index import SoftIndex
 
-__all__ = ["backup", "bytes_of", "files_of", "info", "rescue", "verify"]
+__all__ = ["backup", "bytes_of", "check", "files_of", "info", "salvage"]
 
 
 def info(
@@ -49,7 +49,7 @@ def info(
     and the first hundred unused, of left, right and reason; with --quality also quality of n_words,
     n_lacking, share, and examples of word and id.
     """
-    from softcosine.cli.showing import print_json
+    from softcosine.cli.output import print_json
     from softcosine.index.soft_index import SoftIndex
 
     opened = SoftIndex.open(index)
@@ -63,32 +63,32 @@ def info(
         _show({**facts, "list_use": "" if use is None else str(use)})
 
 
-def verify(index: Index, as_json: Json = False) -> None:
+def check(index: Index, as_json: Json = False) -> None:
     """Read an index whole, compare every file's checksum, and check that its parts fit.
 
-      softcosine verify faq.index
+      softcosine check faq.index
 
     Beside the checksums: postings are the inverse of the documents' terms, every document is found
     by its id and no two have the same, similarities and lengths are what they say they are. The
-    last commit is checked, and may be while the index is written. 'rescue' saves what is whole of a
-    damaged index.
+    last commit is checked, and may be while the index is written. 'salvage' saves what is whole of
+    a damaged index.
 
     JSON: index, generation, files, bytes, seconds. The first file that has changed, or part that
     does not fit, is named, and ends the command with exit code 1.
     """
+    from softcosine.cli.output import console, duration, print_json, size
     from softcosine.cli.progress import Reporter
-    from softcosine.cli.showing import console, duration, print_json, size
-    from softcosine.index.directory.check import verify_index
+    from softcosine.index.directory.check import check_index
     from softcosine.index.directory.store import Store
 
     started = time.perf_counter()
     store = Store.open(index)
     with Reporter() as report:
         try:
-            generation = verify_index(store, report)
+            generation = check_index(store, report)
         except CorruptIndexError as error:
             raise CorruptIndexError(
-                f"{error} Without a copy, 'softcosine rescue {index} -o NEW' saves what is whole."
+                f"{error} Without a copy, 'softcosine salvage {index} -o NEW' saves what is whole."
             ) from error
     seconds = time.perf_counter() - started
     n_files = files_of(generation)
@@ -139,8 +139,8 @@ def backup(
     JSON: index, backup, generation, documents, bytes, engines (those copied), left_out (a message
     for each of the others), seconds.
     """
+    from softcosine.cli.output import console, duration, print_json, size
     from softcosine.cli.progress import Reporter
-    from softcosine.cli.showing import console, duration, print_json, size
     from softcosine.index.directory.backup import back_up
     from softcosine.index.directory.store import Store
     from softcosine.index.soft_index import SoftIndex
@@ -173,7 +173,7 @@ def backup(
     )
 
 
-def rescue(
+def salvage(
     index: Index,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder of the new index; needed.")
@@ -185,19 +185,19 @@ def rescue(
 ) -> None:
     """Save what can be read of a damaged index as a new one; the old one stays as it is.
 
-      softcosine rescue faq.index -o rescued.index
+      softcosine salvage faq.index -o salvaged.index
 
-    For when 'verify' names a file that has changed, and there is no copy to restore it from. Every
+    For when 'check' names a file that has changed, and there is no copy to restore it from. Every
     file is read; a segment with a file that is missing or altered is left out whole. Add the
     documents that are lost anew. Without its manifest or its vocabulary, nothing can be read. The
     source of its similarities may be lost: the message says what that means.
 
     JSON: index, documents, lost (documents of the segments left out), damage (a list of messages).
     """
-    from softcosine.cli.showing import console, print_json
+    from softcosine.cli.output import console, print_json
     from softcosine.index.soft_index import SoftIndex
 
-    report = SoftIndex.rescue(index, output, overwrite=overwrite)
+    report = SoftIndex.salvage(index, output, overwrite=overwrite)
     if as_json:
         print_json(
             {
@@ -217,7 +217,7 @@ def rescue(
         console().print(f"{shown} has all {told}.")
 
 
-def files_of(generation: Generation) -> int:
+def files_of(generation: Commit) -> int:
     """How many files an index has, manifests included."""
     return sum(len(part.files) + 1 for part in generation.parts.values()) + 1
 
@@ -285,7 +285,7 @@ def _quality(opened: SoftIndex) -> dict[str, Any]:
 def _show(facts: dict[str, Any]) -> None:
     from rich.table import Table
 
-    from softcosine.cli.showing import console, print_table, size
+    from softcosine.cli.output import console, print_table, size
 
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
@@ -344,7 +344,7 @@ def _kept(facts: dict[str, Any]) -> str:
 
 
 def _ranked(facts: dict[str, Any]) -> dict[str, str]:
-    from softcosine.cli.showing import RANKINGS
+    from softcosine.cli.output import RANKINGS
 
     ranking, weighting = facts["ranking"], facts["weighting"]
     named = ("k1", "b") if ranking == "soft_bm25" else ("tf", "idf")

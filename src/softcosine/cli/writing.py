@@ -25,7 +25,7 @@ from softcosine.cli.options import (
     TextFields,
     Wait,
 )
-from softcosine.cli.showing import counted, printable
+from softcosine.cli.output import counted, printable
 from softcosine.errors import IndexLockedError, InvalidInputError
 from softcosine.index.writer.lock import WRITER_TIMEOUT
 
@@ -174,10 +174,10 @@ def merge(
 
     JSON: index, segments_before, bytes_before, segments, bytes, documents, generation, seconds.
     """
-    from softcosine.cli.inspecting import bytes_of
+    from softcosine.cli.maintenance import bytes_of
     from softcosine.cli.options import bytes_in
+    from softcosine.cli.output import size
     from softcosine.cli.progress import Reporter
-    from softcosine.cli.showing import size
 
     started, n_bytes = time.perf_counter(), bytes_in(memory)
     with Reporter() as report, writing(index, wait=wait, memory=n_bytes) as (opened, writer):
@@ -390,7 +390,7 @@ def _n_segments(opened: SoftIndex) -> int:
 
 
 def _facts(opened: SoftIndex, path: Path, started: float) -> dict[str, Any]:
-    from softcosine.cli.inspecting import bytes_of
+    from softcosine.cli.maintenance import bytes_of
 
     return {
         "index": str(path),
@@ -403,7 +403,7 @@ def _facts(opened: SoftIndex, path: Path, started: float) -> dict[str, Any]:
 
 
 def _tell(facts: dict[str, Any], done: str, as_json: bool) -> None:
-    from softcosine.cli.showing import console, duration, print_json
+    from softcosine.cli.output import console, duration, print_json
 
     if as_json:
         print_json(facts)

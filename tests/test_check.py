@@ -10,7 +10,7 @@ import pytest
 
 from crafted import array_names
 from softcosine.errors import CorruptIndexError, IndexFormatError
-from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.check import check_index
 from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.segment.documents import MemoryDocuments
 from softcosine.index.segment.stored_fields import write_documents
@@ -93,7 +93,7 @@ def array(store, kind, name):
 
 def test_a_sound_index_is_verified_with_progress(store):
     told = []
-    generation = verify_index(store, lambda *arguments: told.append(arguments))
+    generation = check_index(store, lambda *arguments: told.append(arguments))
     assert generation.number == 3
     assert {what for what, _, _ in told} == {"comparing checksums", "checking segments"}
     assert all(0 <= done < total for _, done, total in told)
@@ -149,7 +149,7 @@ def test_what_should_never_have_been_written_is_found_and_named(store, change):
     part = rewritten(store, kind, arrays={name: values})
     store.read().verify()  # every checksum is right
     with pytest.raises(CorruptIndexError, match=message) as caught:
-        verify_index(store)
+        check_index(store)
     assert part in str(caught.value) or change == "another norm"
 
 
@@ -167,10 +167,10 @@ def test_what_should_never_have_been_written_is_found_and_named(store, change):
 def test_settings_that_do_not_fit_are_found(store, kind, settings, message):
     part = rewritten(store, kind, settings=settings)
     if message is None:
-        verify_index(store)
+        check_index(store)
         return
     with pytest.raises(CorruptIndexError, match=message) as caught:
-        verify_index(store)
+        check_index(store)
     assert part in str(caught.value)
 
 
@@ -181,7 +181,7 @@ def test_an_s_that_is_not_what_it_says_is_found(store):
     for name in ("symmetric", "non_negative"):
         part = rewritten(store, "space", settings={"similarity": {**similarity, name: False}})
         with pytest.raises(CorruptIndexError, match="and says otherwise") as caught:
-            verify_index(store)
+            check_index(store)
         assert part in str(caught.value)
 
 
@@ -195,10 +195,10 @@ def test_an_s_that_is_not_what_it_says_is_found(store):
 def test_two_documents_of_one_id_are_found(store, ids, message):
     rewritten(store, "segment", documents=MemoryDocuments(list(TEXTS.values()), ids=ids))
     if message is None:
-        verify_index(store)
+        check_index(store)
         return
     with pytest.raises(CorruptIndexError, match=message):
-        verify_index(store)
+        check_index(store)
 
 
 def test_parts_that_nobody_speaks_of_are_found(store):
@@ -206,7 +206,7 @@ def test_parts_that_nobody_speaks_of_are_found(store):
         more = writer.write("segment", {}, {})
         writer.commit(writer.base.settings, [*writer.base.parts, more])
     with pytest.raises(CorruptIndexError, match="does not list the parts that it speaks of"):
-        verify_index(store)
+        check_index(store)
 
 
 def test_every_flipped_byte_and_every_cut_file_is_named(store):
@@ -219,7 +219,7 @@ def test_every_flipped_byte_and_every_cut_file_is_named(store):
         for damaged in (bytes(flipped), content[: len(content) // 2]):
             file.write_bytes(damaged)
             with pytest.raises(IndexFormatError) as caught:
-                verify_index(store)
+                check_index(store)
             assert str(file.parent) in str(caught.value)
         file.write_bytes(content)
-    verify_index(store)
+    check_index(store)

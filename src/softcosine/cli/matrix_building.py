@@ -92,7 +92,7 @@ def recipe_of(
 def built_matrix(plan: Plan, report: Report) -> tuple[TermSimilarityMatrix, str, ListUse | None]:
     """Build a matrix and write it; returned with what is to be said about it and its lists."""
     from softcosine.cli.sources import words_outside
-    from softcosine.matrix.checkpoint import KeptAnswers
+    from softcosine.matrix.checkpoint import NeighborCheckpoint
     from softcosine.matrix.list_use import list_use
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
     from softcosine.storage import check_target
@@ -119,7 +119,7 @@ def built_matrix(plan: Plan, report: Report) -> tuple[TermSimilarityMatrix, str,
     report("writing", 0, None)
     S.save(plan.output, source=made.source if plan.keep_source else None, overwrite=plan.overwrite)
     if folder is not None:
-        KeptAnswers(folder).remove()
+        NeighborCheckpoint(folder).remove()
     note = made.note if len(S) else "There are no words to find similarities for."
     outside = words_outside(plan.recipe.overrides, corpus.vocabulary, analyzer=corpus.analyzer)
     use = list_use(S, made.source, analyzer=corpus.analyzer, queries=plan.keep_source)

@@ -11,7 +11,13 @@ from softcosine._validation import check_list
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import SegmentedDocuments, Snapshot
 from softcosine.index.query.query_vectors import ParsedQuery, parse_query, parse_word, query_text
-from softcosine.index.search.answers import Asked, answered, explained, explained_likeness, like
+from softcosine.index.search.execution import (
+    SearchRequest,
+    execute,
+    explain_similarity,
+    explained,
+    like,
+)
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.fields import Field, FieldsSearcher
 from softcosine.index.search.lookup import count, get, listing
@@ -28,10 +34,10 @@ if TYPE_CHECKING:
     from softcosine.index.near_duplicates.similar import SimilarGroup, SimilarPairs
     from softcosine.matrix.list_use import ListUse
 
-__all__ = ["Answering"]
+__all__ = ["Searchable"]
 
 
-class Answering:
+class Searchable:
     """Answers questions from one state of an index, which another may replace between two."""
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -53,7 +59,7 @@ class Answering:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The state that searches are answered from; it never changes, another takes its place."""
+        """The state that searches are execute from; it never changes, another takes its place."""
         return self._snapshot
 
     @property
@@ -304,12 +310,12 @@ class Answering:
     ) -> list[Hits]:
         """Search many queries on several threads: the same answers as one by one, to the bit."""
         check_list("queries", queries, "queries, or call search with a single one")
-        asked = Asked(
+        asked = SearchRequest(
             k=k, offset=offset, min_score=min_score, where=where, exact_first=exact_first,
             ranking=ranking, expand=expand, syntax=syntax, max_terms=max_terms, fill=fill, mmr=mmr,
             fuzzy=fuzzy, keep_stop_words=keep_stop_words, sort=sort, facets=facets,
         )  # fmt: skip
-        return answered(self._snapshot, list(queries), asked, threads=threads)
+        return execute(self._snapshot, list(queries), asked, threads=threads)
 
     def similar(
         self,
@@ -331,7 +337,9 @@ class Answering:
         """
         check_k(k)
         check_min_score(min_score)
-        asked = Asked(k=k, min_score=min_score, where=where, ranking=ranking, max_terms=None)
+        asked = SearchRequest(
+            k=k, min_score=min_score, where=where, ranking=ranking, max_terms=None
+        )
         return like(self._snapshot, id, asked)
 
     def explain(
@@ -347,13 +355,13 @@ class Answering:
     ) -> Explanation:
         """Say why a document scores what it scores: pairs of words whose parts sum to the score.
 
-        Settings are those of `search`. What a query demands of documents is no part of a score.
+        Settings are those of `search`. What a query constraints of documents is no part of a score.
 
         Raises
         ------
         UnknownDocumentError, InvalidInputError
         """
-        asked = Asked(
+        asked = SearchRequest(
             ranking=ranking, syntax=syntax, max_terms=max_terms, fuzzy=fuzzy,
             keep_stop_words=keep_stop_words,
         )  # fmt: skip
@@ -361,7 +369,7 @@ class Answering:
 
     def explain_similar(self, id: str, other: str, *, ranking: str = "soft_cosine") -> Explanation:
         """Say why `other` is similar to the document `id`."""
-        return explained_likeness(self._snapshot, id, other, Asked(ranking=ranking))
+        return explain_similarity(self._snapshot, id, other, SearchRequest(ranking=ranking))
 
     def neighbors(self, word: str, *, k: int = 10) -> list[tuple[str, float]]:
         """Return the indexed words most similar to a word, whether or not it is indexed itself.

@@ -14,7 +14,7 @@ from softcosine.errors import (
     CorruptIndexError,
     InvalidInputError,
 )
-from softcosine.index.directory.check import verify_index
+from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
 from softcosine.similarity.pairs import PairSimilarity
 from toys import ToySource
@@ -25,7 +25,7 @@ TEXTS = ["a flat tyre on my bike", "tea and coffee", "the tire of a bike", "gree
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """Three segments: 0 and 1 (1 deleted), 2 and 3, 4."""
-    path = tmp_path_factory.mktemp("rescue") / "x"
+    path = tmp_path_factory.mktemp("salvage") / "x"
     SoftIndex.create(path, source=ToySource({("tyre", "tire"): 0.8}), ranking="soft_cosine")
     for first in (0, 2, 4):
         with SoftIndex.open(path).writer(merge=None) as writer:
@@ -74,7 +74,7 @@ def test_a_damaged_segment_is_left_out_and_the_others_keep_their_scores(
 ):
     before = scores_of(SoftIndex.open(copied))
     file = spoil(copied, kind, name, number=number)
-    report = SoftIndex.rescue(copied, tmp_path / "y")
+    report = SoftIndex.salvage(copied, tmp_path / "y")
     assert (report.n_docs, report.n_lost) == (len(left), lost)
     assert len(report.damage) == 1
     assert str(file.parent if name == "manifest.json" else file.name) in report.damage[0]
@@ -84,7 +84,7 @@ def test_a_damaged_segment_is_left_out_and_the_others_keep_their_scores(
     assert [index.documents.metadata(index.documents.number(id))["n"] for id in left] == [
         int(id) for id in left
     ]
-    verify_index(Store.open(tmp_path / "y"))
+    check_index(Store.open(tmp_path / "y"))
     with index.writer(merge=MergePolicy(2)) as writer:  # what was lost is added anew
         for number in range(len(TEXTS)):
             if str(number) not in left:
@@ -98,7 +98,7 @@ def test_a_damaged_segment_is_left_out_and_the_others_keep_their_scores(
 def test_norms_and_statistics_are_computed_anew(copied, tmp_path, kind, name):
     before = scores_of(SoftIndex.open(copied))
     spoil(copied, kind, name)
-    report = SoftIndex.rescue(copied, tmp_path / "y")
+    report = SoftIndex.salvage(copied, tmp_path / "y")
     assert (report.n_docs, report.n_lost, len(report.damage)) == (4, 0, 1)
     found = scores_of(SoftIndex.open(tmp_path / "y"))
     if kind == "norms":
@@ -110,7 +110,7 @@ def test_a_missing_part_and_two_damaged_ones_leave_what_is_whole(copied, tmp_pat
     spoil(copied, "part", "0.npys", number=1)
     settings = Store.open(copied).read().settings
     shutil.rmtree(copied / "parts" / settings["segments"][0]["part"])
-    report = SoftIndex.rescue(copied, tmp_path / "y")
+    report = SoftIndex.salvage(copied, tmp_path / "y")
     assert (report.n_docs, report.n_lost, len(report.damage)) == (1, 4, 2)
     assert ids_of(SoftIndex.open(tmp_path / "y")) == ["4"]
 
@@ -119,13 +119,13 @@ def test_without_any_document_left_nothing_is_written(copied, tmp_path):
     for number in range(3):
         spoil(copied, "part", "documents.sqlite", number=number)
     with pytest.raises(CorruptIndexError, match=r"no document is left, up to 5 are lost\..*sqlite"):
-        SoftIndex.rescue(copied, tmp_path / "y")
+        SoftIndex.salvage(copied, tmp_path / "y")
     assert not (tmp_path / "y").exists()
 
 
 def test_an_index_without_documents_is_rescued_whole(tmp_path):
     SoftIndex.create(tmp_path / "x")
-    assert SoftIndex.rescue(tmp_path / "x", tmp_path / "y").n_docs == 0
+    assert SoftIndex.salvage(tmp_path / "x", tmp_path / "y").n_docs == 0
 
 
 @pytest.mark.parametrize("deleted", [True, False])
@@ -140,7 +140,7 @@ def test_a_damaged_source_is_left_out_and_said_to_be_lost(tmp_path, deleted):
     file.unlink()
     if not deleted:
         file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    report = SoftIndex.rescue(path, tmp_path / "y")
+    report = SoftIndex.salvage(path, tmp_path / "y")
     assert (report.n_docs, report.n_lost, len(report.damage)) == (len(TEXTS), 0, 1)
     assert str(file) in report.damage[0]
     assert "The source of the similarities is lost" in report.damage[0]
@@ -148,29 +148,29 @@ def test_a_damaged_source_is_left_out_and_said_to_be_lost(tmp_path, deleted):
     assert index.source is None
     assert scores_of(index) == before
     assert not len(index.search("pneu"))
-    verify_index(Store.open(tmp_path / "y"))
+    check_index(Store.open(tmp_path / "y"))
 
 
 def test_a_whole_index_is_rescued_whole(written, tmp_path):
-    report = SoftIndex.rescue(written, tmp_path / "y")
+    report = SoftIndex.salvage(written, tmp_path / "y")
     assert (report.n_docs, report.n_lost, report.damage) == (4, 0, ())
     assert scores_of(SoftIndex.open(tmp_path / "y")) == scores_of(SoftIndex.open(written))
 
 
 def test_what_cannot_be_rescued_says_why_and_writes_nothing(copied, tmp_path):
     with pytest.raises(InvalidInputError, match="is the damaged index itself"):
-        SoftIndex.rescue(copied, copied, overwrite=True)
+        SoftIndex.salvage(copied, copied, overwrite=True)
     (tmp_path / "y").mkdir()
     with pytest.raises(AlreadyExistsError, match="is no softcosine index"):
-        SoftIndex.rescue(copied, tmp_path / "y")
+        SoftIndex.salvage(copied, tmp_path / "y")
     with pytest.raises(FileNotFoundError):
-        SoftIndex.rescue(tmp_path / "nothing", tmp_path / "z")
+        SoftIndex.salvage(tmp_path / "nothing", tmp_path / "z")
     spoil(copied, "space", "matrix.npys")
     with pytest.raises(CorruptIndexError, match=r"without its vocabulary: .*matrix\.npys"):
-        SoftIndex.rescue(copied, tmp_path / "z")
+        SoftIndex.salvage(copied, tmp_path / "z")
     (copied / "manifest.json").write_text("{}")
     with pytest.raises(OSError, match="manifest"):
-        SoftIndex.rescue(copied, tmp_path / "z")
+        SoftIndex.salvage(copied, tmp_path / "z")
     assert not (tmp_path / "z").exists()
 
 
@@ -178,22 +178,22 @@ def test_parts_that_the_manifest_does_not_list_are_lost_and_named(copied, tmp_pa
     settings = Store.open(copied).read().settings
     first = settings["segments"][0]["part"]
     crafted.rewrite_index_manifest(copied, lambda manifest: manifest["parts"].pop(first))
-    rescued = SoftIndex.rescue(copied, tmp_path / "y")
-    assert (rescued.n_docs, rescued.n_lost) == (3, 2)
-    assert f"does not list the part {first}" in rescued.damage[0]
+    salvaged = SoftIndex.salvage(copied, tmp_path / "y")
+    assert (salvaged.n_docs, salvaged.n_lost) == (3, 2)
+    assert f"does not list the part {first}" in salvaged.damage[0]
     space = settings["space"]
     crafted.rewrite_index_manifest(copied, lambda manifest: manifest["parts"].pop(space))
     with pytest.raises(CorruptIndexError, match=f"without its vocabulary: .* the part {space}"):
-        SoftIndex.rescue(copied, tmp_path / "z")
+        SoftIndex.salvage(copied, tmp_path / "z")
 
 
 def test_the_command_tells_what_is_left(run, copied, tmp_path):
     spoil(copied, "part", "documents.sqlite", number=1)
-    told = run("rescue", copied, "-o", tmp_path / "y")
+    told = run("salvage", copied, "-o", tmp_path / "y")
     assert "documents.sqlite" in told
     assert "has 2 documents; up to 2 are lost." in " ".join(told.split())
-    facts = json.loads(run("rescue", copied, "-o", tmp_path / "y", "--overwrite", "--json"))
+    facts = json.loads(run("salvage", copied, "-o", tmp_path / "y", "--overwrite", "--json"))
     assert (facts["documents"], facts["lost"], len(facts["damage"])) == (2, 2, 1)
-    assert "exists already" in run("rescue", copied, "-o", tmp_path / "y", code=1)
-    told = run("rescue", tmp_path / "y", "-o", tmp_path / "z")
+    assert "exists already" in run("salvage", copied, "-o", tmp_path / "y", code=1)
+    told = run("salvage", tmp_path / "y", "-o", tmp_path / "z")
     assert "has all 2 documents." in " ".join(told.split())

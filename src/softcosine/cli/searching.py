@@ -265,7 +265,7 @@ def explain(
     JSON: query, id, score, ranking, parts of query_word, document_word, similarity, contribution,
     exact, spelled (similar by their spelling alone).
     """
-    from softcosine.cli.showing import explanation_record, print_json, printable, show_explanation
+    from softcosine.cli.output import explanation_record, print_json, printable, show_explanation
 
     check_plot(plot, overwrite=overwrite)
     opened = _open(index)
@@ -348,7 +348,7 @@ def _answer(
     notes: Sequence[str] = (),
     countable: bool = True,
 ) -> None:
-    from softcosine.cli.showing import hits_record, print_json, show_hits
+    from softcosine.cli.output import hits_record, print_json, show_hits
 
     started = time.perf_counter()
     hits = ask()
@@ -365,7 +365,7 @@ def _answer(
 
 def _beyond(hits: Hits, ask: Callable[..., Hits] | None) -> str:
     """Say that a page lies behind the last answer, with their number if that can be asked."""
-    from softcosine.cli.showing import counted
+    from softcosine.cli.output import counted
 
     if len(hits) or not hits.offset:
         return ""
@@ -379,7 +379,7 @@ def _beyond(hits: Hits, ask: Callable[..., Hits] | None) -> str:
 
 def _unknown_keys(opened: SoftIndex, sort: list[str] | None) -> list[str]:
     """Say which keys that answers are to be sorted by no document has."""
-    from softcosine.cli.showing import printable
+    from softcosine.cli.output import printable
     from softcosine.index.search.sorting import keys_of, parse_sort
 
     return [
@@ -391,7 +391,7 @@ def _unknown_keys(opened: SoftIndex, sort: list[str] | None) -> list[str]:
 
 def _show_query(query: str, *, first: bool) -> None:
     """Print a query of several above its answers."""
-    from softcosine.cli.showing import console, printable
+    from softcosine.cli.output import console, printable
 
     if not first:
         console().print()
@@ -419,7 +419,7 @@ def _note(opened: SoftIndex, hits: Hits, where: dict[str, Any] | None, *, syntax
 
 
 def _show_neighbors(opened: SoftIndex, word: str, k: int, origins: bool, as_json: bool) -> None:
-    from softcosine.cli.showing import print_json, show_neighbors
+    from softcosine.cli.output import print_json, show_neighbors
     from softcosine.text.analyzer import shortened
 
     parsed = opened.parse_word(word)

@@ -1,4 +1,4 @@
-"""From queries to hits: what is asked, found and shown."""
+"""From queries to hits: what is request, found and shown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from softcosine._threads import in_threads
 from softcosine._validation import check_whole, is_number
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.query.constraints import Demands, demands_of, holding_every
+from softcosine.index.query.constraints import Constraints, constraints_of, holding_every
 from softcosine.index.query.parser import parse_syntax
 from softcosine.index.query.query_vectors import (
     ParsedQuery,
@@ -53,11 +53,11 @@ if TYPE_CHECKING:
     from softcosine.index.query.suggestions import Suggestion
 
 __all__ = [
-    "Asked",
-    "answered",
-    "answered_by",
+    "SearchRequest",
+    "execute",
+    "execute_with",
+    "explain_similarity",
     "explained",
-    "explained_likeness",
     "like",
     "vectors_of",
 ]
@@ -69,8 +69,8 @@ _Weights = dict[str, tuple[float, Literal["exact", "near"]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a search is asked for beside its query; see `SoftIndex.search`."""
+class SearchRequest:
+    """What a search is request for beside its query; see `SoftIndex.search`."""
 
     k: int = 10
     offset: int = 0
@@ -132,61 +132,64 @@ class _Query:
     shown: str
     parsed: tuple[ParsedQuery, ...]
     vectors: tuple[QueryVector, ...]
-    demands: Demands | None = None
+    constraints: Constraints | None = None
 
 
-def answered(
+def execute(
     snapshot: Snapshot,
     queries: Sequence[str | Sequence[str]],
-    asked: Asked,
+    request: SearchRequest,
     *,
     threads: int | None,
 ) -> list[Hits]:
     """Answer queries from one state of an index."""
-    searcher = snapshot.searcher(asked.ranking)
-    filtered = passing(snapshot, asked.where)
-    ready = [_ready(snapshot, searcher, query, asked) for query in queries]
-    apart = asked.exact_first or asked.all_matching
-    single = [query.demands is not None or apart for query in ready]
+    searcher = snapshot.searcher(request.ranking)
+    filtered = passing(snapshot, request.where)
+    ready = [_ready(snapshot, searcher, query, request) for query in queries]
+    apart = request.exact_first or request.all_matching
+    single = [query.constraints is not None or apart for query in ready]
     plain = list(compress(ready, map(not_, single)))
-    tops = _searched(searcher, plain, asked, filtered, asked.n_ranked, threads)
+    tops = _searched(searcher, plain, request, filtered, request.n_ranked, threads)
 
     def shown(query: _Query, top: Top | None = None) -> tuple[Top, Facets]:
         # Cut at once: all documents that match, of many queries, are too many to hold.
-        found = top or _alone(snapshot, searcher, query, asked, filtered)
-        facets = counted_facets(snapshot, asked.facets, found.documents)
-        return _page(_arranged(snapshot, searcher, query, found, asked, filtered), asked), facets
+        found = top or _alone(snapshot, searcher, query, request, filtered)
+        facets = counted_facets(snapshot, request.facets, found.documents)
+        return _page(
+            _arranged(snapshot, searcher, query, found, request, filtered), request
+        ), facets
 
     together = in_threads(
         lambda pair: shown(*pair), list(zip(plain, tops, strict=True)),
-        threads if asked.mmr is not None or asked.fill else 1,
+        threads if request.mmr is not None or request.fill else 1,
     )  # fmt: skip
     alone = in_threads(shown, list(compress(ready, single)), threads)
     answers = {False: iter(together), True: iter(alone)}
     return [
-        _hits(snapshot, searcher, query, *next(answers[kind]), asked)
+        _hits(snapshot, searcher, query, *next(answers[kind]), request)
         for query, kind in zip(ready, single, strict=True)
     ]
 
 
-def answered_by(
+def execute_with(
     find: Callable[[list[tuple[QueryVector, ...]]], list[Top]],
     snapshot: Snapshot,
     queries: Sequence[str | Sequence[str]],
-    asked: Asked,
+    request: SearchRequest,
 ) -> list[Hits]:
     """Answer queries by what somebody else finds for their vectors, a tuple a query.
 
     Raises
     ------
     InvalidInputError
-        If a query demands anything of documents, or a filter is given: who only ranks cannot know.
+        If a query constraints anything of documents, or a filter is given: who only ranks cannot
+        know.
     """
-    searcher = snapshot.searcher(asked.ranking)
-    ready = _plain(snapshot, searcher, queries, asked)
+    searcher = snapshot.searcher(request.ranking)
+    ready = _plain(snapshot, searcher, queries, request)
     tops = find([query.vectors for query in ready])
     return [
-        _hits(snapshot, searcher, query, _page(top, asked), {}, asked)
+        _hits(snapshot, searcher, query, _page(top, request), {}, request)
         for query, top in zip(ready, tops, strict=True)
     ]
 
@@ -195,31 +198,35 @@ def vectors_of(
     snapshot: Snapshot, queries: Sequence[str | Sequence[str]], ranking: str | None = None
 ) -> list[tuple[QueryVector, ...]]:
     """Parse and weigh queries that only rank: for each its vectors, one a field."""
-    asked = Asked(ranking=ranking)
+    request = SearchRequest(ranking=ranking)
     searcher = snapshot.searcher(ranking)
-    return [query.vectors for query in _plain(snapshot, searcher, queries, asked)]
+    return [query.vectors for query in _plain(snapshot, searcher, queries, request)]
 
 
-def like(snapshot: Snapshot, id: str, asked: Asked) -> Hits:
+def like(snapshot: Snapshot, id: str, request: SearchRequest) -> Hits:
     """Find the documents most like one of the index, itself left out."""
-    searcher = snapshot.searcher(asked.ranking)
+    searcher = snapshot.searcher(request.ranking)
     query, number = _document(snapshot, searcher, id), snapshot.documents.number(id)
-    filtered = passing(snapshot, asked.where)
-    (top,) = _searched(searcher, [query], asked, filtered, asked.k + 1, 1)
+    filtered = passing(snapshot, request.where)
+    (top,) = _searched(searcher, [query], request, filtered, request.k + 1, 1)
     others = top.documents != number
     top = replace(top, documents=top.documents[others], scores=top.scores[others])
-    return _hits(snapshot, searcher, query, _page(top, asked), {}, asked)
+    return _hits(snapshot, searcher, query, _page(top, request), {}, request)
 
 
-def explained(snapshot: Snapshot, query: str | Sequence[str], id: str, asked: Asked) -> Explanation:
+def explained(
+    snapshot: Snapshot, query: str | Sequence[str], id: str, request: SearchRequest
+) -> Explanation:
     """Say why a document scores what it scores."""
-    searcher = snapshot.searcher(asked.ranking)
-    return _explained(snapshot, searcher, _ready(snapshot, searcher, query, asked), id)
+    searcher = snapshot.searcher(request.ranking)
+    return _explained(snapshot, searcher, _ready(snapshot, searcher, query, request), id)
 
 
-def explained_likeness(snapshot: Snapshot, id: str, other: str, asked: Asked) -> Explanation:
+def explain_similarity(
+    snapshot: Snapshot, id: str, other: str, request: SearchRequest
+) -> Explanation:
     """Say why the document `other` is similar to the document `id`."""
-    searcher = snapshot.searcher(asked.ranking)
+    searcher = snapshot.searcher(request.ranking)
     return _explained(snapshot, searcher, _document(snapshot, searcher, id), other)
 
 
@@ -227,11 +234,15 @@ def _plain(
     snapshot: Snapshot,
     searcher: FieldsSearcher,
     queries: Sequence[str | Sequence[str]],
-    asked: Asked,
+    request: SearchRequest,
 ) -> list[_Query]:
     """Make queries ready that demand nothing of documents."""
-    ready = [_ready(snapshot, searcher, query, asked) for query in queries]
-    if asked.where is not None or asked.exact_first or any(query.demands for query in ready):
+    ready = [_ready(snapshot, searcher, query, request) for query in queries]
+    if (
+        request.where is not None
+        or request.exact_first
+        or any(query.constraints for query in ready)
+    ):
         raise InvalidInputError(
             "filters, exact_first, +words, -words and phrases are for the index's own search; "
             "leave them out, or search the index itself."
@@ -240,15 +251,15 @@ def _plain(
 
 
 def _ready(
-    snapshot: Snapshot, searcher: FieldsSearcher, query: str | Sequence[str], asked: Asked
+    snapshot: Snapshot, searcher: FieldsSearcher, query: str | Sequence[str], request: SearchRequest
 ) -> _Query:
     """Parse and weigh a query; one that is too long is cut."""
-    demands = None
-    stop_words = frozenset[str]() if asked.keep_stop_words else snapshot.stop_words
-    if isinstance(query, str) and asked.syntax:
+    constraints = None
+    stop_words = frozenset[str]() if request.keep_stop_words else snapshot.stop_words
+    if isinstance(query, str) and request.syntax:
         syntax = parse_syntax(query)
         if not syntax.plain:
-            demands = demands_of(syntax, snapshot)
+            constraints = constraints_of(syntax, snapshot)
         clauses = [
             (clause.text, clause.weight, clause.plain)
             for clause in syntax.clauses
@@ -261,17 +272,17 @@ def _ready(
         parsed = parse_query(
             query, snapshot.analyzer, snapshot.S, snapshot.source, stop_words=stop_words
         )
-    if asked.fuzzy and parsed.unknown:
+    if request.fuzzy and parsed.unknown:
         parsed = respelled(parsed, snapshot.S, snapshot.spellings)
     shown = query_text(query)
-    ready = _weighed(snapshot, searcher, shown, (parsed,) * len(snapshot.fields), demands)
-    if asked.max_terms is None or len(parsed.terms) <= asked.max_terms:
+    ready = _weighed(snapshot, searcher, shown, (parsed,) * len(snapshot.fields), constraints)
+    if request.max_terms is None or len(parsed.terms) <= request.max_terms:
         return ready
     weights = np.zeros(len(parsed.terms))
     for weight, vector in zip(searcher.weights, ready.vectors, strict=True):
         weights += weight * vector.weights
-    parsed = heaviest(parsed, weights, asked.max_terms)
-    return _weighed(snapshot, searcher, ready.shown, (parsed,) * len(snapshot.fields), demands)
+    parsed = heaviest(parsed, weights, request.max_terms)
+    return _weighed(snapshot, searcher, ready.shown, (parsed,) * len(snapshot.fields), constraints)
 
 
 def _document(snapshot: Snapshot, searcher: FieldsSearcher, id: str) -> _Query:
@@ -292,10 +303,10 @@ def _weighed(
     searcher: FieldsSearcher,
     shown: str,
     parsed: tuple[ParsedQuery, ...],
-    demands: Demands | None,
+    constraints: Constraints | None,
 ) -> _Query:
     """Weigh a parsed query for every field."""
-    return _Query(shown, parsed, _vectors(snapshot, searcher, parsed), demands)
+    return _Query(shown, parsed, _vectors(snapshot, searcher, parsed), constraints)
 
 
 def _vectors(
@@ -331,14 +342,14 @@ def _explained(snapshot: Snapshot, searcher: FieldsSearcher, query: _Query, id: 
 def _searched(
     searcher: FieldsSearcher,
     queries: Sequence[_Query],
-    asked: Asked,
+    request: SearchRequest,
     allowed: Sequence[Mask | None],
     k: int,
     threads: int | None,
 ) -> list[Top]:
     return searcher.search_batch(
-        [query.vectors for query in queries], k=k, min_score=asked.min_score,
-        expand_postings=asked.expand, allowed=allowed, threads=threads,
+        [query.vectors for query in queries], k=k, min_score=request.min_score,
+        expand_postings=request.expand, allowed=allowed, threads=threads,
     )  # fmt: skip
 
 
@@ -346,21 +357,21 @@ def _alone(
     snapshot: Snapshot,
     searcher: FieldsSearcher,
     query: _Query,
-    asked: Asked,
+    request: SearchRequest,
     filtered: Sequence[Mask | None],
 ) -> Top:
-    """Answer a query whose demands, or exact answers first, make masks of its own."""
-    k = max(1, snapshot.n_docs) if asked.all_matching else asked.n_ranked
+    """Answer a query whose constraints, or exact answers first, make masks of its own."""
+    k = max(1, snapshot.n_docs) if request.all_matching else request.n_ranked
     allowed = _allowed(snapshot, query, filtered)
-    if not asked.exact_first:
-        return _searched(searcher, [query], asked, allowed, k, 1)[0]
+    if not request.exact_first:
+        return _searched(searcher, [query], request, allowed, k, 1)[0]
     exact = holding_every(snapshot, query.parsed[0].terms.tolist())
     inside = [all_of([mask, own]) for mask, own in zip(allowed, exact, strict=True)]
-    (first,) = _searched(searcher, [query], asked, inside, k, 1)
+    (first,) = _searched(searcher, [query], request, inside, k, 1)
     if len(first.documents) >= k:
         return first
     outside = [all_of([mask], [own]) for mask, own in zip(allowed, exact, strict=True)]
-    (rest,) = _searched(searcher, [query], asked, outside, k - len(first.documents), 1)
+    (rest,) = _searched(searcher, [query], request, outside, k - len(first.documents), 1)
     return Top(
         np.concatenate([first.documents, rest.documents]),
         np.concatenate([first.scores, rest.scores]),
@@ -372,10 +383,10 @@ def _allowed(
     snapshot: Snapshot, query: _Query, filtered: Sequence[Mask | None]
 ) -> list[Mask | None]:
     """Return which documents of each segment a query may find; None for all."""
-    if query.demands is None:
+    if query.constraints is None:
         return list(filtered)
     return [
-        query.demands.mask(segment, snapshot.analyzer, mask)
+        query.constraints.mask(segment, snapshot.analyzer, mask)
         for mask, segment in zip(filtered, snapshot.segments, strict=True)
     ]
 
@@ -385,29 +396,29 @@ def _arranged(
     searcher: FieldsSearcher,
     query: _Query,
     top: Top,
-    asked: Asked,
+    request: SearchRequest,
     filtered: Sequence[Mask | None],
 ) -> Top:
     """Bring documents into the order of metadata or marginal relevance; let others follow."""
-    if keys := parse_sort(asked.sort):
+    if keys := parse_sort(request.sort):
         places = sorted_places(snapshot, keys, top.documents, top.scores)
         top = replace(top, documents=top.documents[places], scores=top.scores[places])
-    if asked.mmr is not None:
+    if request.mmr is not None:
         likeness = snapshot.searcher("soft_cosine")
-        n = asked.n_candidates
+        n = request.n_candidates
         order = by_marginal_relevance(
             top.scores[:n],
-            lambda place: _likeness(snapshot, likeness, top.documents[:n], place),
-            balance=asked.mmr, n=asked.n_wanted,
+            lambda place: _soft_cosines(snapshot, likeness, top.documents[:n], place),
+            balance=request.mmr, n=request.n_wanted,
         )  # fmt: skip
         places = np.concatenate([order, np.arange(len(order), len(top.documents))])
         top = replace(top, documents=top.documents[places], scores=top.scores[places])
-    if asked.fill and asked.min_score <= 0.0:
-        top = _filled(snapshot, searcher, query, top, asked, filtered)
+    if request.fill and request.min_score <= 0.0:
+        top = _filled(snapshot, searcher, query, top, request, filtered)
     return top
 
 
-def _likeness(
+def _soft_cosines(
     snapshot: Snapshot, searcher: FieldsSearcher, documents: NDArray[np.int64], place: int
 ) -> NDArray[np.float64]:
     """Soft cosines of one of some documents with all of them; of several fields, the mean."""
@@ -424,11 +435,11 @@ def _filled(
     searcher: FieldsSearcher,
     query: _Query,
     top: Top,
-    asked: Asked,
+    request: SearchRequest,
     filtered: Sequence[Mask | None],
 ) -> Top:
     """Let documents of score 0 follow, in order of insertion, as far as they are wanted."""
-    missing = asked.n_wanted - len(top.documents)
+    missing = request.n_wanted - len(top.documents)
     found = [top.documents]
     if missing > 0:
         masks = zip(
@@ -456,8 +467,8 @@ def _filled(
     return replace(top, documents=documents, scores=scores)
 
 
-def _page(top: Top, asked: Asked) -> Top:
-    page = slice(asked.offset, asked.n_wanted)
+def _page(top: Top, request: SearchRequest) -> Top:
+    page = slice(request.offset, request.n_wanted)
     return replace(top, documents=top.documents[page], scores=top.scores[page])
 
 
@@ -467,7 +478,7 @@ def _hits(
     query: _Query,
     top: Top,
     facets: Facets,
-    asked: Asked,
+    request: SearchRequest,
 ) -> Hits:
     documents = snapshot.documents
     weights: list[_Weights] = []
@@ -502,10 +513,10 @@ def _hits(
         outside=tuple(word.word for word in parsed.outside),
         unknown=parsed.unknown,
         left_out=parsed.left_out,
-        offset=asked.offset,
+        offset=request.offset,
         plan=top.plan,
         facets=facets,
-        mmr=asked.mmr,
+        mmr=request.mmr,
         _suggest=partial(_suggestions, snapshot, misspelled),
     )
 
