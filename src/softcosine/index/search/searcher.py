@@ -49,8 +49,8 @@ __all__ = ["Allowed", "Searcher"]
 
 _T = TypeVar("_T")
 
-# Postings that a single query must touch before several threads are faster: measured.
-_DIVIDED = 2**23
+# Postings that a single query must touch to be divided among threads: some 15 ms of one.
+_DIVIDED = 2**24
 
 # For each part, which of its documents may be answers; None for all.
 Allowed = Sequence["NDArray[np.bool_] | None"]
