@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from softcosine.errors import IndexFormatError, InvalidInputError
+from softcosine.similarity.bundled import SHA256
 from softcosine.similarity.embeddings import nearest
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
-from softcosine.similarity.embeddings.english import ENGLISH_SHA256, english_share, english_table
+from softcosine.similarity.embeddings.english import english_share, english_table
 from softcosine.similarity.embeddings.word_vectors import WordVectors
 from softcosine.similarity.source import SourceState, source_from_state, state_of
 from softcosine.text.vocabulary import Vocabulary
@@ -186,6 +187,12 @@ def test_the_english_table_is_read_once_and_shared() -> None:
     assert near[0] > 0.5 > near[1]
 
 
+@pytest.mark.parametrize("name", SHA256)
+def test_checksums_of_data_files_are_right(name: str) -> None:
+    path = files("softcosine.similarity") / "data" / name
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == SHA256[name]
+
+
 def test_the_english_table_is_kept_by_reference() -> None:
     source = EmbeddingSimilarity.english(threshold=0.4, exponent=3)
     state = source.state()
@@ -196,8 +203,6 @@ def test_the_english_table_is_kept_by_reference() -> None:
         source.similarities(words, words[::-1]).tolist()
     )
     assert state_of(again) == state
-    path = files("softcosine.similarity") / "data" / "english.npz"
-    assert hashlib.sha256(path.read_bytes()).hexdigest() == ENGLISH_SHA256
     other = {**state.settings["table"], "sha256": "0" * 64, "softcosine": "9.9"}
     with pytest.raises(IndexFormatError, match=r"pip install 'softcosine==9.9'"):
         source_from_state(SourceState("embedding", {**state.settings, "table": other}))

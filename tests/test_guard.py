@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.errors import IndexFormatError, InvalidInputError, MalformedFileError
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.overrides.antonyms import Antonyms
 from softcosine.similarity.overrides.decisions import pinned
 from softcosine.similarity.overrides.guard import Guarded, guarded
+from softcosine.similarity.source import source_from_state
 
 ALIKE = ["hot", "cold", "COLD", "Cold", "cool", "warm", "E1042", "٣", "mild"]
 
@@ -97,3 +99,18 @@ def test_a_persons_decisions_stand_above_the_guard() -> None:
 def test_only_sources_are_guarded() -> None:
     with pytest.raises(InvalidInputError, match="'english' is not a term similarity source"):
         Guarded("english")  # type: ignore[arg-type]
+
+
+def test_the_bundled_antonyms_are_kept_by_reference():
+    inner = EmbeddingSimilarity(["hot", "cold"], [[1, 0], [1, 0.1]])
+    state = Guarded(inner).state()
+    assert not state.arrays
+    again = source_from_state(state)
+    assert again.antonyms == Antonyms.english()
+    assert again.similarities(["hot"], ["cold"]).tolist() == [0.0]
+    assert Guarded(inner, antonyms=Antonyms(Antonyms.english().pairs)).state() == state
+    own = Guarded(inner, antonyms=Antonyms([("hot", "cold")])).state()
+    assert source_from_state(own).antonyms == Antonyms([("hot", "cold")])
+    wrong = {**state.settings["antonyms"], "sha256": "0" * 64, "softcosine": "9.9"}
+    with pytest.raises(IndexFormatError, match=r"antonyms_en.txt.*pip install"):
+        source_from_state(replace(state, settings={**state.settings, "antonyms": wrong}))

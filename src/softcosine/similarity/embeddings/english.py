@@ -10,16 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import IndexFormatError
+from softcosine.similarity.bundled import check_reference, reference_to
 from softcosine.similarity.embeddings.deferred_table import DeferredTable
 from softcosine.similarity.embeddings.vector_table import VectorTable
 from softcosine.similarity.embeddings.word_vectors import WordVectors
 from softcosine.text.vocabulary import Vocabulary
-from softcosine.version import __version__
 
-__all__ = ["ENGLISH_SHA256", "BundledTable", "english_share", "english_table"]
-
-ENGLISH_SHA256 = "73d49630732aff1a0183a29001adab6c8acb4b6089368d4d9e20bd40bf8f466d"
+__all__ = ["BundledTable", "english_share", "english_table"]
 
 _TELLING_LENGTH = 5  # shorter words are shared by too many languages
 
@@ -55,18 +52,12 @@ class BundledTable(DeferredTable):
         IndexFormatError
             If this version of the package has another table.
         """
-        name, checksum = reference["name"], reference["sha256"]
-        if (name, checksum) != ("english", ENGLISH_SHA256):
-            raise IndexFormatError(
-                f"similarities refer to the bundled table {name!r:.40} of the checksum "
-                f"{checksum!r:.16}, which softcosine {__version__} does not have; run: pip install "
-                f"'softcosine=={reference.get('softcosine')!s:.20}', or build the index anew."
-            )
+        check_reference(reference, "english.npz")
         return cls()
 
     def reference(self) -> dict[str, str]:
         """Return what is kept in place of the table."""
-        return {"name": "english", "sha256": ENGLISH_SHA256, "softcosine": __version__}
+        return reference_to("english.npz")
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of the table."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import CorruptIndexError, InvalidInputError
+from softcosine.similarity.bundled import check_reference, reference_to
 from softcosine.similarity.checked_answers import neighbors_by, similarities_by
 from softcosine.similarity.composite import SourceOfOne
 from softcosine.similarity.identity_cache import LastTuple
@@ -117,14 +118,14 @@ class Guarded(SourceOfOne):
         isolate_digits: bool = True,
         separate_pieces: bool = False,
     ) -> None:
-        if isinstance(antonyms, str):
-            if antonyms != "english":
-                raise InvalidInputError(
-                    f"antonyms is {antonyms!r}; needed is 'english', None or Antonyms(pairs)."
-                )
-            antonyms = Antonyms.english()
+        if isinstance(antonyms, str) and antonyms != "english":
+            raise InvalidInputError(
+                f"antonyms is {antonyms!r}; needed is 'english', None or Antonyms(pairs)."
+            )
         super().__init__(source)
-        self._antonyms: Antonyms | PackedStrings = Antonyms(()) if antonyms is None else antonyms
+        self._antonyms: Antonyms | PackedStrings | Literal["english"] = (
+            Antonyms(()) if antonyms is None else antonyms
+        )
         self._isolate_digits = isolate_digits
         self._separate_pieces = separate_pieces
         self._free = LastTuple[tuple[Sequence[str], NDArray[np.int32]]]()
@@ -136,7 +137,9 @@ class Guarded(SourceOfOne):
 
     @property
     def antonyms(self) -> Antonyms:
-        """Pairs that are kept apart; of a stored guard, read when they are first asked for."""
+        """Pairs that are kept apart; those of the package and of a stored guard, read lazily."""
+        if self._antonyms == "english":
+            self._antonyms = Antonyms.english()
         if isinstance(self._antonyms, PackedStrings):
             try:
                 self._antonyms = _of_stored(self._antonyms.strings())
@@ -280,21 +283,29 @@ class Guarded(SourceOfOne):
 
     def state(self) -> SourceState:
         """Everything that is needed to build an equal source, the antonyms included."""
-        pairs = sorted(self.antonyms.pairs)
-        blob, offsets = pack_strings([word for pair in pairs for word in pair])
         settings: dict[str, Any] = {"isolate_digits": self._isolate_digits}
         if self._separate_pieces:
             settings["separate_pieces"] = True
-        arrays: dict[str, NDArray[Any]] = {"antonyms": blob, "antonym_offsets": offsets}
+        arrays: dict[str, NDArray[Any]] = {}
+        if self._antonyms == "english" or self.antonyms == Antonyms.english():
+            settings["antonyms"] = reference_to("antonyms_en.txt")
+        else:
+            pairs = sorted(self.antonyms.pairs)
+            blob, offsets = pack_strings([word for pair in pairs for word in pair])
+            arrays = {"antonyms": blob, "antonym_offsets": offsets}
         return SourceState("guarded", settings, arrays, (state_of(self._source),))
 
     @classmethod
     def from_state(cls, state: SourceState) -> Guarded:
         """Source that `state` was taken from."""
+        settings = dict(state.settings)
+        if "antonyms" in settings:
+            check_reference(settings.pop("antonyms"), "antonyms_en.txt")
+            return cls(source_from_state(state.parts[0]), **settings)
         words = PackedStrings(state.arrays["antonyms"], state.arrays["antonym_offsets"])
         if len(words) % 2:
             raise InvalidInputError(f"{len(words)} words were saved as pairs of antonyms.")
-        made = cls(source_from_state(state.parts[0]), antonyms=None, **state.settings)
+        made = cls(source_from_state(state.parts[0]), antonyms=None, **settings)
         made._antonyms = words
         return made
 
