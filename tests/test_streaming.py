@@ -232,7 +232,7 @@ def test_bad_input_is_named() -> None:
             TextStream(["a"], memory=memory)  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="texts is of type int"):
         TextStream(3)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInputError, match="the analyzer is 'english'"):
+    with pytest.raises(InvalidInputError, match="the analyzer is of type str"):
         TextStream(["a"], "english")  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="vocabulary"):
         TextStream(["a"], vocabulary=["a"])  # type: ignore[arg-type]
