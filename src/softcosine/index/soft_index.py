@@ -433,7 +433,6 @@ class SoftIndex(Searchable):
         overwrite : bool
             Whether to replace an index at `path`, such as an earlier copy. Open readers keep the
             old one.
-            it open keep what they have.
 
         Returns
         -------

@@ -204,10 +204,9 @@ def lowered(found: Neighborhood, levels: _Floats, hubness: float) -> Neighborhoo
 
 
 def leave_one_out(found: Neighborhood, hubness: float, n_around: int = AROUND) -> Neighborhood:
-    """Return corrected scores of training documents, each one left out of the hub levels it uses.
+    """Return corrected scores among training documents, as if each query document were new.
 
-    The level of a document is a mean over its nearest neighbors; without the document that is to
-    be classified.
+    The query document is left out of the hub level of its neighbors.
 
     Parameters
     ----------

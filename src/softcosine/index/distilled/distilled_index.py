@@ -413,7 +413,7 @@ def _documents(words: Path) -> list[str]:
 
 
 def _units(part: Part, space: DistilledSpace, n_terms: int) -> NDArray[np.float32]:
-    """Return the coordinates of the documents of a part."""
+    """Return the coordinates of the documents of a prepared segment."""
     segment = part.segment
     counts = (segment.values(), segment.terms.astype(np.int64), np.asarray(segment.pointers))
     return space.units(csr_array(counts, shape=(segment.n_docs, n_terms))).astype(np.float32)

@@ -69,8 +69,8 @@ class PreparedRanking:
     normalization : {"soft", "ordinary", "none"}
         The norm by which the query is divided.
     least, most : float
-        Lower bound of value times factor, and upper bound of the value and of value times factor,
-        for the range of float32. `most` may be infinite.
+        Bounds of a value, and of a value times its factor, for the range of float32. `most` may be
+        infinite.
     """
 
     name: str

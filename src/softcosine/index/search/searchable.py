@@ -275,7 +275,6 @@ class Searchable:
             Metadata keys whose values are counted over all matching documents, in `Hits.facets`;
             see `softcosine.index.search.facets`. Computes the score of every matching document.
             Documents added by `fill` are not counted, and come after the sorted ones.
-            Documents that `fill` adds do not count, and stand behind the sorted ones.
 
         Raises
         ------

@@ -78,21 +78,21 @@ class FieldStatistics:
         *,
         live: Sequence[NDArray[np.bool_] | None] | None = None,
     ) -> Self:
-        """Count over segments.
+        """Return the statistics of the documents of some segments.
 
         Parameters
         ----------
         segments : sequence of Segment
         n_terms : int
-            Of the vocabulary; segments may know fewer.
+            Size of the vocabulary; that of a segment may be smaller.
         live : sequence of ndarray of shape (n_docs,), bool, or None, optional
-            For each segment, which of its documents count; all by default.
+            Masks of the documents to count, one per segment; all by default.
         """
         frequencies = np.zeros(n_terms, np.int64)
         n_docs, length = 0, 0.0
         for number, segment in enumerate(segments):
             mask = None if live is None else live[number]
-            counts = segment.present_frequencies  # checks what the next line relies on
+            counts = segment.present_frequencies  # checks the arrays of the next line
             frequencies[segment.present_terms] += counts
             lengths = segment.lengths if mask is None else segment.lengths[mask]
             n_docs += lengths.shape[0]
@@ -109,5 +109,5 @@ class FieldStatistics:
         return cls(n_docs, frequencies, int(length))
 
     def to_settings(self) -> dict[str, Any]:
-        """Return what is not an array, in JSON's types."""
+        """Return the attributes that are not arrays, as JSON values."""
         return {"n_docs": self.n_docs, "total_length": self.total_length}

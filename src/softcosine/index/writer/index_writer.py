@@ -46,7 +46,7 @@ __all__ = ["IndexWriter"]
 
 _MEMORY = 1 << 30
 _LEAST_MEMORY = 1 << 16
-# Texts whose characters number this fraction of the memory in bytes take half of it in analysis.
+# While analysed, texts of `memory // _SHARE` characters take about half of the memory.
 _SHARE = 64
 
 
