@@ -1,1 +1,15 @@
-"""Exact search: `SoftIndex` over texts, `SoftNeighbors` over matrices."""
+"""Exact search by meaning over texts (`SoftIndex`) and over matrices (`SoftNeighbors`).
+
+* `soft_index`: create, open, save and back up an index.
+* `search`: rankings, expansion, execution of searches, results, explanations; start with
+  `search.searchable`, the searches of an index.
+* `query`: query parser, filters, phrases, spelling suggestions.
+* `writer`: add, replace and delete documents, commits, merging; start with `writer.index_writer`.
+* `segment`: posting lists, forward index, stored fields, metadata of one segment.
+* `directory`: an index on disk or in memory: commits, manifests, check, salvage, backup.
+* `near_duplicates`: all similar pairs and groups of near duplicates.
+* `distilled`: search by words and by the vectors of an encoder together.
+* `soft_neighbors`: nearest neighbors of the rows of a matrix, as in scikit-learn.
+* `votes`: classification by nearest neighbors; `quality`: a measure that needs no judgements.
+* `language`: the analyzer that fits the language of the texts; `defaults`: default settings.
+"""

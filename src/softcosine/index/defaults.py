@@ -1,7 +1,7 @@
-"""What `SoftIndex` uses where nothing is given.
+"""Default settings of `SoftIndex`.
 
-The choices and the measurements behind them stand in docs/defaults.md; that of the similarities
-is made by `softcosine.similarity.default`.
+docs/defaults.md explains the choices and their measurements. The default source of similarities is
+in `softcosine.similarity.default`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The language of texts: one choice of stemmer, segmenter, vectors and antonyms."""
+"""The language of texts, which selects stemmer, segmenter, vectors and antonyms."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class AnalyzedInLanguage:
-    """Texts analysed as their language asks for.
+    """Texts analysed by the rules of their language.
 
     Attributes
     ----------
     texts : AnalyzedTexts
     analyzer : Analyzer
     language : str
-        ``"none"`` where none was recognised, or none was to be.
+        ``"none"`` if no language was detected or language rules are disabled.
     note : str
-        What was decided, and how to decide otherwise; empty where nothing was.
+        The detected language and how to choose another; empty if nothing was detected.
     """
 
     texts: AnalyzedTexts
@@ -43,12 +43,12 @@ class AnalyzedInLanguage:
 
 
 def check_language(language: object, analyzer: Analyzer | None = None) -> str:
-    """Return a language as it was given.
+    """Return the language if it is valid.
 
     Raises
     ------
     InvalidInputError
-        If it is none, or the analyzer is none.
+        If the language is unknown, or `analyzer` is not an Analyzer.
     """
     check_choice("language", language, ("auto", "none", *languages()))
     if analyzer is not None:
@@ -65,21 +65,21 @@ def analyze_in_language(
     rules: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> AnalyzedInLanguage:
-    """Analyse texts by the rules for their language.
+    """Return texts analysed by the rules of their language.
 
     Parameters
     ----------
     texts : sequence of str, or of token lists
     language : str
-        ``"auto"`` for that of the texts; ``"none"``; or one of `languages`.
+        ``"auto"`` to detect it; ``"none"``; or one of `languages`.
     analyzer : Analyzer, optional
-        In place of the rules for the language.
+        Replaces the rules of the language.
     phrases : iterable of str
-        Those that become terms; see `Analyzer`.
+        Phrases that become terms; see `Analyzer`.
     rules : mapping, optional
-        Settings of the analyzer in place of those for the language, or beside them.
+        Analyzer parameters that override or extend those of the language.
     **settings
-        Of `analyze`.
+        Other parameters of `analyze`.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def analyze_in_language(
 
 
 def language_note(language: str, rules: Analyzer) -> str:
-    """Say what language was recognised, how its texts were analysed, and what to type instead."""
+    """Return a note: the detected language, its analysis, and how to choose another."""
     if language == "none":
         return (
             "The language of the texts was not recognised: words are not stemmed; --language NAME "
@@ -127,7 +127,7 @@ def language_note(language: str, rules: Analyzer) -> str:
 
 
 def _hint(language: str, rules: Analyzer) -> str:
-    """Say what a language would have with an extra that is not installed."""
+    """Return a note on the extra that the language needs, if it is not installed."""
     if language not in SEGMENTERS or rules.segmenter is not None:
         return ""
     return (

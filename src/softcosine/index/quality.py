@@ -1,8 +1,8 @@
-"""How well an index answers queries of a single word of its documents.
+"""How often the first hit of a one-word query contains the word.
 
-Who asks for one word that stands in the documents expects to see it. A search by meaning may put a
-document first that lacks it: one full of similar words, or one that is short. How often it does is
-a number that needs no judgements, and tells S and weights that are too bold from others.
+A user who searches for one word of the documents expects a document with that word first. A search
+by meaning can rank a document without it first: one full of similar words, or a short one. The
+share of such queries needs no relevance judgements, and shows when S or the weights go too far.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 __all__ = ["OneWordQuality", "one_word_quality"]
 
 _N_EXAMPLES = 10
-_BATCH = 256  # words that are searched together
+_BATCH = 256  # words searched in one batch
 
 
 @dataclass(frozen=True, slots=True)
 class OneWordQuality:
-    """What came first for queries of one word.
+    """The first hits of one-word queries.
 
     Attributes
     ----------
     n_words : int
-        Words that were searched.
+        Number of words searched.
     n_lacking : int
-        Those for which the first answer does not hold the word, or there is none.
+        Number of words whose first hit does not contain the word, or that have no hit.
     examples : tuple of (str, str)
-        Up to ten of these words, each with the id of its first answer; those without one are left
+        Up to ten of these words, each with the id of its first hit; words without a hit are left
         out.
     """
 
@@ -48,22 +48,22 @@ class OneWordQuality:
 
     @property
     def share(self) -> float:
-        """Share of the words whose first answer lacks them; 0 where there are no words."""
+        """Share of the words whose first hit lacks them; 0 if there are no words."""
         return self.n_lacking / self.n_words if self.n_words else 0.0
 
 
 def one_word_quality(index: SoftIndex, n_words: int = 1000, *, seed: int = 0) -> OneWordQuality:
-    """Measure how often the first answer to a query of one word lacks the word.
+    """Measure how often the first hit of a one-word query lacks the word.
 
     Parameters
     ----------
     index : SoftIndex
-        Searched by its own ranking.
+        Searched by its default ranking.
     n_words : int
-        How many words are drawn, each as likely as another, among those of the documents; all of
-        them if there are fewer. 1,000 tell the share within .03, with 95 % confidence.
+        Number of words, drawn uniformly from the vocabulary of the documents; all words if there
+        are fewer. 1,000 words give the share within .03 at 95 % confidence.
     seed : int
-        Of the draw.
+        Seed of the draw.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def one_word_quality(index: SoftIndex, n_words: int = 1000, *, seed: int = 0) ->
 
 
 def _drawn(snapshot: Snapshot, n_words: int, seed: int) -> Iterator[int]:
-    """Give terms of documents that are not deleted, in an order of chance."""
+    """Yield terms of live documents in random order."""
     left = n_words
     for term in np.random.default_rng(seed).permutation(len(snapshot.S)).tolist():
         if left and _stands(snapshot, term):
@@ -113,7 +113,7 @@ def _holds(snapshot: Snapshot, document: int, term: int) -> bool:
 
 
 def _first_answers(snapshot: Snapshot, terms: list[int]) -> list[int | None]:
-    """Return the number of the best document for each term; None where there is no answer."""
+    """Return the number of the best document for each term; None if there is no hit."""
     searcher, queries = snapshot.searcher(), []
     for term in terms:
         word = snapshot.S.representatives[term]

@@ -1,4 +1,4 @@
-"""Indexes of texts: made, saved, opened, written."""
+"""A searchable index of texts: create, open, save, search, write."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ __all__ = ["SoftIndex"]
 
 
 class SoftIndex(Searchable):
-    """Documents that are searched by meaning, exactly, and every score explained.
+    """An exact, explainable full-text index that also finds documents by similar words.
 
-    It is in a folder or in memory. `from_texts` makes one in memory of its documents, `create` one
-    without documents; its `writer` changes it. `save` copies it to a folder, `open` opens one, and
-    `refresh` sees what others committed there. `with_similarity` and `with_weighting` give a new
-    one over the same postings. It may be searched from many threads at once.
+    An index is in memory or in a folder. `from_texts` indexes documents in memory, `create` makes
+    an empty index, `open` opens a saved one, and `save` copies an index to a folder. `writer` adds,
+    replaces and deletes documents; `refresh` loads commits of other processes. `with_similarity`
+    and `with_weighting` return an index that shares the postings. Threads can search one index
+    concurrently.
 
     Examples
     --------
@@ -79,63 +80,66 @@ class SoftIndex(Searchable):
         progress: Report | None = None,
         default: Callable[[Any], Any] | None = None,
     ) -> Self:
-        """Index texts in memory: `create`, and one commit of its writer.
+        """Return a new index of texts, in memory.
+
+        Same as `create` followed by one commit of its writer.
 
         Parameters
         ----------
         texts : iterable of str, or of token lists
-            Read once. Token lists are neither cut nor normalised. With `fields`, mappings of their
-            names to strings; those left out are empty.
+            Read once. Token lists are indexed as they are. With `fields`, each text is a mapping
+            of field names to strings; missing fields are empty.
         fields : mapping of str to float, or iterable of str, optional
-            Names of the documents' fields, and what each counts, such as
-            ``{"title": 2, "body": 1}``: a score is the weighted sum of the fields', each a space of
-            its own with its own statistics, and one S. The kept text is the fields', one a line.
+            Field names and their weights, such as ``{"title": 2, "body": 1}``. The score of a
+            document is the weighted sum of its field scores. Each field is a space with its own
+            statistics; all fields share one S. The stored text is that of all fields, one a line.
         ids : iterable of str, optional
             Distinct; ``"0"``, ``"1"``, ... by default.
         metadata : iterable of mappings or None, optional
-            Anything that JSON can hold, and dates, datetimes, UUIDs and NumPy scalars
-            (`softcosine.index.segment.metadata_values`); given back with every hit.
+            JSON values, dates, datetimes, UUIDs and NumPy scalars
+            (`softcosine.index.segment.metadata_values`). Each hit returns its metadata.
         similarity : SimilarityRecipe, optional
-            How S is made. By default from the bundled English vectors, if the text is English, and
-            else from what the texts themselves teach; `note` says which.
+            How S is built. The default uses the bundled English vectors for English texts, and
+            otherwise co-occurrence in the texts; `note` names the choice.
         source : TermSimilaritySource, optional
-            In its place one source; S is balanced (`TermSimilarityMatrix.from_source`), but for the
-            pairs of your own lists, whose phrases become terms; see `list_use`.
+            A source of term similarity, instead of `similarity`. S is balanced
+            (`TermSimilarityMatrix.from_source`), except for pairs of your own lists. Phrases in
+            your lists become terms; see `list_use`.
         S : TermSimilarityMatrix, optional
-            A ready matrix instead. Words that it lacks are similar to themselves alone.
+            A ready matrix, instead of `similarity`. Other words are similar only to themselves.
         plain : bool
-            True for S = I: ordinary cosine.
+            If True, S = I: ordinary cosine.
         analyzer : Analyzer, optional
-            By default that for the language, with its stop words in. The phrases of your own lists
-            are added to it.
+            By default the analyzer of the language, without removing stop words. Phrases of your
+            own lists are added to it.
         language : str
-            ``"auto"`` to recognise it, which `note` tells; ``"none"``; or one of the `languages`
-            that `Analyzer.for_language` knows, such as ``"german"``. It chooses stemmer and
-            segmenter, where no `analyzer` does; the bundled vectors and antonyms are used where it
-            is English.
+            ``"auto"`` detects the language and reports it in `note`; ``"none"`` disables language
+            rules; otherwise one of the `languages` of `Analyzer.for_language`, such as
+            ``"german"``. Selects the stemmer and segmenter, unless you pass an `analyzer`. English
+            also selects the bundled vectors and antonyms.
         weighting : Weighting, optional
-            ``Weighting(tf="log", idf="smooth", k1=1.6, b=0.75)`` by default; soft BM25 takes k1
-            and b of it.
+            ``Weighting(tf="log", idf="smooth", k1=1.6, b=0.75)`` by default; soft BM25 uses only
+            k1 and b.
         ranking : {"soft_bm25", "soft_cosine", "inner_product", "expanded_cosine"}
-            The default of searches; see `softcosine.index.search.rankings`.
+            The default ranking of searches; see `softcosine.index.search.rankings`.
         max_neighbors : int, optional
-            Most neighbours of a term in S. 100 by default, 10 where similarities come from the
-            texts alone.
+            Maximum number of neighbors of a term in S. By default 100, or 10 if the similarities
+            come only from the texts.
         min_df, max_df : int or float
             See `softcosine.analyze`.
         positions, keep_texts
             See `create`.
         progress : callable, optional
-            Called with (what is being done, how far, out of how many or None).
+            Called with (task, done, total); total may be None.
         default : callable, optional
-            What other values in metadata are written as, in the manner of `json.dumps`.
+            Converts metadata values of other types, like ``default`` of `json.dumps`.
 
         Raises
         ------
         InvalidInputError
-            If a text is no text (its position is named), or arguments contradict each other.
+            If a text is not a text (the message names its position), or arguments conflict.
         DuplicateIdError
-            If an id is given twice.
+            If an id occurs twice.
         """
         from softcosine.index.writer.document import from_columns
 
@@ -148,7 +152,7 @@ class SoftIndex(Searchable):
         with index.writer(memory=None, merge=None, default=default, progress=progress) as writer:
             for document in from_columns(texts, ids, metadata, distinct=True):
                 writer.add(*document)
-        index.searcher(ranking)  # norms are computed, and faults of S found, now
+        index.searcher(ranking)  # compute norms now; raises if S is not valid
         return index
 
     @classmethod
@@ -161,26 +165,26 @@ class SoftIndex(Searchable):
         metadata: Sequence[str] | None = None,
         **options: Any,
     ) -> Self:
-        """Index the rows of a data frame.
+        """Return a new index of the rows of a data frame, in memory.
 
         Parameters
         ----------
         frame : DataFrame of pandas or polars
         text : str or sequence of str
-            The column of texts; several are fields, each a space of its own.
+            The text column. Several columns become fields.
         id : str, optional
-            The column of ids, strings or whole numbers; rows are numbered by default.
+            The id column, strings or integers; by default rows are numbered.
         metadata : sequence of str, optional
-            Columns that are kept with the documents, for filters; all others by default. Values
-            that are missing are left out.
+            Columns stored as metadata, for filters; by default all others. Missing values are
+            left out.
         **options
-            Others of `from_texts`, such as ``source=`` and, for weights of several columns,
-            ``fields={"title": 2, "body": 1}``.
+            Other parameters of `from_texts`, such as ``source=``, or
+            ``fields={"title": 2, "body": 1}`` for the weights of several text columns.
 
         Raises
         ------
         InvalidInputError
-            If a column is not there, or a text or id is missing; else as `from_texts`.
+            If a column does not exist, or a text or id is missing; also as in `from_texts`.
 
         Examples
         --------
@@ -201,28 +205,27 @@ class SoftIndex(Searchable):
 
     @property
     def path(self) -> Path | None:
-        """The folder of the index; None in memory."""
+        """The folder of the index; None for an index in memory."""
         return self._directory.path
 
     @property
     def commit(self) -> str:
-        """Checksum of the commit that searches are answered from; empty in memory."""
+        """Checksum of the commit that this index searches; empty in memory."""
         return self._directory.checksum
 
     @property
     def epoch(self) -> str:
-        """Checksum of what scores depend on beside the documents that are ranked.
+        """Checksum of everything that scores depend on, except the documents.
 
-        That is S with its vocabulary and source, the statistics, the term weights, the fields and
-        the analyzer. Scores of two indexes can be compared, and their segments joined, only if
-        their epochs are equal; a commit that counts the statistics anew, or grows S, makes a new
-        one.
+        It covers S with its vocabulary and source, the statistics, the term weights, the fields
+        and the analyzer. Only indexes of equal epoch have comparable scores and segments that can
+        be joined. A commit that recomputes the statistics or extends S changes the epoch.
         """
         return self._directory.epoch
 
     @property
     def frozen(self) -> bool:
-        """Whether the epoch stays as it is: see `IndexWriter.freeze`."""
+        """Whether commits keep the epoch; see `IndexWriter.freeze`."""
         return self._snapshot.frozen
 
     def __repr__(self) -> str:
@@ -231,15 +234,16 @@ class SoftIndex(Searchable):
     def with_similarity(
         self, S: TermSimilarityMatrix, *, source: TermSimilaritySource | None = None
     ) -> Self:
-        """Return an index over the same postings with another S.
+        """Return an index that shares the postings and uses another S.
 
         Parameters
         ----------
         S : TermSimilarityMatrix
-            Over the same vocabulary.
+            A matrix over the same vocabulary.
         source : TermSimilaritySource, optional
-            Asked about query words outside the vocabulary, as it is: `Guarded` keeps antonyms
-            apart there too. The phrases of its lists do not become terms, as in `from_texts`.
+            Supplies neighbors of query words outside the vocabulary; used without balancing. Wrap
+            it in `Guarded` to separate antonyms here too. Unlike in `from_texts`, phrases of its
+            lists do not become terms.
 
         Raises
         ------
@@ -249,20 +253,20 @@ class SoftIndex(Searchable):
         return type(self)(self._with_similarity(S, source))
 
     def with_weighting(self, weighting: Weighting, *, ranking: str | None = None) -> Self:
-        """Return an index over the same postings with other term weights, or another ranking."""
+        """Return an index that shares the postings and uses other term weights or ranking."""
         return type(self)(self._with_weighting(weighting, ranking))
 
     def with_note(self, note: str) -> Self:
-        """Return the same index with another word on where its similarities come from."""
+        """Return the same index with another `note`."""
         return type(self)(self._snapshot.changed(note=note))
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the index to a folder, whole or not at all.
+        """Write the index to a folder, atomically.
 
         Raises
         ------
         AlreadyExistsError
-            If something is there, and `overwrite` is false or it is no index.
+            If `path` exists, and `overwrite` is false or `path` is not an index.
         """
         from softcosine.index.directory.folder import save
 
@@ -290,31 +294,32 @@ class SoftIndex(Searchable):
         note: str = "",
         overwrite: bool = False,
     ) -> Self:
-        """Make an index without documents yet; its `writer` adds them.
+        """Return a new index without documents; its `writer` adds them.
 
         Parameters
         ----------
         path : path of a folder, optional
-            Its parent must exist. In memory by default.
+            The parent must exist. In memory by default.
         similarity, source, S, plain, analyzer, language, weighting, ranking, max_neighbors
-            See `from_texts`. A recipe that learns from texts, as the default does, learns from
-            those of the first commit. Terms that come later ask the source; those that S lacks are
-            similar to themselves alone.
+            See `from_texts`. A recipe that learns from texts (such as the default) learns from the
+            documents of the first commit. For later terms, S gets rows from the source; without
+            one they are similar only to themselves.
         fields : mapping of names to weights, or names, optional
-            Texts that are spaces of their own, such as ``{"title": 2, "body": 1}``; a score is the
-            weighted sum of the fields' scores. One field by default.
+            See `from_texts`; the score of a document is the weighted sum of its field scores. One
+            field by default.
         min_df, max_df : int or float
-            See `softcosine.analyze`: terms of the first commit that are in fewer, or in more, of
-            its documents are left out. Terms that come later are not.
+            See `softcosine.analyze`. Removes terms by their document frequency in the first
+            commit; terms of later commits are never removed.
         positions : bool, optional
-            Whether the places of words are kept: phrases are then found without the texts. By
-            default for several fields, since the kept text does not tell where a field ends.
+            Whether to store token positions, so that phrase queries do not read the texts. The
+            default is True for several fields, because the stored text does not mark where a
+            field ends.
         keep_texts : bool
-            False keeps no texts: answers have none, and phrases need `positions`.
+            If False, texts are not stored: hits have no text, and phrase queries need `positions`.
         note : str
-            Where the similarities come from, for people.
+            A description of the source of the similarities, for people.
         overwrite : bool
-            Whether an index at `path` may be replaced.
+            Whether to replace an index at `path`.
 
         Raises
         ------
@@ -332,24 +337,24 @@ class SoftIndex(Searchable):
         )  # fmt: skip
 
     def shard(self, path: str | Path | None = None, *, overwrite: bool = False) -> Self:
-        """Make an index without documents yet under the epoch of this one, frozen.
+        """Return a new empty index that is frozen at the epoch of this one.
 
-        It has this index's S, term weights, analyzer, fields and statistics, so it gives documents
-        the scores that this one would, as long as this one's epoch stays; `IndexWriter.freeze`
-        sees to that. Words that this index does not have are not indexed. Large files are shared
-        by hard links where the system can.
+        The shard has the same S, term weights, analyzer, fields and statistics. A document gets
+        the same score in both indexes, as long as this index keeps its epoch (see
+        `IndexWriter.freeze`). Words outside the vocabulary of this index are not indexed. Large
+        files are shared by hard links if the file system supports them.
 
         Parameters
         ----------
         path : path of a folder, optional
-            Its parent must exist. In memory by default.
+            The parent must exist. In memory by default.
         overwrite : bool
-            Whether an index at `path` may be replaced.
+            Whether to replace an index at `path`.
 
         Raises
         ------
         InvalidInputError
-            If this index never had a document, or `path` is its own.
+            If this index never had a document, or `path` is the folder of this index.
         AlreadyExistsError, FileNotFoundError, OSError
 
         Examples
@@ -378,19 +383,19 @@ class SoftIndex(Searchable):
         source: TermSimilaritySource | None = None,
         verify: bool = False,
     ) -> Self:
-        """Open a saved index; its arrays are mapped, not read.
+        """Return the index saved in a folder; its arrays are memory-mapped.
 
-        It answers from the last commit; later ones of other processes are seen by `refresh`.
+        Searches use the last commit; call `refresh` to see later commits.
 
         Parameters
         ----------
         path : path of the folder
         source : TermSimilaritySource, optional
-            Asked about query words outside the vocabulary, in place of the saved one.
+            Replaces the saved source of term similarity for query words outside the vocabulary.
         verify : bool
-            Whether to read every file, compare its checksum, and check that its numbers are
-            possible ones. Otherwise large arrays are checked before their first use, and a change
-            of a file that leaves its size alone and its numbers possible is not noticed.
+            If True, read every file and check its checksum and the range of its numbers. If False,
+            large arrays are checked before their first use; a damaged file is not detected if its
+            size is right and its numbers are valid.
 
         Raises
         ------
@@ -408,39 +413,40 @@ class SoftIndex(Searchable):
         verify: bool = True,
         overwrite: bool = False,
     ) -> Backup:
-        """Copy the last commit of the index to another folder, whole or not at all.
+        """Copy the last commit to another folder, atomically.
 
-        A writer may commit and merge meanwhile. The copy is an index like any other, with the same
-        files to the byte. Engines beside the index are copied if they were made of that commit.
+        A writer may commit and merge at the same time. The copy is an independent index with
+        identical files. Vector engines stored beside the index are copied if they belong to that
+        commit.
 
         Parameters
         ----------
         path : path of the copy
-            Its parent must exist.
+            The parent must exist.
         links : bool
-            Share the files by hard links where the file system can. Such a copy is made at once and
-            takes no room until the index changes. No change of the index reaches it, since files of
-            an index are never changed in place; but what damages a file in place (a disk fault,
-            another program) damages both. So files are copied by default.
+            If True, share the files by hard links if the file system supports them. This takes no
+            time, and no disk space until the index changes. Commits never modify files in place,
+            so they do not affect the copy; but a disk fault or another program that damages a file
+            damages both.
         verify : bool
-            Whether to compare the checksum of every copied file.
+            Whether to check the checksum of every copied file.
         overwrite : bool
-            Whether an index at `path` may be replaced, such as an earlier copy. Readers that have
-            it open keep what they have.
+            Whether to replace an index at `path`, such as an earlier copy. Open readers keep the
+            old one.
 
         Returns
         -------
         Backup
-            The number of the commit, its size, and which engines were copied.
+            The commit number, the size, and the copied engines.
 
         Raises
         ------
         InvalidInputError
-            If the index is in memory alone, or one of the folders lies inside the other.
+            If the index is in memory, or one folder lies inside the other.
         CorruptIndexError
-            If a file of the index is damaged; names it.
+            If a file of the index is damaged; the message names it.
         IndexLockedError
-            If a writer has the index open that is to be replaced.
+            If a writer has the index at `path` open.
         AlreadyExistsError, FileNotFoundError, OSError
 
         Examples
@@ -461,28 +467,28 @@ class SoftIndex(Searchable):
 
     @staticmethod
     def salvage(path: str | Path, to: str | Path, *, overwrite: bool = False) -> Salvaged:
-        """Save what can be read of a damaged index as a new one.
+        """Copy the readable segments of a damaged index to a new index.
 
-        Every file is read. A segment with a file that is missing or was altered is left out whole;
-        the documents of the others keep their scores. A damaged source of similarities is left out.
+        Reads every file. A segment with a missing or altered file is left out; documents of the
+        other segments keep their scores. A damaged source of term similarity is left out.
 
         Parameters
         ----------
         path : path of the damaged index
-            It stays as it is.
-        to : path of the new one
+            Not changed.
+        to : path of the new index
         overwrite : bool
-            Whether an index at `to` may be replaced.
+            Whether to replace an index at `to`.
 
         Returns
         -------
         Salvaged
-            How many documents are left and lost, and what is damaged.
+            The number of documents salvaged and lost, and the damaged files.
 
         Raises
         ------
         CorruptIndexError
-            If the manifest or the vocabulary is damaged, or no document is left.
+            If the manifest or the vocabulary is damaged, or no document can be salvaged.
         FileNotFoundError, IndexFormatError, AlreadyExistsError
         """
         from softcosine.index.directory.salvage import salvage
@@ -490,11 +496,11 @@ class SoftIndex(Searchable):
         return salvage(path, to, overwrite=overwrite)
 
     def refresh(self) -> bool:
-        """See what was committed since the index was opened; whether there was anything.
+        """Load the last commit; return whether it is new.
 
-        Searches that are under way go on with what they began with.
+        Running searches continue on the previous commit.
         """
-        with self._refreshing:  # or of two threads the later could bring the older commit back
+        with self._refreshing:  # else a slower thread could restore an older commit
             newer = self._directory.refreshed(self._snapshot)
             if newer is None:
                 return False
@@ -510,28 +516,28 @@ class SoftIndex(Searchable):
         default: Callable[[Any], Any] | None = None,
         progress: Report | None = None,
     ) -> IndexWriter:
-        """Open the index for writing; this index sees each of the writer's commits.
+        """Return a writer for the index; this index sees each of its commits.
 
         Parameters
         ----------
         timeout : float or None
-            Seconds to wait while one and the same writer has it open; None waits for ever.
+            Seconds to wait for another writer to close; None waits forever.
         memory : int or None
-            Bytes that documents in work may take, about; None for as much as there is.
+            Approximate limit in bytes for buffered documents; None for no limit.
         merge : MergePolicy or None
-            Which segments a commit joins; None joins none.
+            Which segments to merge after a commit; None merges none.
         default : callable, optional
-            What values in metadata are written as that are neither JSON's nor of
-            `softcosine.index.segment.metadata_values`, in the manner of `json.dumps`.
+            Converts metadata values of types outside `softcosine.index.segment.metadata_values`,
+            like ``default`` of `json.dumps`.
         progress : callable, optional
-            Called with (what is being done, how far, out of how many or None).
+            Called with (task, done, total); total may be None.
 
         Raises
         ------
         IndexLockedError
-            If another writer still has it open after `timeout` seconds.
+            If another writer is still open after `timeout` seconds.
         PermissionError
-            If nothing may be written there.
+            If the folder is read-only.
 
         Examples
         --------
@@ -564,16 +570,16 @@ class SoftIndex(Searchable):
         note: str = "",
         timeout: float | None = WRITER_TIMEOUT,
     ) -> None:
-        """Take another S; no posting is rewritten, norms are computed anew.
+        """Commit another S: norms are recomputed, postings are not rewritten.
 
         Parameters
         ----------
         S, source
             See `with_similarity`.
         note : str
-            Where the similarities come from, for people.
+            A description of the source of the similarities, for people.
         timeout : float or None
-            Seconds to wait while one and the same writer has it open.
+            Seconds to wait for another writer to close; None waits forever.
 
         Raises
         ------
@@ -589,7 +595,7 @@ class SoftIndex(Searchable):
         ranking: str | None = None,
         timeout: float | None = WRITER_TIMEOUT,
     ) -> None:
-        """Take other term weights, or another ranking; as `set_similarity`."""
+        """Commit other term weights, or another default ranking; see `set_similarity`."""
         with self.writer(timeout=timeout) as writer:
             writer.set_weighting(weighting, ranking=ranking)
 
@@ -610,7 +616,7 @@ class SoftIndex(Searchable):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        # Who is sent an index does not follow its folder. As bytes: see `SoftNeighbors`.
+        # A pickle is detached from the folder. The state is bytes, as in `SoftNeighbors`.
         settings = getattr(self._directory, "settings", None)
         return {"_snapshot": pickle.dumps((self._snapshot, settings))}
 

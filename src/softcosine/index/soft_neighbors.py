@@ -1,4 +1,4 @@
-"""Nearest neighbours by soft similarity among the rows of a matrix."""
+"""Nearest neighbors by soft similarity among the rows of a matrix."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ GRAPH_MODES = ("distance", "connectivity")
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The neighbours of each query, best first; equal scores stand by row number.
+    """The nearest rows of each query, best first; ties go to the lower row number.
 
     Attributes
     ----------
     ids : ndarray of shape (n_queries, k), int64
         Row numbers of the fitted matrix.
     scores : ndarray of shape (n_queries, k), float64
-    plans : tuple of Plan, one a query
-        How each was answered, and why so.
+    plans : tuple of Plan, one per query
+        How each query was executed, and why.
     """
 
     ids: NDArray[np.int64]
@@ -49,7 +49,7 @@ class Matches:
     plans: tuple[Plan, ...] = field(default=(), repr=False)
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a match: query, rank (from 1), id, score."""
+        """Return a table, one row per match: query, rank (from 1), id, score."""
         from softcosine.index.search.frames import data_frame
 
         n_queries, k = self.ids.shape
@@ -64,7 +64,7 @@ class Matches:
 
 
 class SoftNeighbors:
-    """Exact nearest neighbours in the soft vector space.
+    """Exact nearest neighbors in the soft vector space.
 
     Parameters
     ----------
@@ -73,13 +73,13 @@ class SoftNeighbors:
     ranking : {"soft_cosine", "inner_product", "expanded_cosine", "soft_bm25"}
         See `softcosine.index.search.rankings`.
     weighting : Weighting, optional
-        How counts become coordinates. By default values are coordinates already, such as the
+        Converts counts to coordinates. By default the values are coordinates already, such as
         tf-idf of scikit-learn.
     n_neighbors : int
-        Default number of neighbours.
+        Default number of neighbors.
     n_jobs : int, optional
-        Threads for fitting and for batches, as in scikit-learn; all processors by default. Does
-        not change results.
+        Number of threads for `fit` and for batches, as in scikit-learn; all processors by default.
+        Results do not depend on it.
 
     Examples
     --------
@@ -107,14 +107,14 @@ class SoftNeighbors:
         self.n_jobs = n_jobs
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the constructor's parameters, as scikit-learn asks for them."""
+        """Return the constructor's parameters, as scikit-learn requires."""
         return {
             name: getattr(self, name)
             for name in ("S", "ranking", "weighting", "n_neighbors", "n_jobs")
         }
 
     def set_params(self, **parameters: Any) -> Self:
-        """Set constructor's parameters by name."""
+        """Set the constructor's parameters by name."""
         for name, value in parameters.items():
             if name not in self.get_params():
                 raise InvalidInputError(f"SoftNeighbors has no parameter {name!r}.")
@@ -127,8 +127,8 @@ class SoftNeighbors:
         Parameters
         ----------
         X : array or sparse array of shape (n_docs, n_terms)
-            Finite and not negative. With a `weighting`, or if every value is a whole number,
-            values are kept as counts.
+            Finite and non-negative. With a `weighting`, or if all values are integers, values are
+            stored as counts.
 
         Raises
         ------
@@ -163,15 +163,15 @@ class SoftNeighbors:
         return self
 
     def search(self, Q: ArrayLike | csr_array | None = None, *, k: int | None = None) -> Matches:
-        """Return the k best rows for each query, zeros and all, in one total order.
+        """Return the k best rows of each query, including scores of 0; ties by row number.
 
         Parameters
         ----------
         Q : array or sparse array of shape (n_queries, n_terms), optional
-            Finite and not negative, of the same kind as X. By default the fitted rows, none of
-            which is then its own match.
+            Finite and non-negative, of the same kind as X. By default the fitted rows; a row is
+            then not its own match.
         k : int, optional
-            `n_neighbors` by default; at most as many as there are rows are returned.
+            `n_neighbors` by default; at most the number of rows is returned.
 
         Raises
         ------
@@ -200,23 +200,23 @@ class SoftNeighbors:
         n_neighbors: int | None = None,
         return_distance: bool = True,
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]] | NDArray[np.int64]:
-        """Return distances and row numbers, as scikit-learn's method of this name.
+        """Return distances and row numbers, like the scikit-learn method of this name.
 
-        A distance is 1 - the cosine, and 0 where that is 1 but for rounding or, for an indefinite
-        S, above 1: never negative.
+        A distance is 1 - cosine, and never negative: it is 0 where the cosine exceeds 1 by rounding
+        or because S is indefinite.
 
         Parameters
         ----------
         X : array of shape (n_queries, n_terms), optional
-            By default the fitted rows, none of which is then its own neighbour.
+            By default the fitted rows; a row is then not its own neighbor.
         n_neighbors : int, optional
         return_distance : bool
 
         Raises
         ------
         InvalidInputError
-            If there are not so many rows, or the ranking's scores are no cosines and distances are
-            needed; else as `search`.
+            If there are fewer than `n_neighbors` rows, or distances are requested from a ranking
+            whose scores are not cosines; also as in `search`.
         """
         searcher = self.searcher
         if return_distance and searcher.ranking.normalization == "none":
@@ -239,25 +239,25 @@ class SoftNeighbors:
         n_neighbors: int | None = None,
         mode: str = "connectivity",
     ) -> csr_array:
-        """Return the graph from rows to their neighbours, as scikit-learn's method of this name.
+        """Return the graph from rows to their neighbors, like the scikit-learn method of this name.
 
         Parameters
         ----------
         X, n_neighbors
             As in `kneighbors`.
         mode : {"connectivity", "distance"}
-            Whether entries are ones, or distances.
+            Whether entries are ones or distances.
 
         Returns
         -------
         csr_array of shape (n_queries, n_fitted), float64
-            In each row by distance, as estimators with ``metric="precomputed"`` want it; distances
-            of 0 are stored.
+            Each row ordered by distance, as estimators with ``metric="precomputed"`` require;
+            distances of 0 are stored explicitly.
 
         Raises
         ------
         InvalidInputError
-            If there is no such mode; else as `kneighbors`.
+            If `mode` is unknown; also as in `kneighbors`.
         """
         check_choice("mode", mode, GRAPH_MODES)
         if mode == "distance":
@@ -266,7 +266,7 @@ class SoftNeighbors:
             ids = np.asarray(self.kneighbors(X, n_neighbors, return_distance=False))
             entries = np.ones(ids.shape)
         n_docs, width = ids.shape
-        # Many estimators need indices of 32 bits, where these suffice.
+        # Many estimators require 32-bit indices, if these suffice.
         fits = max(n_docs * width, self.n_samples_fit_) <= np.iinfo(np.int32).max
         dtype = np.int32 if fits else np.int64
         pointers = (np.arange(n_docs + 1, dtype=np.int64) * width).astype(dtype)
@@ -274,7 +274,7 @@ class SoftNeighbors:
         return csr_array((entries.ravel(), ids.ravel().astype(dtype), pointers), shape=shape)
 
     def __sklearn_tags__(self) -> Any:
-        """Return what scikit-learn (1.6 or later) asks of an estimator."""
+        """Return the estimator tags of scikit-learn (1.6 or later)."""
         from sklearn.utils import InputTags, Tags, TargetTags
 
         return Tags(
@@ -286,8 +286,8 @@ class SoftNeighbors:
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
         if "searcher_" in state:
-            # As bytes: joblib opens arrays of other processes read-only, and kernels take theirs as
-            # arrays that can be written to.
+            # As bytes: joblib maps arrays read-only in other processes, but the compiled kernels
+            # require writable arrays.
             state["searcher_"] = pickle.dumps(self.searcher_)
         return state
 
@@ -298,14 +298,14 @@ class SoftNeighbors:
 
     @property
     def searcher(self) -> Searcher:
-        """What searches the fitted rows; NotFittedError before `fit`."""
+        """The searcher of the fitted rows; NotFittedError before `fit`."""
         searcher: Searcher | None = getattr(self, "searcher_", None)
         if searcher is None:
             raise NotFittedError("this SoftNeighbors is not fitted yet; call fit(X) first.")
         return searcher
 
     def query_vectors(self, Q: ArrayLike | csr_array) -> list[QueryVector]:
-        """Weigh the rows of Q as queries; errors are those of `search`."""
+        """Return the weighted rows of Q as queries; errors are those of `search`."""
         Q = _non_negative(checked_matrix(Q, len(self.S), "Q"), "Q")
         ranking = self.searcher.ranking
         weighting, average = ranking.query_weighting, ranking.average_length
@@ -318,7 +318,7 @@ class SoftNeighbors:
                 values = weighting.frequencies(values, np.full_like(values, ratio))
             weights = values * ranking.term_weights[terms]
             if ranking.normalization != "none":
-                # No cosine depends on it, and no norm overflows or vanishes.
+                # Cosines do not change by scaling, and norms cannot overflow or underflow.
                 weights = np.ldexp(weights, 1 - np.frexp(weights.max(initial=0.0))[1])
             queries.append(QueryVector(terms, weights))
         return queries
@@ -353,7 +353,7 @@ def _matrix_of(searcher: Searcher) -> csr_array:
 
 
 def _without_self(matches: Matches) -> Matches:
-    """Drop each row's own number; where equal rows crowded it out, the last match."""
+    """Remove each row's own number, or its last match if equal rows displaced it."""
     n, width = matches.ids.shape
     own = matches.ids == np.arange(n)[:, None]
     if width:

@@ -1,9 +1,10 @@
-"""How nearest neighbours vote for a class: hubs held back, near ones heard more.
+"""Classification by votes of nearest neighbors, with a correction for hubs.
 
-In many dimensions a few documents stand among the neighbours of very many others, whatever those
-are about (Radovanović, Nanopoulos & Ivanović 2010). What a document resembles its own neighbours by
-says how much of a hub it is; a share of that is taken off its similarity with whoever asks, as
-cross-domain similarity local scaling does (Conneau et al. 2018).
+In many dimensions a few documents (hubs) are among the nearest neighbors of very many others,
+regardless of their content (Radovanović, Nanopoulos & Ivanović 2010). The mean similarity of a
+document with its own nearest neighbors measures how much of a hub it is. A share of this mean is
+subtracted from its similarity with other documents, as in cross-domain similarity local scaling
+(Conneau et al. 2018).
 """
 
 from __future__ import annotations
@@ -33,29 +34,29 @@ __all__ = [
 _Floats = NDArray[np.float64]
 _Numbers = NDArray[np.int64]
 
-# The nearest neighbour decides between classes of equal votes.
+# Weight of the tie-break between classes of equal votes: the class of the nearest neighbor wins.
 _NEAREST = 1e-6
 
-# What votes are multiplied by at most: their sums stay finite.
+# Upper limit of class factors, so that sums of votes stay finite.
 _MOST = 1e300
 
-# How many of a document's nearest say how much of a hub it is.
+# Number of nearest neighbors in the hub measure of a document.
 AROUND = 10
 
-# How many nearest are found before hubs are held back.
+# Number of nearest neighbors found before the hub correction.
 CANDIDATES = 150
 
 
 @dataclass(frozen=True, slots=True)
 class Neighborhood:
-    """Training documents near each of some documents, best first.
+    """The nearest training documents of some documents, best first.
 
     Attributes
     ----------
     ids : ndarray of shape (n_docs, n_candidates), int64
-        Numbers of training documents; -1, behind all others, where there is none.
+        Numbers of training documents; -1, after all others, if there are fewer.
     scores : ndarray of shape (n_docs, n_candidates), float64
-        0 where there is none.
+        0 for -1.
     """
 
     ids: _Numbers
@@ -63,27 +64,27 @@ class Neighborhood:
 
     @classmethod
     def of(cls, ids: _Numbers, scores: _Floats) -> Self:
-        """Return what a search gave; a document of score 0 has nothing in common, and no vote."""
+        """Return a neighborhood from search results; documents of score 0 have no vote."""
         near = (ids >= 0) & (scores != 0.0)
         return cls(*_sorted(np.where(near, ids, -1), np.where(near, scores, 0.0)))
 
 
 @dataclass(frozen=True, slots=True)
 class Voting:
-    r"""How neighbours vote.
+    r"""Parameters of the vote.
 
     Attributes
     ----------
     n_neighbors : int
-        How many vote.
+        Number of neighbors that vote.
     temperature : float
-        A neighbour that is so much less similar than the nearest has a vote of 1/e; infinite where
-        all votes count alike.
+        A neighbor whose score is lower than the nearest one's by this much has a vote of 1/e;
+        infinite for equal votes.
     hubness : float
-        The share of a training document's mean similarity with its own neighbours that is taken
-        off its similarity with others.
+        Share of the mean similarity of a training document with its own neighbors that is
+        subtracted from its similarity with others.
     balance : float
-        The votes for a class are divided by its frequency in training to this power.
+        Votes for a class are divided by its training frequency to this power.
     """
 
     n_neighbors: int
@@ -94,7 +95,7 @@ class Voting:
 
 @dataclass(frozen=True, slots=True)
 class VotingGrid:
-    """What a `Voting` is chosen from; every tuple is ascending, or the first is the plainest."""
+    """The choices of a `Voting`; each tuple is ascending, or has the simplest choice first."""
 
     sizes: tuple[int, ...] = (1, 3, 5, 7, 10, 15, 20, 30, 40, 60, 80, 100)
     temperatures: tuple[float, ...] = (np.inf, 0.2, 0.1, 0.05)
@@ -103,7 +104,7 @@ class VotingGrid:
 
     @property
     def votings(self) -> list[Voting]:
-        """All combinations."""
+        """All combinations of the choices."""
         grids = (self.sizes, self.temperatures, self.hubnesses, self.balances)
         return [Voting(*values) for values in product(*grids)]
 
@@ -111,12 +112,12 @@ class VotingGrid:
 def best_voting(
     found: Neighborhood, labels: _Numbers, n_classes: int, grid: VotingGrid
 ) -> tuple[Voting, float]:
-    """Choose by leaving out one training document at a time.
+    """Return the voting with the lowest leave-one-out error on the training documents.
 
     Parameters
     ----------
     found : Neighborhood
-        Of the training documents among each other, none its own neighbour.
+        Of the training documents among themselves; none is its own neighbor.
     labels : ndarray of shape (n_train,), int64
     n_classes : int
     grid : VotingGrid
@@ -124,15 +125,15 @@ def best_voting(
     Returns
     -------
     voting : Voting
-        Of equal ones the first in the order of `VotingGrid.votings`.
+        The first of equal ones in the order of `VotingGrid.votings`.
     error : float
-        The share of training documents that the others label wrongly; NaN where nothing was to be
-        chosen.
+        Share of training documents that the others label wrongly; NaN if there is no choice to
+        make.
     """
     votings = grid.votings
     if len(votings) == 1 or found.ids.shape[1] == 0:
         return votings[0], float("nan")
-    # Where training is small, a greater number of neighbours is all there are.
+    # In a small training set several sizes reduce to the number of all neighbors.
     sizes = {min(size, found.ids.shape[1]): size for size in reversed(grid.sizes)}
     errors: dict[Voting, float] = {}
     usual = np.bincount(labels, minlength=n_classes).argmax()
@@ -155,14 +156,14 @@ def best_voting(
 def voted(
     around: Neighborhood, found: Neighborhood, labels: _Numbers, n_classes: int, grid: VotingGrid
 ) -> tuple[_Floats, Voting, float]:
-    """Let the neighbours of some documents vote, by the voting that is best in training.
+    """Return the votes for some documents, with the voting that is best on the training documents.
 
     Parameters
     ----------
     around : Neighborhood
-        Of the training documents among each other, none its own neighbour.
+        Of the training documents among themselves; none is its own neighbor.
     found : Neighborhood
-        Of the documents to label.
+        Of the documents to classify.
     labels : ndarray of shape (n_train,), int64
     n_classes : int
     grid : VotingGrid
@@ -170,10 +171,10 @@ def voted(
     Returns
     -------
     votes : ndarray of shape (n_docs, n_classes), float64
-        As of `class_votes`.
+        See `class_votes`.
     voting : Voting
     error : float
-        Both as of `best_voting`.
+        See `best_voting`.
     """
     voting, error = best_voting(around, labels, n_classes, grid)
     near = lowered(found, hub_levels(around), voting.hubness)
@@ -181,14 +182,14 @@ def voted(
 
 
 def hub_levels(found: Neighborhood, n_around: int = AROUND) -> _Floats:
-    """Return the mean similarity of every training document with its nearest ones.
+    """Return the mean similarity of each training document with its nearest neighbors.
 
     Parameters
     ----------
     found : Neighborhood
-        Of the training documents among each other, none its own neighbour.
+        Of the training documents among themselves; none is its own neighbor.
     n_around : int
-        So many of the nearest count.
+        Number of nearest neighbors in the mean.
     """
     if found.scores.shape[1] == 0:
         return np.zeros(len(found.scores))
@@ -196,21 +197,21 @@ def hub_levels(found: Neighborhood, n_around: int = AROUND) -> _Floats:
 
 
 def lowered(found: Neighborhood, levels: _Floats, hubness: float) -> Neighborhood:
-    """Take a share of every neighbour's level off its score; equal scores stand by number."""
+    """Return scores minus a share of each neighbor's hub level; ties by number."""
     if hubness == 0.0:
         return found
     return _less(found, hubness * levels[found.ids])
 
 
 def leave_one_out(found: Neighborhood, hubness: float, n_around: int = AROUND) -> Neighborhood:
-    """Lower the scores of training documents among each other, as if who asks were not there.
+    """Return corrected scores among training documents, as if each query document were new.
 
-    A document that is among the nearest of one that it asks about has no part in its level.
+    The query document is left out of the hub level of its neighbors.
 
     Parameters
     ----------
     found : Neighborhood
-        Of the training documents, none its own neighbour.
+        Of the training documents; none is its own neighbor.
     hubness : float
     n_around : int
     """
@@ -219,14 +220,14 @@ def leave_one_out(found: Neighborhood, hubness: float, n_around: int = AROUND) -
         return found
     around = min(n_around, width)
     levels = hub_levels(found, around)[found.ids]
-    # (who asks, about whom) for all that have part in the level of whom they ask about.
+    # (query document, neighbor) for all query documents that are in the neighbor's level.
     about = np.repeat(np.arange(n), around)
     pairs = found.ids[:, :around].ravel() * n + about
     order = np.argsort(pairs)
     asked = np.arange(n)[:, None] * n + found.ids
     place = np.minimum(np.searchsorted(pairs[order], asked), len(pairs) - 1)
     part = pairs[order][place] == asked
-    # Its part is what it scores when they ask; BM25 scores otherwise when it does.
+    # Its contribution is the score with the neighbor as query; BM25 is not symmetric.
     own = found.scores[:, :around].ravel()[order][place]
     rest = found.scores[:, : n_around + 1].sum(axis=1)[found.ids] - own
     n_rest = max(min(n_around, width - 1), 1)
@@ -235,14 +236,14 @@ def leave_one_out(found: Neighborhood, hubness: float, n_around: int = AROUND) -
 
 
 def class_votes(found: Neighborhood, labels: _Numbers, n_classes: int, voting: Voting) -> _Floats:
-    """Return the share of the votes that every class gets, shape (n_docs, n_classes).
+    """Return each class's share of the votes, shape (n_docs, n_classes).
 
-    Where no neighbour is, it is the class's share of training.
+    Without neighbors, a class has its share of the training documents.
 
     Parameters
     ----------
     found : Neighborhood
-        Scores lowered already.
+        With corrected scores.
     labels : ndarray of shape (n_train,), int64
     n_classes : int
     voting : Voting
@@ -259,7 +260,7 @@ def class_votes(found: Neighborhood, labels: _Numbers, n_classes: int, voting: V
 
 
 def _factors(labels: _Numbers, n_classes: int, balance: float) -> _Floats:
-    """Return what the votes for every class are multiplied by."""
+    """Return the factor of the votes for each class."""
     shares = np.bincount(labels, minlength=n_classes) / max(len(labels), 1)
     with np.errstate(over="ignore"):
         factors = np.where(shares > 0.0, shares, 1.0) ** -balance
@@ -269,12 +270,12 @@ def _factors(labels: _Numbers, n_classes: int, balance: float) -> _Floats:
 def _counted(
     found: Neighborhood, labels: _Numbers, n_classes: int, temperature: float
 ) -> Iterator[tuple[int, _Floats]]:
-    """Give the votes of the first one, two, three ... neighbours; the array is used again."""
+    """Yield the votes of the first 1, 2, 3, ... neighbors; the yielded array is reused."""
     n, width = found.ids.shape
     votes, rows, of = np.zeros((n, n_classes)), np.arange(n), labels[found.ids]
     near = found.ids >= 0
     behind = np.where(near, found.scores - found.scores[:, :1], 0.0)
-    with np.errstate(over="ignore"):  # whatever is far behind has a vote of 0
+    with np.errstate(over="ignore"):  # votes of very distant neighbors are 0
         weights = near * (1.0 if np.isinf(temperature) else np.exp(behind / temperature))
     for place in range(width):
         votes[rows, of[:, place]] += weights[:, place] * (1.0 + _NEAREST * (place == 0))
@@ -287,6 +288,6 @@ def _less(found: Neighborhood, levels: _Floats) -> Neighborhood:
 
 
 def _sorted(ids: _Numbers, scores: _Floats) -> tuple[_Numbers, _Floats]:
-    """Order by decreasing score, of equal ones by number; what is none stands behind."""
+    """Return neighbors by decreasing score, ties by number; -1 comes last."""
     order = np.lexsort((ids, -scores, ids < 0), axis=1)
     return np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1)

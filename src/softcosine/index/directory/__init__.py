@@ -1,1 +1,8 @@
-"""Where an index is stored: commits, manifests, parts; check, salvage, backup."""
+"""Storage of an index: commits, manifests, parts; check, salvage, backup.
+
+* `directory`: the interface; `folder` and `memory`: its two implementations.
+* `store`: layout of the folder; `manifest`: the manifest; `store_writer`: writes parts.
+* `commit`: an opened commit; `stored`: its arrays and documents; `snapshot`: the state that
+  searches use.
+* `check`, `salvage`, `backup`: the commands of these names.
+"""

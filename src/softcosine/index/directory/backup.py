@@ -1,4 +1,4 @@
-"""A copy of one commit of an index, taken while a writer goes on."""
+"""Backup: a copy of one commit of an index, taken while a writer may continue."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ __all__ = ["Backup", "back_up"]
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """What `SoftIndex.backup` copied.
+    """The result of `SoftIndex.backup`.
 
     Attributes
     ----------
     path : Path
-        The copy, an index like any other.
+        The copy, an independent index.
     generation : int
-        Number of the commit that was copied.
+        Number of the copied commit.
     n_bytes : int
         Size of its files, manifests included.
     engines : tuple of str
-        Engines that were copied too: those made of this commit.
+        Names of the copied vector engines: those built from this commit.
     left_out : tuple of str
-        For each of the other engines, why it was not copied.
+        For each other engine, the reason why it was not copied.
     """
 
     path: Path
@@ -72,7 +72,7 @@ def back_up(
     Parameters
     ----------
     progress : callable, optional
-        Called with (what is being done, how many files are copied, out of how many).
+        Called with (task, files copied, all files).
     """
     target = checked_path(to).absolute()
     _check_apart(store.path, target)
@@ -111,9 +111,9 @@ class _Copier:
     Attributes
     ----------
     links : bool
-        Whether files are shared by hard links where the system can.
+        Whether files are shared by hard links if possible.
     verify : bool
-        Whether the checksum of every copied file is compared.
+        Whether to check the checksum of every copied file.
     progress : callable
     """
 
@@ -124,8 +124,8 @@ class _Copier:
     def parts(self, store: Store, work: Path) -> dict[str, Any]:
         """Copy all parts of the last commit, and return its manifest.
 
-        Where a commit deletes parts meanwhile, those of the newer one that are missing are copied.
-        Large parts come first: they last longest.
+        If a commit deletes parts during the copy, the missing parts of the newer commit are copied.
+        Large parts come first, because they are replaced least often.
         """
         copied: dict[str, Folder] = {}
         (work / PARTS).mkdir()
@@ -136,7 +136,7 @@ class _Copier:
                 for name in sorted(parts.keys() - copied.keys(), key=lambda n: -_n_bytes(parts[n])):
                     self.folder(parts[name], work / PARTS / name)
                     copied[name] = parts[name]
-            # Windows says that what is being deleted may not be read.
+            # Windows reports a file that is being deleted as unreadable.
             except (IndexFormatError, FileNotFoundError, PermissionError):
                 if current_manifest(store.path)["checksum"] == manifest["checksum"]:
                     raise
@@ -146,7 +146,7 @@ class _Copier:
             return manifest
 
     def engines(self, store: Store, work: Path, scores: str) -> tuple[list[Folder], list[str]]:
-        """Copy the engines made of a commit; return them, and why others are left out."""
+        """Copy the engines built from a commit; return them, and why others are left out."""
         place = store.path / ENGINES
         copied: list[Folder] = []
         left_out: list[str] = []
@@ -169,7 +169,7 @@ class _Copier:
         return copied, left_out
 
     def _engine(self, place: Path, target: Path, scores: str) -> Folder | None:
-        """Copy an engine; None if it is of another commit. Again, where another replaces it."""
+        """Copy an engine, retried if it is replaced meanwhile; None if of another commit."""
         while True:
             check_folder(place)
             engine = open_folder(place, ENGINE_KIND, version=ENGINE_VERSION)
@@ -186,7 +186,7 @@ class _Copier:
                     raise
 
     def folder(self, source: Folder, target: Path) -> None:
-        """Copy a stored folder whole, or leave nothing."""
+        """Copy a stored folder completely, or leave nothing."""
         copy_folder(source, target, links=self.links, verify=self.verify, progress=self.progress)
 
 

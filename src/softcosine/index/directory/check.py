@@ -1,4 +1,4 @@
-"""Everything that must be true of an index on disk, checked."""
+"""Complete check of an index on disk."""
 
 from __future__ import annotations
 
@@ -38,28 +38,28 @@ _ROUNDING = 1e-9
 
 
 def check_index(store: Store, progress: Report | None = None) -> Commit:
-    """Check the last generation of an index: every checksum, then every invariant.
+    """Check the last commit of an index: every checksum, then every invariant.
 
-    After the checksums, which tell files that changed, the invariants tell what should never have
-    been written: arrays fit each other and point nowhere outside, postings are the inverse of the
-    forward index, look-ups by id and by number agree, no two documents have one id, statistics
-    count no more than there is, S is symmetric if it says so, norms are those of S and the weights.
+    Checksums detect files that changed; invariants detect invalid data that was written. Arrays
+    match each other and point nowhere outside; postings are the inverse of the forward index;
+    lookups by id and by number agree; ids are distinct; statistics do not exceed the documents; S
+    is symmetric if it is marked so; norms are those of S and the weights.
 
     Parameters
     ----------
     store : Store
     progress : callable, optional
-        Called with (what is being done, how many parts are, out of how many).
+        Called with (task, parts done, all parts).
 
     Returns
     -------
     Commit
-        What was checked.
+        The checked commit.
 
     Raises
     ------
     CorruptIndexError
-        Names the part, and for a changed file the file.
+        Names the part and, if a file has changed, the file.
     """
 
     def check(generation: Commit) -> Commit:
@@ -105,7 +105,7 @@ def _check(generation: Commit, progress: Report) -> None:
 
 
 def _check_names(generation: Commit, settings: IndexSettings) -> None:
-    """Compare the parts that the manifest lists, and their kinds, with its settings."""
+    """Compare the parts and kinds listed in the manifest with its settings."""
     shared = {"space": settings.space, "statistics": settings.statistics}
     kinds = {name: kind for kind, name in shared.items() if name is not None}
     for segment in settings.segments:
@@ -120,7 +120,7 @@ def _check_names(generation: Commit, settings: IndexSettings) -> None:
 
 
 def _checked_space(folder: Folder) -> TermSimilarityMatrix:
-    """Open S, and check its numbers, its rows, its diagonal and what it says of itself."""
+    """Open S, and check its numbers, rows, diagonal and attributes."""
     S, _ = read_space(folder)
     S.check()
     indptr, indices, data = S.arrays
@@ -138,7 +138,7 @@ def _checked_space(folder: Folder) -> TermSimilarityMatrix:
 
 
 def _check_segment(segment: IndexedSegment, n_terms: int, settings: IndexSettings) -> None:
-    """Check fields, running words and documents, and that they speak of the same."""
+    """Check the fields, positions and stored documents, and that they match each other."""
     _require(len(segment.fields) == len(settings.fields), "it has not one entry a field")
     for field in segment.fields:
         _require(field.n_terms <= n_terms, "it has terms that the vocabulary does not have")
@@ -150,7 +150,7 @@ def _check_segment(segment: IndexedSegment, n_terms: int, settings: IndexSetting
             if settings.analyzer is not None and settings.analyzer.max_ngram == 1:
                 running = np.concatenate([[0], np.cumsum(own.tokens >= 0)])
                 lengths = np.diff(running[own.token_offsets])
-                phrases = settings.analyzer.longest > 1  # terms beside their words
+                phrases = settings.analyzer.longest > 1  # phrase terms beside their words
                 _require(
                     bool((lengths <= field.lengths).all())
                     if phrases
@@ -167,7 +167,7 @@ def _check_segment(segment: IndexedSegment, n_terms: int, settings: IndexSetting
 
 
 def _check_inverse(field: Segment) -> None:
-    """Invert the forward index again, and compare the postings."""
+    """Invert the forward index again, and compare with the postings."""
     rows = np.repeat(np.arange(field.n_docs), np.diff(field.pointers))
     ascending = (np.diff(field.terms.astype(np.int64)) > 0) | (np.diff(rows) > 0)
     _require(bool(ascending.all()), "the terms of a document do not ascend")
@@ -192,7 +192,7 @@ def _check_deleted(folder: Folder, n_docs: int) -> None:
 
 
 def _check_ids(generation: Commit, segments: Sequence[IndexedSegment]) -> None:
-    """Look for two documents of one id: by hashes first, which take eight bytes a document."""
+    """Check that ids are distinct: by hashes first, which take eight bytes per document."""
     every = (hash(id) for segment in segments for _, id in _live_ids(segment))
     distinct, counts = np.unique(np.fromiter(every, np.int64), return_counts=True)
     twice = distinct[counts > 1]
@@ -216,7 +216,7 @@ def _live_ids(segment: IndexedSegment) -> Iterator[tuple[int, str]]:
 
 
 def _check_norms(generation: Commit, snapshot: Snapshot) -> None:
-    """Compute the norms that are kept once more; those of deleted documents are of no account."""
+    """Recompute the stored norms and compare; deleted documents are ignored."""
     for segment in snapshot.segments:
         if segment.norms is None:
             continue
@@ -243,7 +243,7 @@ def _are_close(left: NDArray[np.float64], right: NDArray[np.float64]) -> bool:
 
 @contextlib.contextmanager
 def _naming(folder: Folder) -> Iterator[Folder]:
-    """Name the part in whatever is found in it."""
+    """Add the name of the part to errors."""
     try:
         yield folder
     except (CorruptIndexError, LookupError, TypeError, ValueError, OverflowError) as error:

@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 PARTS = "parts"
-ENGINES = "engines"  # indexes of other engines, each made of one commit and stored by its name
+ENGINES = "engines"  # folder of vector engines, each built from one commit
 ENGINE_KIND, ENGINE_VERSION = "engine", 3
 PART_NAME = re.compile(r"[a-z]+-[0-9a-f]{16}")
 
@@ -50,25 +50,25 @@ _ANEW = (
     "Index its documents anew (softcosine index FILES -o NEW); their texts also stand in "
     f"{PARTS}/segment-*/documents.sqlite, deleted ones too, if the index keeps texts"
 )
-_PATIENCE = 2.0  # seconds, on Windows, where a file that is being read cannot be replaced
+_PATIENCE = 2.0  # seconds; Windows cannot replace a file that is being read
 
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """An index as of one commit, its parts opened.
+    """An index as of one commit, with opened parts.
 
     Attributes
     ----------
     path : Path
         Of the index.
     number : int
-        Commits so far.
+        Number of commits so far.
     settings : dict
     parts : mapping of names to Folder
     checksum : str
-        Of the manifest, and so of everything in the index.
+        Of the manifest, which covers every file of the index.
     """
 
     path: Path
@@ -80,8 +80,8 @@ class Commit:
 
     @property
     def scores_checksum(self) -> str:
-        """Checksum of all that scores depend on: of the commit without updated metadata."""
-        # Parts never change, so that which ones there are tells how segments stand.
+        """Checksum of the commit without updated metadata; scores depend on nothing else."""
+        # Parts never change, so the list of parts determines the state of the segments.
         settings = {name: value for name, value in self.settings.items() if name != "segments"}
         parts = {
             name: part.checksum
@@ -92,26 +92,26 @@ class Commit:
 
     @property
     def epoch(self) -> str:
-        """What scores depend on beside the documents that are ranked, as `epoch_of` says."""
+        """Checksum of everything that scores depend on, except the documents; see `epoch_of`."""
         return epoch_of(self.settings, {name: one.checksum for name, one in self.parts.items()})
 
     def kind(self, name: str) -> str:
-        """Return what a part is, as it was written."""
+        """Return the kind of a part."""
         return self._kinds[name]
 
     def part(self, name: object) -> Folder:
-        """Return a part; CorruptIndexError if the manifest names none like it."""
+        """Return a part; CorruptIndexError if the manifest does not name it."""
         if not isinstance(name, str) or name not in self.parts:
             raise CorruptIndexError(f"{self.path / MANIFEST} names no part {name!r}.")
         return self.parts[name]
 
     def verify(self, progress: Callable[[str, int, int | None], None] | None = None) -> None:
-        """Compare every checksum; CorruptIndexError names the first file that has changed.
+        """Check every checksum; CorruptIndexError names the first file that has changed.
 
         Parameters
         ----------
         progress : callable, optional
-            Called with (what is being done, how many parts are, out of how many).
+            Called with (task, parts done, all parts).
         """
         for done, (name, part) in enumerate(self.parts.items()):
             if progress is not None:
@@ -120,12 +120,12 @@ class Commit:
 
 
 def open_commit(path: Path, manifest: dict[str, Any], known: Mapping[str, Folder]) -> Commit:
-    """Open the parts that a manifest names, but those that are known already.
+    """Open the parts that a manifest names, except known ones.
 
     Raises
     ------
     CorruptIndexError
-        If one is missing or altered; names the file.
+        If one is missing or altered; the message names the file.
     """
     facts = part_facts(path, manifest)
     settings = manifest["settings"]
@@ -148,11 +148,10 @@ def open_commit(path: Path, manifest: dict[str, Any], known: Mapping[str, Folder
 
 
 def epoch_of(settings: Mapping[str, Any], checksums: Mapping[str, str]) -> str:
-    """Return a short checksum of what scores depend on beside the documents that are ranked.
+    """Return a short checksum of everything that scores depend on, except the documents.
 
-    That is S with its vocabulary and source, the statistics, the term weights, the fields and the
-    analyzer: documents of one epoch have the same term numbers and the same scores, whichever
-    index they are in.
+    It covers S with its vocabulary and source, the statistics, the term weights, the fields and the
+    analyzer. In indexes of one epoch a document has the same term numbers and the same score.
 
     Parameters
     ----------
@@ -169,12 +168,12 @@ def epoch_of(settings: Mapping[str, Any], checksums: Mapping[str, str]) -> str:
 
 
 def part_facts(path: Path, manifest: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    """Return kind and checksum of every part that a manifest names.
+    """Return the kind and checksum of every part that a manifest names.
 
     Raises
     ------
     CorruptIndexError
-        If it is no manifest of an index, or the folder of the parts is a link.
+        If it is not the manifest of an index, or the folder of the parts is a link.
     """
     with contextlib.suppress(FileNotFoundError):
         check_folder(path / PARTS)
@@ -199,7 +198,7 @@ def open_part(
     n_parts: int = 1,
     without: str | None = None,
 ) -> Folder:
-    """Open a part; CorruptIndexError if it is missing or another than that of the commit."""
+    """Open a part; CorruptIndexError if it is missing or differs from the commit."""
     if not PART_NAME.fullmatch(name):
         raise CorruptIndexError(f"{path / MANIFEST} names a part {name!r}, which is no name.")
     folder = path / PARTS / name
@@ -219,7 +218,7 @@ def open_part(
 
 
 def current_manifest(path: Path) -> dict[str, Any]:
-    """Return the manifest of the last commit; errors as `softcosine.storage.open_folder`'s."""
+    """Return the manifest of the last commit; errors as in `softcosine.storage.open_folder`."""
     manifest = patiently(lambda: read_manifest(path, KIND, VERSION, anew=_ANEW))
     number = manifest.get("generation")
     if type(number) is not int or number < 0:
@@ -233,7 +232,7 @@ def current_manifest(path: Path) -> dict[str, Any]:
 
 
 def patiently(action: Callable[[], _T]) -> _T:
-    """Do what Windows refuses for the moment that another process has the file open."""
+    """Run an action, retried on Windows while another process has the file open."""
     end = time.monotonic() + _PATIENCE
     while True:
         try:

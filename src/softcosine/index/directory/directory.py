@@ -1,9 +1,9 @@
-"""Where an index is kept: a folder or memory, behind one interface.
+"""The storage interface of an index, for a folder and for memory.
 
-A *directory* holds the last commit. Its *writer*, of which there is one at a time, takes segments,
-deletions, norms, metadata, similarities and statistics under names, and makes those that a commit
-names visible at once. `softcosine.index.directory.folder` and `softcosine.index.directory.memory`
-are the two.
+A *directory* is an index as of one commit. Its *writer* (one at a time) writes segments, deletes,
+norms, metadata, S and statistics as named parts. A commit makes the parts that it names visible,
+atomically. Implemented in `softcosine.index.directory.folder` and
+`softcosine.index.directory.memory`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["Directory", "DirectoryWriter"]
 
 
 class DirectoryWriter(Protocol):
-    """Writes the next commit of an index; nothing of it is visible before `commit`."""
+    """Writes the next commit of an index; nothing is visible before `commit`."""
 
     @property
     def settings(self) -> IndexSettings:
@@ -46,20 +46,20 @@ class DirectoryWriter(Protocol):
 
     @property
     def scratch(self) -> Path | None:
-        """The folder for temporary files; None for the system's."""
+        """The folder for temporary files; None for that of the system."""
         ...
 
     @property
     def stores_norms(self) -> bool:
-        """Whether a commit computes soft norms, so that no search has to."""
+        """Whether a commit computes and stores soft norms."""
         ...
 
     def snapshot(self, source: TermSimilaritySource | None) -> Snapshot:
-        """Return the last commit, with another source if one is given."""
+        """Return the last commit, with another source if given."""
         ...
 
     def is_committed(self, name: str) -> bool:
-        """Whether the last commit names a part."""
+        """Whether the part belongs to the last commit."""
         ...
 
     def write_segment(
@@ -68,27 +68,27 @@ class DirectoryWriter(Protocol):
         documents: WrittenDocuments,
         positions: Sequence[Positions] | None,
     ) -> IndexedSegment:
-        """Write a segment, and return it; its `part` is its name."""
+        """Write a segment, and return it; its attribute `part` is the part name."""
         ...
 
     def write_deleted(self, live: NDArray[np.bool_]) -> str:
-        """Write which documents of a segment are not deleted; return the name."""
+        """Write the deletes of a segment as a mask of live documents; return the part name."""
         ...
 
     def write_norms(self, norms: Sequence[NDArray[np.float64]], epoch: str) -> str:
-        """Write the soft norms of a segment under an epoch, field by field; return the name."""
+        """Write the soft norms of a segment, field by field, for an epoch; return the part name."""
         ...
 
     def write_updates(self, updates: MetadataUpdates, n_docs: int) -> tuple[str, MetadataUpdates]:
-        """Write what metadata of a segment have become; return the name, and what was written."""
+        """Write updated metadata of a segment; return the part name and the written updates."""
         ...
 
     def write_space(self, S: TermSimilarityMatrix, source: TermSimilaritySource | None) -> str:
-        """Write S and its source; return the name."""
+        """Write S and its source; return the part name."""
         ...
 
     def write_statistics(self, statistics: Sequence[FieldStatistics]) -> str:
-        """Write the statistics of all fields; return the name."""
+        """Write the statistics of all fields; return the part name."""
         ...
 
     @property
@@ -97,65 +97,65 @@ class DirectoryWriter(Protocol):
         ...
 
     def epoch_of(self, settings: IndexSettings) -> str:
-        """Return the epoch of a commit of these settings; empty where norms are not stored."""
+        """Return the epoch of a commit with these settings; empty if norms are not stored."""
         ...
 
     def adopt(
         self, generation: Commit, stated: SegmentSettings
     ) -> tuple[IndexedSegment, SegmentSettings]:
-        """Take a segment of another index on disk of the same epoch, by its parts' checksums.
+        """Add a segment of another index on disk of the same epoch, after checking checksums.
 
         Returns
         -------
         IndexedSegment, SegmentSettings
-            The segment, and the names of its parts here.
+            The segment, and the names of its parts in this index.
         """
         ...
 
     def verify(self, names: Iterable[str]) -> None:
-        """Compare the checksums of parts; CorruptIndexError names a file that has changed."""
+        """Check the checksums of parts; CorruptIndexError names the file that has changed."""
         ...
 
     def commit(self, settings: IndexSettings, snapshot: Snapshot) -> int:
-        """Make the parts that `settings` name visible, and delete all others.
+        """Make the parts named by `settings` visible, and delete all other parts.
 
         Parameters
         ----------
         settings : IndexSettings
         snapshot : Snapshot
-            The same commit.
+            The same commit as an object.
 
         Returns
         -------
         int
-            Its number.
+            Number of the commit.
         """
         ...
 
     def drop(self, names: Iterable[str]) -> None:
-        """Delete parts that were written since the last commit and will not be committed."""
+        """Delete parts written since the last commit that will not be committed."""
         ...
 
     def discard(self) -> None:
-        """Delete what was written since the last commit."""
+        """Delete all parts written since the last commit."""
         ...
 
     def close(self) -> None:
-        """Delete what was written and not committed, and let another writer in."""
+        """Delete uncommitted parts, and release the write lock."""
         ...
 
 
 class Directory(Protocol):
-    """The place of an index, as it was at one commit."""
+    """The storage of an index, as of one commit."""
 
     @property
     def path(self) -> Path | None:
-        """The folder; None in memory."""
+        """The folder; None for memory."""
         ...
 
     @property
     def checksum(self) -> str:
-        """Checksum of the commit; empty in memory."""
+        """Checksum of the commit; empty for memory."""
         ...
 
     @property
@@ -165,16 +165,16 @@ class Directory(Protocol):
 
     @property
     def epoch(self) -> str:
-        """What scores depend on beside the documents; see `SoftIndex.epoch`."""
+        """Checksum of everything that scores depend on; see `SoftIndex.epoch`."""
         ...
 
     @property
     def source(self) -> TermSimilaritySource | None:
-        """The source in place of the one that is kept, if one was given."""
+        """The source of term similarity that replaces the stored one, if given."""
         ...
 
     def refreshed(self, snapshot: Snapshot) -> tuple[Snapshot, Self] | None:
-        """Return the last commit if it is another one than the snapshot's."""
+        """Return the last commit if it differs from the snapshot's; None otherwise."""
         ...
 
     def writing(self, timeout: float | None) -> DirectoryWriter:
@@ -183,11 +183,11 @@ class Directory(Protocol):
         Parameters
         ----------
         timeout : float or None
-            Seconds to wait while one and the same writer has it open; None waits for ever.
+            Seconds to wait for another writer to close; None waits forever.
 
         Raises
         ------
         IndexLockedError
-            If another writer still has it open.
+            If another writer is still open.
         """
         ...

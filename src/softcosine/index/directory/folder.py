@@ -1,4 +1,4 @@
-"""An index in a folder: opened, refreshed, written."""
+"""An index in a folder: open, refresh, write."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class FolderDirectory:
     ----------
     store : Store
     generation : Commit
-        That the index answers from.
+        The opened commit.
     source : TermSimilaritySource or None
-        In place of the one that was kept.
+        Replaces the stored source.
     """
 
     store: Store
@@ -100,8 +100,8 @@ class FolderDirectory:
         return self.generation.epoch
 
     def refreshed(self, snapshot: Snapshot) -> tuple[Snapshot, Self] | None:
-        """Open the last commit if it is another one than the snapshot's."""
-        # Not by its number: a copy of another index may have taken the folder's place.
+        """Open the last commit if it differs from the snapshot's; None otherwise."""
+        # Not by its number: the folder may have been replaced by a copy of another index.
         if self.store.checksum() == self.generation.checksum:
             return None
 
@@ -144,7 +144,7 @@ class FolderWriter:
         return read_snapshot(self._writer.base, source=source)
 
     def is_committed(self, name: str) -> bool:
-        """Whether the last commit names a part."""
+        """Whether the part belongs to the last commit."""
         return name in self._writer.base.parts
 
     def write_segment(
@@ -158,15 +158,15 @@ class FolderWriter:
         return read_segment(self._writer.part(name), part=name)
 
     def write_deleted(self, live: NDArray[np.bool_]) -> str:
-        """Write which documents of a segment are not deleted."""
+        """Write the deletes of a segment."""
         return write_deleted(self._writer, live)
 
     def write_norms(self, norms: Sequence[NDArray[np.float64]], epoch: str) -> str:
-        """Write the soft norms of a segment under an epoch."""
+        """Write the soft norms of a segment for an epoch."""
         return write_norms(self._writer, norms, epoch)
 
     def write_updates(self, updates: MetadataUpdates, n_docs: int) -> tuple[str, MetadataUpdates]:
-        """Write what metadata of a segment have become, and open it."""
+        """Write updated metadata of a segment, and open them."""
         name = write_updates(self._writer, updates, n_docs)
         return name, read_updates(self._writer.part(name))
 
@@ -184,13 +184,13 @@ class FolderWriter:
         return self._writer.base.epoch
 
     def epoch_of(self, settings: IndexSettings) -> str:
-        """Return the epoch of a commit of these settings."""
+        """Return the epoch of a commit with these settings."""
         return self._writer.epoch(settings.to_dict())
 
     def adopt(
         self, generation: Commit, stated: SegmentSettings
     ) -> tuple[IndexedSegment, SegmentSettings]:
-        """Take a segment of another index, by hard links where the system can."""
+        """Add a segment of another index, by hard links if the file system supports them."""
         names: dict[str | None, str | None] = {None: None}
         for name, kind in stated.parts.items():
             names[name] = self._writer.adopt(kind, generation.part(name))
@@ -201,12 +201,12 @@ class FolderWriter:
         return read_indexed(self._writer.part, settings, generation.epoch), settings
 
     def verify(self, names: Iterable[str]) -> None:
-        """Compare the checksums of parts."""
+        """Check the checksums of parts."""
         for name in names:
             self._writer.part(name).verify()
 
     def commit(self, settings: IndexSettings, snapshot: Snapshot) -> int:
-        """Make the parts that `settings` name visible."""
+        """Make the parts named by `settings` visible."""
         return self._writer.commit(settings.to_dict(), settings.parts).number
 
     def drop(self, names: Iterable[str]) -> None:
@@ -214,11 +214,11 @@ class FolderWriter:
         self._writer.drop(names)
 
     def discard(self) -> None:
-        """Delete what was written since the last commit."""
+        """Delete all parts written since the last commit."""
         self._writer.discard()
 
     def close(self) -> None:
-        """Delete what was written and not committed, and let another writer in."""
+        """Delete uncommitted parts, and release the write lock."""
         self._writer.close()
 
 

@@ -1,4 +1,4 @@
-"""What the manifest of an index says: its segments, their parts, and its settings."""
+"""The manifest of an index: its segments, their parts, and its settings."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["UNFORESEEN", "IndexSettings", "SegmentSettings", "count_in", "given_in"]
 
-_COUNTED = 2**53  # so far float64 counts
-# What reading a manifest with unforeseen contents may raise.
+_COUNTED = 2**53  # float64 is exact up to here
+# Exceptions that a manifest with unexpected contents can raise.
 UNFORESEEN = (
     LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError
 )  # fmt: skip
@@ -30,7 +30,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class SegmentSettings:
-    """What a manifest says of a segment: names of its parts, None for those it lacks."""
+    """The manifest entry of a segment: names of its parts, None for missing ones."""
 
     part: str
     n_docs: int
@@ -40,7 +40,7 @@ class SegmentSettings:
 
     @property
     def parts(self) -> dict[str, str]:
-        """Kind of each part that there is, by its name."""
+        """Kind of each existing part, by name."""
         kinds = {
             self.part: "segment",
             self.deleted: "deleted",
@@ -51,7 +51,7 @@ class SegmentSettings:
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> Self:
-        """Return what a manifest says; CorruptIndexError if it cannot say that of a segment."""
+        """Return the entry of a segment; CorruptIndexError if it is invalid."""
         return cls(
             part=given_in(settings, "part", str),
             n_docs=count_in(settings, "n_docs", MAX_DOCS),
@@ -63,33 +63,33 @@ class SegmentSettings:
 
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
-    """What a manifest says of an index.
+    """The settings in the manifest of an index.
 
     Attributes
     ----------
     segments : tuple of SegmentSettings
     space, statistics : str or None
-        Parts; None in an index that never had a document.
+        Part names; None in an index that never had a document.
     fields : tuple of Field
     analyzer : Analyzer or None
-        None until the first documents decide it.
+        None until the first documents determine it.
     weighting : Weighting
     ranking, note : str
     positions : bool
-        Whether the places of words are kept, for phrases.
+        Whether token positions are stored, for phrases.
     texts : bool
-        Whether the documents' texts are kept.
+        Whether texts are stored.
     plain : bool
-        Whether S = I, so that new terms are like no other.
+        Whether S = I; new terms are then similar only to themselves.
     language : str or None
-        Of the texts; ``"none"`` where none was recognised, None until the first documents decide
+        Of the texts; ``"none"`` if no language applies, None until the first documents determine
         it.
     min_df, max_df : int or float
-        Terms of the first commit that are in fewer, or in more, of its documents are left out.
+        Limits of document frequency for the terms of the first commit.
     recipe : SimilarityRecipe or None
-        How the first commit makes S; None where there is S already.
+        Builds S at the first commit; None if S exists.
     frozen : bool
-        Whether the epoch stays as it is: no commit counts statistics or gives new terms numbers.
+        Whether commits keep the epoch: no new statistics, no new terms.
     """
 
     fields: tuple[Field, ...]
@@ -111,14 +111,14 @@ class IndexSettings:
 
     @property
     def leaves_terms_out(self) -> bool:
-        """Whether terms of the first commit are left out by their document frequency."""
-        # A whole number counts documents, so that 1 and 1.0 differ.
+        """Whether terms of the first commit are removed by document frequency."""
+        # An integer is a number of documents, so 1 and 1.0 differ.
         least = 0.0 if isinstance(self.min_df, float) else 1
         return self.min_df > least or not (isinstance(self.max_df, float) and self.max_df == 1.0)
 
     @property
     def has_epoch(self) -> bool:
-        """Whether there are S and statistics, as there are from the first documents on."""
+        """Whether S and statistics exist, which is the case from the first documents on."""
         return self.space is not None and self.statistics is not None
 
     @property
@@ -130,7 +130,7 @@ class IndexSettings:
         return tuple(name for name in named if name is not None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings in JSON's types."""
+        """Return the settings as JSON values."""
         return {
             "segments": [asdict(segment) for segment in self.segments],
             "space": self.space,
@@ -152,7 +152,7 @@ class IndexSettings:
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> Self:
-        """Return the settings whose `to_dict` gave these; CorruptIndexError if they cannot be."""
+        """Return the settings of `to_dict`; CorruptIndexError if they are invalid."""
         try:
             analyzer = settings["analyzer"]
             read = cls(
@@ -198,13 +198,13 @@ class IndexSettings:
 def _recipe(stated: Any) -> SimilarityRecipe | None:
     if stated is None:
         return None
-    from softcosine.matrix.recipe import SimilarityRecipe  # which an opened index does not need
+    from softcosine.matrix.recipe import SimilarityRecipe  # rarely needed for an existing index
 
     return SimilarityRecipe.from_dict(stated)
 
 
 def given_in(settings: Mapping[str, Any], name: str, kind: type[_T]) -> _T:
-    """Return a setting of a manifest; CorruptIndexError if it is not of its type."""
+    """Return a setting of a manifest; CorruptIndexError if it has the wrong type."""
     value = settings.get(name) if isinstance(settings, Mapping) else None
     if type(value) is not kind:
         raise CorruptIndexError(
@@ -215,12 +215,12 @@ def given_in(settings: Mapping[str, Any], name: str, kind: type[_T]) -> _T:
 
 
 def _name(settings: Mapping[str, Any], name: str) -> str | None:
-    """Return the name of a part, or None where there is none."""
+    """Return the name of a part; None if there is none."""
     return None if settings.get(name) is None else given_in(settings, name, str)
 
 
 def count_in(settings: Mapping[str, Any], name: str, most: int = _COUNTED) -> int:
-    """Return a number of a manifest; CorruptIndexError if it is below 0 or above a bound."""
+    """Return a number of a manifest; CorruptIndexError if it is not in [0, most]."""
     value = given_in(settings, name, int)
     if not 0 <= value <= most:
         raise CorruptIndexError(

@@ -1,4 +1,4 @@
-"""An index in memory, written as one in a folder is."""
+"""An index in memory, with the same writer interface as one in a folder."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class MemoryDirectory:
     ----------
     snapshot : Snapshot
     settings : IndexSettings, optional
-        By default those of a snapshot that has had its first commit.
+        By default those of the snapshot, which must have had its first commit.
 
     Attributes
     ----------
@@ -59,8 +59,8 @@ class MemoryDirectory:
 
     @property
     def epoch(self) -> str:
-        """The epoch that the commit would have on disk."""
-        from softcosine.index.directory.commit import epoch_of  # which few indexes need
+        """The epoch that this commit would have on disk."""
+        from softcosine.index.directory.commit import epoch_of  # rarely needed
         from softcosine.index.directory.stored import checksums_in_memory
 
         snapshot, settings = self.snapshot, replace(self.settings, recipe=None)
@@ -70,7 +70,7 @@ class MemoryDirectory:
         return epoch_of(settings.to_dict(), self._checksums[1])
 
     def refreshed(self, snapshot: Snapshot) -> tuple[Snapshot, MemoryDirectory] | None:
-        """Return the last commit if it is another one than the snapshot's."""
+        """Return the last commit if it differs from the snapshot's; None otherwise."""
         return None if self.snapshot is snapshot else (self.snapshot, self)
 
     def writing(self, timeout: float | None) -> MemoryWriter:
@@ -87,8 +87,7 @@ class MemoryDirectory:
 class MemoryWriter:
     """Writes the next commit in memory; see `softcosine.index.directory.directory.DirectoryWriter`.
 
-    Arrays are kept as they are, in what the segments and the snapshot hold; names only tell that
-    something has been written.
+    Arrays stay in the segments and the snapshot; part names only mark that something was written.
     """
 
     stores_norms = False
@@ -110,11 +109,11 @@ class MemoryWriter:
 
     def snapshot(self, source: TermSimilaritySource | None) -> Snapshot:
         """Return the last commit."""
-        assert source is None  # only a folder has another one than it was opened with
+        assert source is None  # only folders have a source that replaces the stored one
         return self._directory.snapshot
 
     def is_committed(self, name: str) -> bool:
-        """Whether the last commit names a part."""
+        """Whether the part belongs to the last commit."""
         return any(name == segment.part for segment in self._directory.snapshot.segments)
 
     def write_segment(
@@ -123,7 +122,7 @@ class MemoryWriter:
         documents: WrittenDocuments,
         positions: Sequence[Positions] | None,
     ) -> IndexedSegment:
-        """Keep a segment."""
+        """Return a segment in memory."""
         if not isinstance(documents, MemoryDocuments):
             rows = list(documents.all_documents())
             documents = MemoryDocuments(
@@ -136,23 +135,23 @@ class MemoryWriter:
         return IndexedSegment(tuple(fields), documents, positions=running, part=_name("segment"))
 
     def write_deleted(self, live: NDArray[np.bool_]) -> str:
-        """Return a name."""
+        """Return a new part name."""
         return _name("deleted")
 
     def write_norms(self, norms: Sequence[NDArray[np.float64]], epoch: str) -> str:
-        """Return a name."""
+        """Return a new part name."""
         return _name("norms")
 
     def write_updates(self, updates: MetadataUpdates, n_docs: int) -> tuple[str, MetadataUpdates]:
-        """Bring what metadata of a segment have become to arrays."""
+        """Return a new part name, and the updates as arrays."""
         return _name("updates"), MetadataUpdates.from_arrays(updates.to_arrays(), n_docs)
 
     def write_space(self, S: TermSimilarityMatrix, source: TermSimilaritySource | None) -> str:
-        """Return a name."""
+        """Return a new part name."""
         return _name("space")
 
     def write_statistics(self, statistics: Sequence[FieldStatistics]) -> str:
-        """Return a name."""
+        """Return a new part name."""
         return _name("statistics")
 
     @property
@@ -161,13 +160,13 @@ class MemoryWriter:
         return self._directory.epoch
 
     def epoch_of(self, settings: IndexSettings) -> str:
-        """Return nothing: norms are not stored."""
+        """Return an empty string: norms are not stored."""
         return ""
 
     def adopt(
         self, generation: Commit, stated: SegmentSettings
     ) -> tuple[IndexedSegment, SegmentSettings]:
-        """Copy a segment of an index on disk."""
+        """Copy a segment of an index on disk into memory."""
         from softcosine.index.directory.stored import read_indexed
 
         for name in stated.parts:
@@ -181,22 +180,22 @@ class MemoryWriter:
         """Do nothing: there are no files."""
 
     def commit(self, settings: IndexSettings, snapshot: Snapshot) -> int:
-        """Make a snapshot the last commit."""
+        """Make the snapshot the last commit."""
         if self._lock is None:
             raise InvalidInputError("this writer is closed; open another one.")
         if snapshot.ranking == "soft_cosine":
-            snapshot.searcher()  # faults of S are found before anything is visible
+            snapshot.searcher()  # raises if S is not valid, before anything is visible
         self._directory.snapshot, self._directory.settings = snapshot, settings
         return snapshot.generation
 
     def drop(self, names: Iterable[str]) -> None:
-        """Do nothing: what nobody refers to is freed."""
+        """Do nothing: unused arrays are freed."""
 
     def discard(self) -> None:
         """Do nothing."""
 
     def close(self) -> None:
-        """Let another writer in."""
+        """Release the write lock."""
         if self._lock is not None:
             self._lock.release()
             self._lock = None

@@ -1,4 +1,4 @@
-"""What is left of an index whose files were altered, cut short or lost."""
+"""Salvage: a new index from the undamaged segments of a damaged one."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _SOURCE_LOST = (
 
 @dataclass(frozen=True, slots=True)
 class Salvaged:
-    """What could be read of a damaged index, and what could not.
+    """The result of `SoftIndex.salvage`.
 
     Attributes
     ----------
     n_docs : int
-        Documents that are left.
+        Number of documents in the new index.
     n_lost : int
-        Documents of the segments that are not; some of them may have been deleted before.
+        Number of documents in lost segments, deleted ones included.
     damage : tuple of str
-        What is wrong with each part, the file named.
+        A description of the damage of each part, with the file name.
     """
 
     n_docs: int
@@ -51,11 +51,11 @@ class Salvaged:
 
 
 def salvage(path: str | Path, to: str | Path, *, overwrite: bool) -> Salvaged:
-    """Save all segments of which every byte is as it was written; see `SoftIndex.salvage`.
+    """Copy all segments without any altered byte to a new index; see `SoftIndex.salvage`.
 
-    Norms and statistics that are damaged are computed anew, and a damaged source of similarities is
-    left out. A segment is left out whole, since a
-    document must have its id, its metadata, and a mark whether it was deleted.
+    Damaged norms and statistics are recomputed, and a damaged source of term similarity is left
+    out. Segments are salvaged completely or not at all, because every document needs its id, its
+    metadata and its delete mark.
     """
     target = checked_path(to)
     check_target(target, KIND, overwrite=overwrite)
@@ -111,7 +111,7 @@ def _read(path: Path) -> tuple[Snapshot, Salvaged]:
 
 
 def _without_source(path: Path, name: str, facts: dict[str, tuple[str, str]]) -> Folder:
-    """Open S and its vocabulary where files of the source alone are damaged; OSError if not."""
+    """Open S and its vocabulary if only files of the source are damaged; OSError otherwise."""
     if name not in facts:
         raise CorruptIndexError(f"{path / MANIFEST} does not list the part {name}.")
     part = open_part(path, name, *facts[name], without="source.")
@@ -120,14 +120,14 @@ def _without_source(path: Path, name: str, facts: dict[str, tuple[str, str]]) ->
 
 
 def _whole_parts(path: Path, manifest: dict[str, Any]) -> tuple[dict[str, Folder], dict[str, str]]:
-    """Return the parts of which every checksum is right, and what is wrong with the others."""
+    """Return the undamaged parts, and a description of the damage of the others."""
     parts, damage = {}, {}
     for name, (kind, checksum) in part_facts(path, manifest).items():
         try:
             part = open_part(path, name, kind, checksum)
             part.verify()
             parts[name] = part
-        except OSError as error:  # also our own of files, and those of a disk that fails
+        except OSError as error:  # including our errors for files, and disk errors
             damage[name] = str(error)
     return parts, damage
 
@@ -146,7 +146,7 @@ def _is_whole(segment: SegmentSettings, parts: dict[str, Folder], damage: dict[s
 
 
 def _counted(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot with its statistics counted anew."""
+    """Return the snapshot with recomputed statistics."""
     live = [segment.live for segment in snapshot.segments]
     return snapshot.changed(
         statistics=tuple(

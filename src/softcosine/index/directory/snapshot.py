@@ -1,4 +1,4 @@
-"""One state of an index, whole: its segments, S, W and settings. It never changes."""
+"""The immutable state of an index as of one commit: segments, S, W and settings."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class IndexedSegment:
-    """Some documents: their fields inverted, their texts, and which are deleted.
+    """A segment: inverted fields, stored documents and deletes.
 
     Attributes
     ----------
@@ -48,15 +48,15 @@ class IndexedSegment:
         In the order of the index's fields.
     documents : Documents
     live : ndarray of shape (n_docs,), bool, or None
-        Which documents are not deleted; None for all.
+        Mask of live documents; None if none is deleted.
     positions : tuple of Positions, or None
-        Of each field, if they were asked for.
+        Token positions of each field, if stored.
     norms : tuple of ndarray of shape (n_docs,), float64, or None
-        Soft norms of each field's documents under the index's S and W, if they are known.
+        Soft norms of the documents in each field under S and W of the index, if computed.
     part : str
-        Name on disk; empty in memory.
+        Part name; empty in memory.
     updates : str or None
-        Name of the part with what the documents' metadata have become since, if they have changed.
+        Name of the part of updated metadata, if any.
     """
 
     fields: tuple[Segment, ...]
@@ -73,27 +73,27 @@ class IndexedSegment:
             object.__setattr__(self, "_columns", MetadataColumns(self.documents))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The columns are made again of the documents.
+        # The columns are rebuilt from the documents.
         names = ("fields", "documents", "live", "positions", "norms", "part", "updates")
         return IndexedSegment, tuple(getattr(self, name) for name in names)
 
     def with_documents(self, documents: Documents, updates: str | None) -> IndexedSegment:
-        """Return the segment with other metadata of its documents."""
+        """Return the segment with other metadata."""
         return replace(self, documents=documents, updates=updates, _columns=None)
 
     @property
     def columns(self) -> MetadataColumns:
-        """What filters by metadata look at; shared with what is derived of this by `replace`."""
+        """The metadata columns for filters; shared with segments derived by `replace`."""
         assert self._columns is not None
         return self._columns
 
     @property
     def n_docs(self) -> int:
-        """How many documents there are, deleted ones too."""
+        """Number of documents, deleted ones included."""
         return self.fields[0].n_docs
 
     def check(self, n_terms: int) -> None:
-        """Read all numbers; CorruptIndexError where one is impossible for so many terms."""
+        """Read all numbers; CorruptIndexError if one is invalid for `n_terms` terms."""
         for number, segment in enumerate(self.fields):
             segment.check()
             if self.positions is not None:
@@ -101,45 +101,44 @@ class IndexedSegment:
 
     @property
     def n_live(self) -> int:
-        """How many documents there are, without deleted ones."""
+        """Number of live documents."""
         return self.n_docs if self.live is None else int(np.count_nonzero(self.live))
 
     def of_live(self, values: Iterable[_T]) -> Iterator[_T]:
-        """Give those of some values, one a document in order, whose documents are not deleted."""
+        """Yield the values of live documents, given one value per document."""
         return iter(values) if self.live is None else compress(values, self.live)
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One state of an index.
+    """The immutable state of an index as of one commit.
 
     Attributes
     ----------
     segments : tuple of IndexedSegment
-        At least one; documents are numbered through them, deleted ones too.
+        At least one. Documents are numbered across segments, deleted ones included.
     S : TermSimilarityMatrix
     source : TermSimilaritySource or None
-        With a person's lists and decisions in the analyzer's terms.
+        With your lists and decisions in the terms of the analyzer.
     analyzer : Analyzer
     weighting : Weighting
     ranking : str
-        The default of searches.
+        The default ranking.
     fields : tuple of Field
     statistics : tuple of FieldStatistics
-        Of each field, as of the last refresh.
+        One per field, as of the last refresh of the statistics.
     note : str
-        Where the similarities come from.
+        A description of the source of the similarities.
     plain : bool
-        Whether S = I was asked for.
+        Whether S = I by choice.
     language : str or None
-        Of the texts, as it was recognised or chosen; ``"none"`` where it was not, None where it is
-        not known.
+        Of the texts, detected or chosen; ``"none"`` if no language applies, None if unknown.
     frozen : bool
-        Whether no commit changes S, the weights and the statistics.
+        Whether commits keep S, the weights and the statistics.
     generation : int
-        Commits so far.
+        Number of commits so far.
     scores_checksum : str
-        Of the commit, without updated metadata; empty in memory.
+        Checksum of the commit without updated metadata; empty in memory.
     """
 
     segments: tuple[IndexedSegment, ...]
@@ -171,7 +170,7 @@ class Snapshot:
         generation: int,
         scores_checksum: str = "",
     ) -> Self:
-        """Return a commit; without segments it has one of no documents."""
+        """Return a snapshot; without segments it gets one empty segment."""
         if not segments:
             empty = (Segment.empty(len(S)),) * len(settings.fields)
             segments = (IndexedSegment(empty, MemoryDocuments([])),)
@@ -193,7 +192,7 @@ class Snapshot:
         )
 
     def settings(self) -> IndexSettings:
-        """Return the settings of the index, without the names of its parts."""
+        """Return the settings of the index, without part names."""
         return IndexSettings(
             fields=self.fields,
             analyzer=self.analyzer,
@@ -214,54 +213,54 @@ class Snapshot:
 
     @cached_property
     def n_docs(self) -> int:
-        """How many documents there are, without deleted ones."""
+        """Number of live documents."""
         return sum(segment.n_live for segment in self.segments)
 
     @cached_property
     def documents(self) -> SegmentedDocuments:
-        """Ids, texts and metadata of all segments."""
+        """Stored documents of all segments."""
         return SegmentedDocuments(self.segments)
 
     @cached_property
     def spellings(self) -> Spellings:
-        """The indexed words, for suggestions; made when they are first asked for."""
-        from softcosine.index.query.suggestions import Spellings  # which few searches need
+        """The indexed words, for spelling suggestions; computed on first access."""
+        from softcosine.index.query.suggestions import Spellings  # rarely needed
 
         return Spellings(self.S.vocabulary, self.analyzer, self.segments)
 
     @cached_property
     def stop_words(self) -> frozenset[str]:
-        """The stop words of the texts' language; none where it is not known."""
+        """The stop words of the language of the texts; empty if unknown."""
         from softcosine.text.stop_words import stop_word_lists
 
         return stop_word_lists().get(self.language or "", frozenset())
 
     def searcher(self, ranking: str | None = None) -> FieldsSearcher:
-        """Return what searches query vectors by a ranking; prepared once."""
+        """Return the searcher of a ranking; cached."""
         name = self.ranking if ranking is None else check_ranking(ranking)
         found = self._searchers.get(name)
         if found is None:
-            with self._lock:  # or two first searches would both compute the norms
+            with self._lock:  # so that concurrent first searches compute the norms once
                 found = self._searchers.get(name)
                 if found is None:
                     found = self._searchers[name] = self._prepared(name)
         return found
 
     def changed(self, **changes: Any) -> Snapshot:
-        """Return a snapshot with another S or other weights, whose norms are not known yet."""
+        """Return a snapshot with another S or other weights, and without norms."""
         segments = tuple(replace(segment, norms=None) for segment in self.segments)
         state = {name: getattr(self, name) for name in _STORED}
         memory = {"segments": segments, "frozen": False, "generation": 0, "scores_checksum": ""}
         return Snapshot(**{**state, **memory, **changes})
 
     def check(self) -> None:
-        """Read all numbers and terms; CorruptIndexError where one is impossible."""
+        """Read all numbers and terms; CorruptIndexError if one is invalid."""
         self.S.check()
         for segment in self.segments:
             segment.check(len(self.S))
 
     def with_norms(self) -> Snapshot:
-        """Return the snapshot with the soft norms of its documents, if S is definite enough."""
+        """Return the snapshot with soft norms, unless S is too indefinite."""
         segments = []
         try:
             for segment, first in zip(self.segments, self.documents.firsts, strict=True):
@@ -278,7 +277,7 @@ class Snapshot:
         return Snapshot(**{**state, "segments": tuple(segments)})
 
     def rows(self, document: int) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
-        """For each field, a document's terms, ascending, and how often each stands there."""
+        """Return the ascending terms of a document and their counts, field by field."""
         number, local = self.documents.place(document)
         rows = [segment.row(local) for segment in self.segments[number].fields]
         return [(terms.astype(np.int32), values.astype(np.float64)) for terms, values in rows]
@@ -314,8 +313,7 @@ _STORED = (
 class SegmentedDocuments:
     """The live documents of several segments under one numbering.
 
-    Deleted and replaced documents keep their numbers, so that those of the others have gaps, and
-    are shown by nothing.
+    Deleted and replaced documents keep their numbers but are hidden, so numbers have gaps.
     """
 
     def __init__(self, segments: tuple[IndexedSegment, ...]) -> None:
@@ -339,21 +337,21 @@ class SegmentedDocuments:
 
     @property
     def keeps_texts(self) -> bool:
-        """Whether texts are kept."""
+        """Whether texts are stored."""
         return all(segment.documents.keeps_texts for segment in self._segments)
 
     def place(self, number: int) -> tuple[int, int]:
-        """Return the segment of a document, and its number there."""
+        """Return the segment of a document, and its number in the segment."""
         segment = bisect_right(self.firsts, number) - 1
         return segment, int(number) - self.firsts[segment]
 
     def owner(self, number: int) -> tuple[Documents, int]:
-        """Return the documents of the segment that a document is in, and its number there.
+        """Return the stored documents of a document's segment, and its number in the segment.
 
         Raises
         ------
         UnknownDocumentError
-            If it was deleted or replaced, or never was.
+            If the document was deleted or replaced, or never existed.
         """
         place = self._live_place(number)
         return self._segments[place[0]].documents, place[1]
@@ -371,7 +369,7 @@ class SegmentedDocuments:
         return documents.id(local)
 
     def text(self, number: int) -> str:
-        """Return the text of a document; empty if texts are not kept."""
+        """Return the text of a document; empty if texts are not stored."""
         documents, local = self.owner(number)
         return documents.text(local)
 
@@ -393,17 +391,17 @@ class SegmentedDocuments:
         return [found[place] for place in places]
 
     def all_metadata(self) -> Iterator[dict[str, Any]]:
-        """Give the metadata of every document, in order of number."""
+        """Yield the metadata of every document, in order of number."""
         for segment in self._segments:
             yield from segment.of_live(segment.documents.all_metadata())
 
     def all_ids(self) -> Iterator[str]:
-        """Give the id of every document, in order of number."""
+        """Yield the id of every document, in order of number."""
         for segment in self._segments:
             yield from segment.of_live(segment.documents.all_ids())
 
     def number(self, id: str) -> int:
-        """Return the number of a document; UnknownDocumentError if there is none of that id."""
+        """Return the number of a document; UnknownDocumentError if no document has the id."""
         error: UnknownDocumentError | None = None
         for first, segment in zip(reversed(self.firsts), reversed(self._segments), strict=True):
             try:

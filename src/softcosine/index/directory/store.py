@@ -1,15 +1,15 @@
-"""An index as a folder of immutable parts and one manifest, whose renaming is the commit.
+"""The folder of an index: immutable parts and one manifest; renaming the manifest commits.
 
 ::
 
     faq.index/
-      manifest.json     the generation: its number, its settings, its parts and their checksums
-      write.lock        held by the one writer
+      manifest.json     the commit: its number, settings, parts and their checksums
+      write.lock        held by the writer
       parts/NAME/       stored folders (`softcosine.storage`), each written once and never changed
 
-A part is on disk before a manifest names it, and deleted after no manifest does. So after a crash
-at any moment there is the old generation or the new one, whole; what a dead writer left behind is
-swept by the next. Readers take no lock: a generation that they have opened stays readable.
+A part is synced to disk before a manifest names it, and deleted after no manifest names it. So a
+crash at any moment leaves the old commit or the new one, complete. The next writer deletes parts
+that a crashed writer left. Readers take no lock: a commit that they have opened stays readable.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _T = TypeVar("_T")
 
 
 class Store:
-    """The folder of an index. Use `create` or `open`.
+    """The folder of an index; made by `create` or `open`.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Store:
         *,
         overwrite: bool = False,
     ) -> Self:
-        """Make an index so that it is there whole or not at all; see `creating`."""
+        """Make an index atomically; see `creating`."""
         with cls.creating(path, fill, overwrite=overwrite):
             pass
         return cls(Path(path).absolute())
@@ -72,27 +72,27 @@ class Store:
         *,
         overwrite: bool = False,
     ) -> Iterator[Self]:
-        """Make an index elsewhere; it takes its place at the end, unless an exception is raised.
+        """Make an index in a temporary folder, and rename it to `path` if no exception is raised.
 
         Parameters
         ----------
         path : path of a folder
             Its parent must exist.
         fill : callable
-            Writes the first generation's parts, and returns what to commit.
+            Writes the parts of the first commit, and returns what to commit.
         overwrite : bool
-            Whether an index at `path` may be replaced. Who has it open keeps the old one.
+            Whether to replace an index at `path`. Open readers keep the old one.
 
         Raises
         ------
         AlreadyExistsError
-            If `path` exists and may not be replaced.
+            If `path` exists and must not be replaced.
         IndexLockedError
-            If a writer has the index open that is to be replaced.
+            If a writer has the index at `path` open.
         FileNotFoundError
-            If the folder's parent does not exist.
+            If the parent of `path` does not exist.
         OSError
-            If it cannot be written, as where the disk is full.
+            If the index cannot be written, for example on a full disk.
         """
         with replacing_index(path, overwrite=overwrite) as work:
             (work / PARTS).mkdir()
@@ -104,47 +104,47 @@ class Store:
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
-        """Find an index.
+        """Return the index in a folder.
 
         Raises
         ------
         FileNotFoundError
-            If there is nothing at `path`.
+            If `path` does not exist.
         IndexFormatError
-            If it is no index, or one of a format that this version does not read.
+            If it is not an index, or has a format that this version cannot read.
         CorruptIndexError
             If the manifest was altered.
         """
-        current_manifest(checked_path(path))  # whose errors name the path as it was given
+        current_manifest(checked_path(path))  # first, so that errors name the path as given
         return cls(Path(path).absolute())
 
     def __repr__(self) -> str:
         return f"Store({str(self.path)!r})"
 
     def generation(self) -> int:
-        """Return the number of the last commit. Reads the manifest and nothing else."""
+        """Return the number of the last commit; reads only the manifest."""
         number: int = current_manifest(self.path)["generation"]
         return number
 
     def checksum(self) -> str:
-        """Return the checksum of the last commit. Reads the manifest and nothing else."""
+        """Return the checksum of the last commit; reads only the manifest."""
         return str(current_manifest(self.path)["checksum"])
 
     def read(self, previous: Commit | None = None) -> Commit:
-        """Open the last generation: every part's manifest is read, and its files' sizes compared.
+        """Open the last commit: reads the manifest of every part and checks file sizes.
 
-        Where a commit deletes parts meanwhile, the newer generation is opened.
+        If another commit deletes parts during this call, the newer commit is opened.
 
         Parameters
         ----------
         previous : Commit, optional
-            An earlier one of this index: the parts that it shares are not opened again.
+            An earlier commit of this index; shared parts are not opened again.
 
         Raises
         ------
         FileNotFoundError, IndexFormatError
         CorruptIndexError
-            If a part is missing or altered; names the file.
+            If a part is missing or altered; the message names the file.
         """
         known: Mapping[str, Folder] = {} if previous is None else previous.parts
         while True:
@@ -156,9 +156,9 @@ class Store:
                     raise
 
     def opened(self, build: Callable[[Commit], _T], previous: Commit | None = None) -> _T:
-        """Return what `build` makes of the last generation; again if its files vanish meanwhile.
+        """Return `build` applied to the last commit; retried if its files are deleted meanwhile.
 
-        What `build` opens stays readable. Arguments and errors otherwise as for `read`.
+        Files that `build` opens stay readable. Other parameters and errors as in `read`.
         """
         while True:
             generation = self.read(previous)
@@ -169,22 +169,22 @@ class Store:
                     raise
 
     def writing(self, timeout: float | None = 0.0) -> StoreWriter:
-        """Open the index for writing, and sweep what a writer left behind that did not end well.
+        """Open the index for writing, and delete what a crashed writer left.
 
         Parameters
         ----------
         timeout : float or None
-            Seconds to wait while one and the same writer has it open; None waits for ever.
+            Seconds to wait for another writer to close; None waits forever.
 
         Raises
         ------
         IndexLockedError
             If another writer has the index open.
         PermissionError
-            If nothing may be written there.
+            If the folder is read-only.
         FileNotFoundError, IndexFormatError, CorruptIndexError
         """
-        self.generation()  # what is no index gets no lock file
+        self.generation()  # first, so that no lock file is made in other folders
         lock = WriteLock(self.path, timeout=timeout)
         try:
             writer = StoreWriter(self.read(), lock=lock)
@@ -197,15 +197,15 @@ class Store:
 
 @contextlib.contextmanager
 def replacing_index(path: str | Path, *, overwrite: bool) -> Iterator[Path]:
-    """Give a new folder, which takes the place of an index unless an exception is raised.
+    """Yield a new folder, which replaces an index on exit unless an exception is raised.
 
-    As `softcosine.storage.replacing`, and no writer has the index open that is replaced.
+    Like `softcosine.storage.replacing`, while holding the write lock of the replaced index.
 
     Raises
     ------
     AlreadyExistsError, FileNotFoundError, OSError
     IndexLockedError
-        If a writer has the index open that is to be replaced.
+        If a writer has the replaced index open.
     """
     check_target(path, KIND, overwrite=overwrite)
     target = Path(path).absolute()
@@ -214,14 +214,14 @@ def replacing_index(path: str | Path, *, overwrite: bool) -> Iterator[Path]:
         with replacing(target, KIND, overwrite=overwrite) as work:
             yield work
             if lock is not None and os.name == "nt":
-                lock.release()  # a folder with an open file cannot be renamed there
+                lock.release()  # Windows cannot rename a folder with an open file
     finally:
         if lock is not None:
             lock.release()
 
 
 def _last_number(path: Path) -> int:
-    """Return the number of the generation that is to be replaced: who polls it sees a change."""
+    """Return the commit number of the replaced index, so that readers that poll see a change."""
     try:
         number: int = current_manifest(path)["generation"]
         return number

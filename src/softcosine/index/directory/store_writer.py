@@ -1,4 +1,4 @@
-"""The one writer of an index on disk."""
+"""The writer of an index folder."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ _USER = getattr(os, "geteuid", lambda: 0)()
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What a commit makes visible.
+    """The contents of a commit.
 
     Attributes
     ----------
     settings : dict
         JSON-serialisable.
     parts : tuple of str
-        Names that `StoreWriter.write` gave.
+        Names returned by `StoreWriter.write`.
     """
 
     settings: dict[str, Any]
@@ -62,10 +62,9 @@ class Committed:
 
 
 class StoreWriter:
-    """The one writer of an index: writes parts, then commits some of them. Use `Store.writing`.
+    """Writes parts and commits some of them; returned by `Store.writing`.
 
-    A context manager: what was written and not committed is gone when it is left. One thread at a
-    time.
+    As a context manager it deletes uncommitted parts on exit. Use it from one thread at a time.
 
     Attributes
     ----------
@@ -97,26 +96,26 @@ class StoreWriter:
         arrays: Mapping[str, NDArray[Any]],
         files: Mapping[str, Callable[[Path], None]] | None = None,
     ) -> str:
-        """Write a part, which nobody sees before a commit names it.
+        """Write a part; it is not visible before a commit names it.
 
         Parameters
         ----------
         kind : str
-            Small letters.
+            Lower-case letters.
         settings, arrays, files
             See `softcosine.storage.write_folder`.
 
         Returns
         -------
         str
-            Its name.
+            Name of the part.
 
         Raises
         ------
         OSError
-            If it cannot be written, as where the disk is full. Nothing of it is left.
+            If it cannot be written, for example on a full disk. Nothing is left of it.
         InvalidInputError
-            If `settings` hold what JSON cannot.
+            If `settings` contain values that JSON cannot represent.
         """
 
         def fill(folder: Path) -> None:
@@ -127,21 +126,21 @@ class StoreWriter:
         return self._filled(kind, fill)
 
     def adopt(self, kind: str, part: Folder) -> str:
-        """Take a part of another index, by hard links where the system can, else by copies.
+        """Add a part of another index, by hard links if possible, otherwise by copies.
 
-        Parts never change, so that neither index sees what happens to the other.
+        Parts never change, so both indexes stay independent.
 
         Returns
         -------
         str
-            Its name here.
+            Name of the part in this index.
 
         Raises
         ------
         CorruptIndexError
-            If a file of it has changed since it was written.
+            If one of its files has changed since it was written.
         OSError
-            As for `write`.
+            As in `write`.
         """
 
         def fill(folder: Path) -> None:
@@ -152,21 +151,21 @@ class StoreWriter:
         return self._filled(kind, fill)
 
     def _shared(self, digest: str) -> Path | None:
-        """Find a file of a space with some SHA-256, in this index or one beside it.
+        """Return a file of S or its source with a given SHA-256, here or in an adjacent index.
 
-        Word vectors are equal in all indexes that were made with them, and in all commits of one.
+        Word vectors are the same file in all indexes that use them, and in all commits.
         """
         for manifest in self.base.path.parent.glob(f"*/{PARTS}/space-*/{MANIFEST}"):
-            with contextlib.suppress(OSError):  # no index, or one that is being written
+            with contextlib.suppress(OSError):  # not an index, or one being written
                 for name, facts in open_folder(manifest.parent, "space").files.items():
                     file = manifest.parent / name
-                    # Nobody else may be able to change what becomes this index's.
+                    # Other users must not be able to change a file of this index.
                     if facts["sha256"] == digest and file.stat().st_uid == _USER:
                         return file
         return None
 
     def _filled(self, kind: str, fill: Callable[[Path], None]) -> str:
-        """Make a new part; its name."""
+        """Write a new part; return its name."""
         self._check_open()
         name = f"{kind}-{uuid.uuid4().hex[:16]}"
         assert PART_NAME.fullmatch(name), kind
@@ -183,37 +182,36 @@ class StoreWriter:
         return name
 
     def part(self, name: str) -> Folder:
-        """Return a part of the base, or one that was written since."""
+        """Return a part of the last commit, or one written since."""
         if name in self._written:
             return self._written[name][1]
         return self.base.part(name)
 
     def epoch(self, settings: Mapping[str, Any]) -> str:
-        """Return the epoch of a commit of these settings."""
+        """Return the epoch of a commit with these settings."""
         named = (settings.get(kind) for kind in ("space", "statistics"))
         return epoch_of(
             settings, {name: self.part(name).checksum for name in named if name is not None}
         )
 
     def commit(self, settings: Mapping[str, Any], parts: Iterable[str]) -> Commit:
-        """Make a generation of some parts, then delete all others.
+        """Commit parts, then delete all others.
 
-        The commit is one renaming. If it fails before, nothing has happened, and it may be tried
-        again.
+        The commit is one renaming. If it fails, nothing has changed, and it can be tried again.
 
         Parameters
         ----------
         settings : mapping
             JSON-serialisable.
         parts : iterable of str
-            Names of parts of the base, or written since.
+            Names of parts of the last commit, or written since.
 
         Raises
         ------
         OSError
-            If it cannot be written, as where the disk is full.
+            If it cannot be written, for example on a full disk.
         InvalidInputError
-            If `settings` hold what JSON cannot.
+            If `settings` contain values that JSON cannot represent.
         """
         self._check_open()
         path, number = self.base.path, self.base.number + 1
@@ -246,7 +244,7 @@ class StoreWriter:
                 sync(new)
                 patiently(lambda: new.replace(path / MANIFEST))
         finally:
-            # An interruption may come right after the renaming: the file tells what readers see.
+            # An interrupt can come right after the renaming: check what readers see.
             if (self._visible() or {}).get("checksum") == generation.checksum:
                 self.base, self._written = generation, {}
             else:
@@ -258,21 +256,21 @@ class StoreWriter:
         return self.base
 
     def drop(self, names: Iterable[str]) -> None:
-        """Delete parts that were written since the last commit and will not be committed."""
+        """Delete parts written since the last commit that will not be committed."""
         for name in names:
             if self._written.pop(name, None) is not None:
                 shutil.rmtree(self.base.path / PARTS / name, ignore_errors=True)
 
     def discard(self) -> None:
-        """Delete what was written since the last commit."""
+        """Delete all parts written since the last commit."""
         self._written = {}
         self.sweep()
 
     def sweep(self) -> None:
-        """Delete every part that is neither of the last commit nor written since.
+        """Delete every part that is neither in the last commit nor written since.
 
-        What the system does not let go, as Windows where a reader has it open, is left to the
-        next sweep. Through a link nothing is deleted: what is there is another index's.
+        A part that the system cannot delete (on Windows, if a reader has it open) stays for the
+        next sweep. Links are not followed: their target belongs to another index.
         """
         visible = self._visible()
         if visible is None:
@@ -286,7 +284,7 @@ class StoreWriter:
                     shutil.rmtree(folder, ignore_errors=True)
 
     def close(self) -> None:
-        """Delete what was written and not committed, and let another writer in."""
+        """Delete uncommitted parts, and release the write lock."""
         if self._closed:
             return
         try:
@@ -298,7 +296,7 @@ class StoreWriter:
                 self._lock.release()
 
     def _visible(self) -> dict[str, Any] | None:
-        """Return the manifest that readers see: empty where there is none, None if unreadable."""
+        """Return the manifest that readers see: empty if there is none, None if unreadable."""
         try:
             return current_manifest(self.base.path)
         except OSError:

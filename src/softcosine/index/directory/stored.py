@@ -1,7 +1,6 @@
-"""The parts of an index on disk (see docs/format.md).
+"""Reading and writing of each kind of part (see docs/format.md).
 
-Writing and reading of each kind of part stand side by side; `softcosine.index.directory.store`
-knows how parts become a generation.
+`softcosine.index.directory.store` combines parts to commits.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ def write_segment(
     documents: WrittenDocuments,
     positions: Sequence[Positions] | None = None,
 ) -> str:
-    """Write a segment; its name."""
+    """Write a segment; return the part name."""
     arrays = {
         f"{number}/{name}": array
         for number, segment in enumerate(fields)
@@ -92,7 +91,7 @@ def write_segment(
 
 
 def read_segment(folder: Folder, *, part: str = "") -> IndexedSegment:
-    """Open a segment, its deleted documents and norms aside."""
+    """Open a segment, without deletes and norms."""
     settings = folder.settings
     n_docs, n_terms = count_in(settings, "n_docs", MAX_DOCS), count_in(settings, "n_terms")
     arrays, fields = [], []
@@ -101,7 +100,7 @@ def read_segment(folder: Folder, *, part: str = "") -> IndexedSegment:
             arrays.append(folder.arrays(str(number)))
             fields.append(
                 Segment.from_arrays(arrays[-1], n_terms)
-            )  # ends where there are no arrays
+            )  # raises if there are no arrays, so the loop ends
     except CorruptIndexError as error:
         raise CorruptIndexError(f"{folder.path}: {error}") from error
     if not fields or any(segment.n_docs != n_docs for segment in fields):
@@ -119,7 +118,7 @@ def read_segment(folder: Folder, *, part: str = "") -> IndexedSegment:
 def write_space(
     writer: StoreWriter, S: TermSimilarityMatrix, source: TermSimilaritySource | None
 ) -> str:
-    """Write S with its vocabulary and its source; its name."""
+    """Write S with its vocabulary and its source; return the part name."""
     return writer.write("space", *_space_content(S, source))
 
 
@@ -131,7 +130,7 @@ def _space_content(
     if source is not None:
         try:
             kept = source_settings(state_of(source), "source", arrays)
-        except InvalidInputError as error:  # the source, or a part of it, has no state
+        except InvalidInputError as error:  # the source, or one inside it, has no state
             _logger.warning(
                 "An opened index will not know query words that no document has, unless it is "
                 "opened with source=: %s",
@@ -147,7 +146,7 @@ def read_space(folder: Folder) -> tuple[TermSimilarityMatrix, TermSimilaritySour
 
 
 def write_statistics(writer: StoreWriter, statistics: Sequence[FieldStatistics]) -> str:
-    """Write the statistics of all fields; their name."""
+    """Write the statistics of all fields; return the part name."""
     return writer.write("statistics", *_statistics_content(statistics))
 
 
@@ -162,7 +161,7 @@ def _statistics_content(
 
 
 def read_statistics(folder: Folder, n_terms: int) -> tuple[FieldStatistics, ...]:
-    """Open the statistics of all fields; terms that came later stand in no document."""
+    """Open the statistics of all fields; later terms have document frequency 0."""
     read = []
     for number, settings in enumerate(given_in(folder.settings, "fields", list)):
         frequencies = folder.array(f"{number}/document_frequencies")
@@ -180,7 +179,7 @@ def read_statistics(folder: Folder, n_terms: int) -> tuple[FieldStatistics, ...]
 
 
 def checksums_in_memory(snapshot: Snapshot, settings: IndexSettings) -> dict[str, str]:
-    """Return the checksums that an index's space and statistics would have on disk, by name."""
+    """Return the checksums that S and the statistics would have on disk, by name."""
     checksums = {}
     if settings.space is not None:
         content = _space_content(snapshot.S, snapshot.source)
@@ -192,12 +191,12 @@ def checksums_in_memory(snapshot: Snapshot, settings: IndexSettings) -> dict[str
 
 
 def write_deleted(writer: StoreWriter, live: NDArray[np.bool_]) -> str:
-    """Write which documents of a segment are deleted; its name."""
+    """Write the deletes of a segment; return the part name."""
     return writer.write("deleted", {"n_docs": live.shape[0]}, {"deleted": np.packbits(~live)})
 
 
 def read_deleted(folder: Folder) -> NDArray[np.bool_]:
-    """Return which documents of a segment are not deleted, shape (n_docs,)."""
+    """Return the mask of live documents of a segment, shape (n_docs,)."""
     n_docs = count_in(folder.settings, "n_docs", MAX_DOCS)
     bits = folder.array("deleted")
     check_array("deleted", bits, ("uint8",), (n_docs + 7) // 8)
@@ -205,19 +204,19 @@ def read_deleted(folder: Folder) -> NDArray[np.bool_]:
 
 
 def write_updates(writer: StoreWriter, updates: MetadataUpdates, n_docs: int) -> str:
-    """Write what metadata of a segment have become; its name."""
+    """Write updated metadata of a segment; return the part name."""
     return writer.write("updates", {"n_docs": n_docs}, updates.to_arrays())
 
 
 def read_updates(folder: Folder) -> MetadataUpdates:
-    """Open what metadata of a segment have become."""
+    """Open updated metadata of a segment."""
     arrays = {name: folder.array(name) for name in ("numbers", "starts", "values")}
     n_docs = count_in(folder.settings, "n_docs", MAX_DOCS)
     return MetadataUpdates.from_arrays(arrays, n_docs, path=folder.path)
 
 
 def write_norms(writer: StoreWriter, norms: Sequence[NDArray[np.float64]], epoch: str) -> str:
-    """Write the soft norms of a segment under an epoch, field by field; its name."""
+    """Write the soft norms of a segment for an epoch, field by field; return the part name."""
     return writer.write(
         "norms",
         {"fields": len(norms), "epoch": epoch},
@@ -228,7 +227,7 @@ def write_norms(writer: StoreWriter, norms: Sequence[NDArray[np.float64]], epoch
 def read_norms(folder: Folder, n_docs: int, epoch: str) -> tuple[NDArray[np.float64], ...]:
     """Return the soft norms of a segment, field by field, each of shape (n_docs,).
 
-    CorruptIndexError if they were computed under another epoch.
+    CorruptIndexError if they belong to another epoch.
     """
     if (own := folder.settings.get("epoch")) != epoch:
         raise CorruptIndexError(
@@ -241,7 +240,7 @@ def read_norms(folder: Folder, n_docs: int, epoch: str) -> tuple[NDArray[np.floa
     for own in norms:
         check_array("norms", own, ("float64",), n_docs)
         check_values("norms", own, least=0.0)
-        # Rounding leaves far larger ones, and scores must not leave float64.
+        # Valid norms are far larger, and scores must not overflow float64.
         check_values("norms", own[own > 0], least=_LEAST_NORM)
     return norms
 
@@ -252,15 +251,15 @@ def read_snapshot(
     source: TermSimilaritySource | None = None,
     previous: Snapshot | None = None,
 ) -> Snapshot:
-    """Open a generation.
+    """Return the snapshot of a commit.
 
     Parameters
     ----------
     generation : Commit
     source : TermSimilaritySource, optional
-        In place of the one that was kept.
+        Replaces the stored source.
     previous : Snapshot, optional
-        Of the same index; segments that both have are shared.
+        An earlier one of the same index; common segments are shared.
     """
     settings = IndexSettings.from_dict(generation.settings)
     known = {} if previous is None else {one.part: one for one in previous.segments}
@@ -289,7 +288,7 @@ def read_snapshot(
 
 
 def write_snapshot(snapshot: Snapshot, writer: StoreWriter) -> Committed:
-    """Write all of a snapshot, for the first commit of an index."""
+    """Write a whole snapshot, as the first commit of an index."""
     settings = replace(
         snapshot.settings(),
         space=write_space(writer, snapshot.S, snapshot.source),
@@ -335,17 +334,17 @@ def read_indexed(
     *,
     known: IndexedSegment | None = None,
 ) -> IndexedSegment:
-    """Open a segment with its deleted documents, norms and changed metadata.
+    """Open a segment with its deletes, norms and updated metadata.
 
     Parameters
     ----------
     part : callable
-        Returns the part of a name.
+        Returns the part with a given name.
     settings : SegmentSettings
     epoch : str
         Of the index.
     known : IndexedSegment, optional
-        The same segment, opened before.
+        The same segment, opened earlier.
     """
     segment = read_segment(part(settings.part), part=settings.part) if known is None else known
     live = None if settings.deleted is None else read_deleted(part(settings.deleted))
@@ -364,7 +363,7 @@ def read_indexed(
 def _check_together(
     path: Path, settings: IndexSettings, segments: Sequence[IndexedSegment], n_terms: int
 ) -> None:
-    """Raise CorruptIndexError where the parts do not fit each other."""
+    """Raise CorruptIndexError if the parts do not match each other."""
     for stated, one in zip(settings.segments, segments, strict=True):
         if (
             one.n_docs != stated.n_docs

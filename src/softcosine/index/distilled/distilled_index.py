@@ -1,4 +1,4 @@
-"""Words and meaning together: soft BM25 beside a space that an encoder taught."""
+"""Search by the sum of soft BM25 and a soft cosine learned from an encoder."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ __all__ = ["DistilledHit", "DistilledIndex"]
 _SHARE = 0.5
 _WEIGHTING = Weighting(k1=1.2, b=0.75)
 
-# Beside the numbers of the space, in the folder of a saved index.
+# Beside the arrays of the space, in the folder of a saved index.
 _KIND, _WORDS = "distilled-index", "words"
 
 
 @dataclass(frozen=True, slots=True)
 class DistilledHit:
-    """A document that was found.
+    """A document of a search result.
 
     Attributes
     ----------
@@ -55,9 +55,9 @@ class DistilledHit:
     score : float
         ``words + share * meaning``.
     words : float
-        Soft BM25, of the most that the query's own words can bring.
+        Soft BM25, divided by the maximum for the words of the query.
     meaning : float
-        Soft cosine in the space that the encoder taught, from -1 to 1.
+        Soft cosine in the space learned from the encoder, from -1 to 1.
     """
 
     id: str
@@ -73,27 +73,28 @@ class DistilledIndex:
     .. math:: \frac{\operatorname{BM25}_S(x, d)}{(k_1 + 1) \sum_i x_i \operatorname{idf}_i}
         + a \cos_{S'}(x, d)
 
-    The first is soft BM25 of an index (theory T15), divided by what a document could get that has
-    all words of the query as often as can be. The second is the soft cosine in a `DistilledSpace`,
-    whose S' and term weights a neural encoder taught by what it gave for the documents. No query
-    meets the encoder: a search costs one pass over the documents' few hundred coordinates.
+    The first summand is soft BM25 of an index (theory T15), divided by the upper limit for a
+    document that contains all words of the query. The second is the soft cosine in a
+    `DistilledSpace`, whose S' and term weights are learned from the embeddings that a neural
+    encoder gives for the documents. Queries are not encoded: a search costs one pass over a few
+    hundred coordinates per document.
 
     Parameters
     ----------
     index : SoftIndex
-        Of one field, ranked by soft BM25.
+        With one field and the ranking soft_bm25.
     space : DistilledSpace
         Fitted on the terms of the index.
     share : float
-        a above, at least 0.
+        The factor a above, at least 0.
     units : ndarray of shape (n_docs, dimensions), float32, optional
-        The documents' coordinates at length 1, where they are known; computed by default.
+        Coordinates of the documents, normalised to length 1; computed by default.
 
     Raises
     ------
     InvalidInputError
         If the share is out of range, the index has several fields or another ranking, or the units
-        are not those of its documents.
+        do not match its documents.
     VocabularyMismatchError
         If the space was fitted on other terms.
 
@@ -114,7 +115,7 @@ class DistilledIndex:
         units: NDArray[np.float32] | None = None,
     ) -> None:
         check_number("share", share, least=0)
-        # Of its own: what is committed to the index later are documents without units.
+        # A separate view: documents committed to the index later have no units.
         view = index.with_note(index.note)
         searcher = view.searcher()
         if len(view.fields) != 1 or searcher.ranking.name != "soft_bm25":
@@ -163,38 +164,38 @@ class DistilledIndex:
         name: str | None = None,
         progress: Progress | None = None,
     ) -> DistilledIndex:
-        """Encode texts, each once, learn from them, and index them.
+        """Encode texts, learn a space from the embeddings, and index the texts.
 
         Parameters
         ----------
         texts : sequence of str
         model : str, callable, object with ``encode``, or None
-            As for EncoderSimilarity; it is given whole texts.
+            As for EncoderSimilarity; it encodes whole texts.
         encodings : array-like of shape (n_texts, dimensions), optional
-            What a model gave already, in its place.
+            Embeddings, instead of a model.
         ids : sequence of str, optional
         analyzer : Analyzer, optional
-            By default that for the language, without its stop words.
+            By default the analyzer of the language, with stop words removed.
         language : str
             As for `SoftIndex.from_texts`.
         source : TermSimilaritySource, optional
-            For soft BM25, which takes the 100 most similar terms of each as the source gives them,
-            antonyms and terms with digits kept apart; by default it is ordinary BM25.
+            For soft BM25: the 100 most similar terms of each term, unbalanced, without antonyms
+            and terms with digits. By default the words are ranked by ordinary BM25.
         weighting : Weighting, optional
-            Of which BM25 takes k1 and b.
+            BM25 uses its k1 and b.
         share : float
-            What the meaning counts beside the words.
+            Weight of the meaning.
         penalty, power : float
             As for `DistilledSpace`.
         cache, name
-            As for EncoderSimilarity: a later run takes from the file what is there.
+            As for EncoderSimilarity: a later run reads embeddings from the cache file.
         progress : callable, optional
-            Called as ``progress(done, total)``, in texts that are encoded.
+            Called as ``progress(done, total)``, in encoded texts.
 
         Raises
         ------
         InvalidInputError
-            If a setting is out of range, or both or neither of model and encodings is given.
+            If a parameter is out of range, or not exactly one of model and encodings is given.
         """
         given = list(texts)
         if (model is None) == (encodings is None):
@@ -219,18 +220,18 @@ class DistilledIndex:
         return cls(index, space, share=share)
 
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the index to a folder, whole or not at all.
+        """Write the index to a folder, atomically.
 
         Parameters
         ----------
         path : path of the folder
         overwrite : bool
-            Whether a distilled index at `path` may be replaced.
+            Whether to replace a distilled index at `path`.
 
         Raises
         ------
         AlreadyExistsError
-            If something is there, and `overwrite` is false or it is no distilled index.
+            If `path` exists, and `overwrite` is false or it is not a distilled index.
         """
         with replacing(Path(path), _KIND, overwrite=overwrite) as work:
             self._index.save(work / _WORDS)
@@ -240,20 +241,20 @@ class DistilledIndex:
 
     @classmethod
     def open(cls, path: str | PathLike[str], *, verify: bool = False) -> Self:
-        """Open a saved index; its arrays are mapped, not read, and no encoder is needed.
+        """Return a saved index; its arrays are memory-mapped, and no encoder is needed.
 
         Parameters
         ----------
         path : path of the folder
         verify : bool
-            Whether to read every file and compare its checksum first.
+            Whether to read every file and check its checksum first.
 
         Raises
         ------
         FileNotFoundError, IndexFormatError
         CorruptIndexError
-            If a file is damaged, or documents were added to the index of words within the folder,
-            which no encoder has seen. Some may have been deleted from it.
+            If a file is damaged, or documents were added to the word index in the folder, which
+            have no embeddings. Deletes are allowed.
         """
         folder = open_folder(Path(path), _KIND)
         if verify:
@@ -274,17 +275,17 @@ class DistilledIndex:
 
     @property
     def index(self) -> SoftIndex:
-        """The index of words; what is changed in it later has no part in this one."""
+        """The word index; later changes to it do not affect this index."""
         return self._given
 
     @property
     def space(self) -> DistilledSpace:
-        """What the encoder taught."""
+        """The space learned from the encoder."""
         return self._space
 
     @property
     def share(self) -> float:
-        """What the meaning counts beside the words."""
+        """The weight of the meaning."""
         return self._share
 
     def __len__(self) -> int:
@@ -298,7 +299,7 @@ class DistilledIndex:
         )
 
     def scored(self, query: str | Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return what words and meaning say of every document.
+        """Return the scores of every document by words and by meaning.
 
         Parameters
         ----------
@@ -308,7 +309,7 @@ class DistilledIndex:
         Returns
         -------
         words, meaning : ndarray of shape (n_docs,), float64
-            The same bits in every call.
+            Bit-identical in every call.
         """
         parsed = self._index.parse(query)
         words = attained(self._index, self._searcher, parsed)
@@ -316,18 +317,18 @@ class DistilledIndex:
         counts = csr_array(
             (parsed.frequencies, parsed.terms, [0, len(parsed.terms)]), shape=(1, n_terms)
         )
-        # Not by BLAS, whose bits depend on the number of threads.
+        # Not by BLAS, whose results depend on the number of threads.
         meaning = clipped(np.einsum("ij,j->i", self._units, self._space.units(counts)[0]))
         return words, meaning
 
     def search(self, query: str | Sequence[str], *, k: int = 10) -> list[DistilledHit]:
-        """Return the best documents: by decreasing score, of equal ones the earlier first.
+        """Return the best documents by decreasing score; ties go to the earlier document.
 
         Parameters
         ----------
         query : str or sequence of str
         k : int
-            How many at most. A document whose score is 0 or less is not found.
+            Maximum number. Documents of score 0 or less are not returned.
         """
         check_k(k)
         words, meaning = self.scored(query)
@@ -344,16 +345,16 @@ class DistilledIndex:
         ]  # fmt: skip
 
     def explain(self, query: str | Sequence[str], id: str) -> Explanation:
-        """Say which words of a query and a document are alike, and what each pair adds.
+        """Return the pairs of query and document words and their contributions to the score.
 
-        The parts of the field ``words`` are those of soft BM25, those of ``meaning`` of the space;
-        an encoder itself could not tell. They sum to the score, within the rounding of float32.
+        The field ``words`` has the pairs of soft BM25, ``meaning`` those of the space. They sum to
+        the score within the rounding of float32.
 
         Parameters
         ----------
         query : str or sequence of str
         id : str
-            Of the document.
+            Id of the document.
         """
         number = self._index.documents.number(id)
         parsed = self._index.parse(query)
@@ -370,7 +371,7 @@ class DistilledIndex:
         return Explanation(told.query, id, score, tuple(parts), "words and meaning")
 
     def _meant(self, parsed: ParsedQuery, number: int) -> list[ExplainedPart]:
-        """Return the pairs of terms that make up the share of the space."""
+        """Return the pairs of terms that contribute in the space."""
         searched = next(
             part for part in reversed(self._searcher.searchers[0].parts) if part.first <= number
         )
@@ -391,7 +392,7 @@ class DistilledIndex:
 
     @property
     def _live(self) -> NDArray[np.bool_]:
-        """Which documents have not been deleted, shape (n_docs,)."""
+        """Mask of live documents, shape (n_docs,)."""
         live = [
             np.ones(part.segment.n_docs, np.bool_) if part.live is None else part.live
             for part in self._searcher.searchers[0].parts
@@ -400,19 +401,19 @@ class DistilledIndex:
 
 
 def _rules(texts: Sequence[str], language: str) -> Analyzer:
-    """Return the analyzer for the language of texts, without its stop words."""
+    """Return the analyzer for the language of texts, with stop words removed."""
     known = analyze_in_language(texts, language).language
     return Analyzer.for_language(known, stop_words=known if known in stop_word_lists() else None)
 
 
 def _documents(words: Path) -> list[str]:
-    """Return checksums of the segments of an index on disk."""
+    """Return the checksums of the segments of an index on disk."""
     facts = part_facts(words, current_manifest(words)).values()
     return sorted(checksum for kind, checksum in facts if kind == "segment")
 
 
 def _units(part: Part, space: DistilledSpace, n_terms: int) -> NDArray[np.float32]:
-    """Coordinates of a part's documents."""
+    """Return the coordinates of the documents of a prepared segment."""
     segment = part.segment
     counts = (segment.values(), segment.terms.astype(np.int64), np.asarray(segment.pointers))
     return space.units(csr_array(counts, shape=(segment.n_docs, n_terms))).astype(np.float32)

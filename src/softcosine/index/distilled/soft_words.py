@@ -1,4 +1,4 @@
-"""The part of a distilled index that knows words: soft BM25, of the most that a query can bring."""
+"""The word scores of a distilled index: soft BM25 divided by its maximum for the query."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["attained", "made_soft"]
 
 
 def made_soft(index: SoftIndex, source: TermSimilaritySource) -> SoftIndex:
-    """Return an index of soft BM25 whose similarities are as a source gives them.
+    """Return an index for soft BM25 with the unmodified similarities of a source.
 
-    Antonyms and terms with digits are kept apart. Soft BM25 has no norm, so S is neither shrunk
-    nor balanced: the 100 most similar terms of each.
+    S has the 100 most similar terms of each term, without antonyms and terms with digits. Soft BM25
+    has no norm, so S is neither shrunk nor balanced.
     """
     source = guarded(source)
     S = TermSimilarityMatrix.from_source(
@@ -31,20 +31,20 @@ def made_soft(index: SoftIndex, source: TermSimilaritySource) -> SoftIndex:
 def attained(
     index: SoftIndex, searcher: FieldsSearcher, parsed: ParsedQuery
 ) -> NDArray[np.float64]:
-    """Return soft BM25 of every document, of the most that the query's own words can bring.
+    """Return soft BM25 of every document, divided by the maximum for the words of the query.
 
     Parameters
     ----------
     index : SoftIndex
-        Of one field.
+        With one field.
     searcher : FieldsSearcher
-        Its own, by soft BM25.
+        Of this index, for soft BM25.
     parsed : ParsedQuery
 
     Returns
     -------
     ndarray of shape (n_docs,), float64
-        Up to 1 where S = I; zeros where nobody knows a word of the query.
+        At most 1 if S = I; zeros if all words of the query are unknown.
     """
     ranking = searcher.ranking
     inside = float(parsed.frequencies @ ranking.term_weights[parsed.terms] ** 2)

@@ -1,1 +1,6 @@
-"""All pairs of similar documents, nearest neighbours and groups of near duplicates."""
+"""All similar pairs of documents, nearest neighbors, groups of near duplicates.
+
+* `similar`: by document ids, for `SoftIndex.pairs` and `SoftIndex.dedupe`.
+* `all_pairs`, `groups`: by document numbers; `results`: their results.
+* `panels`: the comparison itself; `checkpoint`: resumes an interrupted comparison.
+"""

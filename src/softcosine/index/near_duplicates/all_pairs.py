@@ -1,13 +1,14 @@
-"""All pairs of similar documents, and every document's nearest neighbours, exactly.
+"""All pairs of similar documents, and the nearest neighbors of every document, exactly.
 
-The similarity of a pair of documents is what a search gives for the earlier one as the query and
-the later one as the document, to the bit; a ranking is symmetric, so the other way round would
-differ by rounding alone. Documents of norm 0, without terms for instance, have no pairs, deleted
-ones take no part, and a pair needs a similarity above 0.
+The similarity of a pair is bit-identical to a search with the earlier document as the query. The
+rankings are symmetric, so the other direction differs only by rounding. Deleted documents and
+documents of norm 0 (such as those without terms) have no pairs, and a pair needs a similarity
+above 0.
 
-Each pair is met once: a panel of documents is expanded by S and multiplied with all later ones in
-small whole numbers, which bounds their similarities (`softcosine.index.near_duplicates.panels`);
-few reach a bar, and one float64 routine scores these. So the number of threads changes no bit.
+Each pair is compared once. A panel of documents is expanded by S and multiplied with all later
+documents in small integers, which bounds the similarities
+(`softcosine.index.near_duplicates.panels`). The few pairs that can reach the minimum are scored in
+float64. So results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -54,38 +55,38 @@ def similar_pairs(
     checkpoint: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Iterator[PairBlock]:
-    """Yield every pair of documents at least so similar, by (first, second).
+    """Yield all pairs of documents of a minimum similarity, ordered by (first, second).
 
     Parameters
     ----------
     parts : sequence of Part
-        Prepared for soft_cosine or inner_product.
+        Prepared segments, for soft_cosine or inner_product.
     S : TermSimilarityMatrix
         Symmetric.
     min_similarity : float
-        Above 0. Equal documents may fall short of 1 by what rounding costs, about 1e-15; to find
-        them, ask for a little less.
+        Above 0. Rounding can put equal documents about 1e-15 below 1; to include them, choose a
+        slightly lower value.
     threads : int, optional
-        All processors by default; does not change a bit.
+        All processors by default; results do not depend on it.
     checkpoint : path of a folder, optional
-        Keeps the pairs found, some 24 bytes each, so that the same call goes on where an earlier
-        one was stopped: those found already come first. The folder stays when all is done.
+        Stores the pairs, some 24 bytes each, so that the same call can resume after an
+        interruption; stored pairs come first. The folder is not deleted at the end.
     progress : callable, optional
-        Called with the number of pairs compared, and of all.
+        Called with (compared pairs, all pairs).
 
     Yields
     ------
     PairBlock
-        The pairs of up to 64 neighbouring documents with all later ones; never empty. Memory is
-        bounded by a few such blocks.
+        The pairs of up to 64 consecutive documents with all later ones; never empty. Memory is
+        bounded by a few blocks.
 
     Raises
     ------
     InvalidInputError
-        If `min_similarity` is not above 0, the ranking or S is not symmetric, or the checkpoint is
-        of another index or question.
+        If `min_similarity` is not above 0, the ranking or S is not symmetric, or the checkpoint
+        belongs to another index or other parameters.
     IndexFormatError, IndexLockedError
-        If the checkpoint's folder is something else, was altered, or is in use.
+        If the folder is not a checkpoint, was altered, or is in use.
     """
     minimum = _positive(min_similarity)
     return pairs_among(
@@ -102,7 +103,7 @@ def pairs_among(
     checkpoint: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Iterator[PairBlock]:
-    """Do what `similar_pairs` does, with documents prepared already."""
+    """Yield the same as `similar_pairs`, for documents prepared by `pair_documents`."""
     minimum, threads = _positive(min_similarity), n_threads(threads)
     if checkpoint is None:
         return (block for block in _streamed(documents, minimum, threads, progress) if len(block))
@@ -128,7 +129,7 @@ def _resumed(
     progress: Progress | None,
     kept: PairCheckpoint,
 ) -> Iterator[PairBlock]:
-    """Yield what was kept, then the rest, and keep it."""
+    """Yield the stored pairs, then compute, store and yield the others."""
     with kept:
         for pairs in kept.stored():
             yield PairBlock(*(np.array(pairs[name]) for name in pairs.dtype.names or ()))
@@ -152,7 +153,7 @@ def _streamed(
     *,
     start: int = 0,
 ) -> Generator[PairBlock]:
-    """Yield the pairs of each panel, be there some or none."""
+    """Yield the pairs of each panel, even if there are none."""
     bars = Bars.at(minimum, documents.n, 0, documents.slack)
     spaces = _Spaces(documents)
 
@@ -180,27 +181,27 @@ def nearest_neighbors(
     checkpoint: str | Path | None = None,
     progress: Progress | None = None,
 ) -> NeighborGraph:
-    """Find the k best others of every document, by (similarity descending, number ascending).
+    """Return the k most similar documents of every document; ties by number.
 
     Parameters
     ----------
     parts, S, threads, progress
         See `similar_pairs`.
     k : int
-        1 or more; fewer are found where fewer qualify.
+        At least 1; fewer neighbors are returned if fewer qualify.
     min_similarity : float, optional
-        Least similarity; whatever it is, a neighbour needs one above 0.
+        Minimum similarity; a neighbor always needs one above 0.
     checkpoint : path of a folder, optional
-        Keeps what was found, every half a minute and when stopped, so that the same call goes on
-        where an earlier one was stopped.
+        Stores intermediate results every half minute and when interrupted, so that the same call
+        can resume.
 
     Raises
     ------
     InvalidInputError
-        If k or `min_similarity` is no number that it can be, the ranking or S is not symmetric, or
-        the checkpoint is of another index or question.
+        If k or `min_similarity` is invalid, the ranking or S is not symmetric, or the checkpoint
+        belongs to another index or other parameters.
     IndexFormatError, IndexLockedError
-        If the checkpoint's folder is something else, was altered, or is in use.
+        If the folder is not a checkpoint, was altered, or is in use.
     """
     k, minimum = check_k(k), check_min_similarity(min_similarity)
     threads, documents = n_threads(threads), pair_documents(parts, S)
@@ -233,7 +234,7 @@ def check_min_similarity(min_similarity: float) -> float:
 
 
 def pair_documents(parts: Sequence[Part], S: TermSimilarityMatrix) -> PairDocuments:
-    """Prepare documents for comparison; InvalidInputError where S or a ranking is not symmetric."""
+    """Prepare documents for comparison; InvalidInputError if S or the ranking is not symmetric."""
     S.require_symmetric("comparing all pairs")
     for part in parts:
         if part.ranking.name not in _SYMMETRIC:
@@ -245,7 +246,7 @@ def pair_documents(parts: Sequence[Part], S: TermSimilarityMatrix) -> PairDocume
 
 
 class _Best:
-    """The best neighbours so far: a heap for each document, the worst at its root."""
+    """The best neighbors so far: one heap per document, with the worst at its root."""
 
     def __init__(self, documents: PairDocuments, k: int, minimum: float) -> None:
         self._documents = documents
@@ -255,7 +256,7 @@ class _Best:
         self._held = np.zeros(documents.n, np.int64)
 
     def panels(self, threads: int, progress: Progress | None, *, start: int = 0) -> Generator[None]:
-        """Meet panel after panel; whatever is yielded for has been met wholly."""
+        """Compare panel after panel; yields after each completed panel."""
         documents, bars, spaces = self._documents, self._bars, _Spaces(self._documents)
 
         def meet(panel: int) -> None:
@@ -281,10 +282,9 @@ class _Best:
             }
 
     def restore(self, state: Mapping[str, NDArray[Any]], panels: int) -> None:
-        """Take what `state` gave after so many panels had been met wholly.
+        """Restore a `state` that was taken after `panels` completed panels.
 
-        Pairs of other panels, met in part, are dropped: they will be met again, and whatever
-        they had displaced is no neighbour.
+        Pairs of later, incomplete panels are dropped; they will be compared again.
         """
         if not state or panels == 0:
             return
@@ -294,7 +294,7 @@ class _Best:
         others, similarities = state["others"], state["similarities"]
         earlier = np.minimum(np.arange(n)[:, None], others)
         filled = (np.arange(k) < state["held"][:, None]) & (earlier < met)
-        # What is sorted, the worst first, is a heap.
+        # A sorted row, worst first, is a heap.
         ascending = (-others.astype(np.int64), np.where(filled, similarities, np.inf))
         order = np.lexsort(ascending, axis=1)
         self._others[:] = np.take_along_axis(others, order, axis=1)
@@ -307,7 +307,7 @@ class _Best:
         )
 
     def graph(self) -> NeighborGraph:
-        """Bring the heaps into order."""
+        """Return the neighbors, best first."""
         best, others, held = self._bars.best, self._others, self._held
         filled = np.arange(best.shape[1]) < held[:, None]
         order = np.lexsort((others, np.where(filled, -best, np.inf)), axis=1)
@@ -320,7 +320,7 @@ class _Best:
 
 
 class _Spaces:
-    """Scratch arrays that threads take and give back."""
+    """A pool of scratch arrays for threads."""
 
     def __init__(self, documents: PairDocuments) -> None:
         self._n_terms = len(documents.S)
@@ -343,7 +343,7 @@ def _in_order(
     *,
     start: int = 0,
 ) -> Generator[_T]:
-    """Yield what each panel gives, in order, a few panels ahead at a time."""
+    """Yield the result of each panel, in order, computed a few panels ahead."""
     panels = range(start, len(documents.panels))
     n = documents.n
     total = n * (n - 1) // 2

@@ -1,9 +1,9 @@
-"""Where a comparison of all pairs is, kept in a folder so that it can go on another time.
+"""Checkpoints: folders with the intermediate results of a comparison of all pairs.
 
-A manifest says for what documents, S, ranking and question it is, and how far it got; data files
-lie beside it. Data are written and synced before the manifest, and its rename makes them count: a
-process that dies leaves what it last kept. The folder stays when all is done, and the same call
-then gives the same answer at once; delete it when it is no longer needed.
+A manifest names the documents, S, the ranking, the parameters and the progress; data files are
+beside it. Data are written and synced before the manifest, and renaming the manifest makes them
+valid. So a crash loses only the data since the last manifest. After the comparison the folder
+stays, and the same call returns the same result at once; delete it when you no longer need it.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ _VERSION = 1
 _NEW = "manifest.new"
 _PAIRS = "pairs.bin"
 _NEIGHBORS = re.compile(r"neighbors-[0-9]+\.npz")
-_BEFORE = {_NEW, "write.lock"}  # what may be there before the first manifest
+_BEFORE = {_NEW, "write.lock"}  # files that may exist before the first manifest
 _PAIR = np.dtype([("first", "<i8"), ("second", "<i8"), ("similarity", "<f8")])
 _PAIRS_AT_A_TIME = 2**16
-# Seconds between two times of keeping: what may have to be done again.
+# Seconds between two saves: the work that a crash can lose.
 _PAIRS_PAUSE, _NEIGHBORS_PAUSE = 1.0, 30.0
 
 
 def fingerprint(parts: Sequence[Part], S: TermSimilarityMatrix) -> str:
-    """Return a checksum of all that similarities of documents depend on, in hexadecimal."""
+    """Return a hexadecimal checksum of everything that similarities of documents depend on."""
     digest = hashlib.blake2b(digest_size=16)
 
     def add(*values: object) -> None:
@@ -73,25 +73,25 @@ def fingerprint(parts: Sequence[Part], S: TermSimilarityMatrix) -> str:
 
 
 class _Checkpoint:
-    """A checkpoint's folder: made or opened, checked, and locked until `close`.
+    """The folder of a checkpoint: created or opened, checked, and locked until `close`.
 
     Parameters
     ----------
     path : path of a folder
-        A new one, an empty one, or one of an earlier run.
+        New, empty, or from an earlier run.
     question : mapping
-        What was asked, JSON's types; an earlier run must have asked the same.
+        The parameters of the comparison, as JSON values; an earlier run must have the same.
     prints : callable
-        Gives the `fingerprint`.
+        Returns the `fingerprint`.
 
     Raises
     ------
     InvalidInputError
-        If the folder is of other documents, or of another question.
+        If the folder belongs to other documents or other parameters.
     IndexFormatError
-        If it is no checkpoint, or was altered.
+        If it is not a checkpoint, or was altered.
     IndexLockedError
-        If another comparison uses it now.
+        If another comparison uses it.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class _Checkpoint:
         if not self.path.exists():
             self.path.mkdir()
         if not self._fresh():
-            read_manifest(self.path, _KIND, _VERSION)  # before anything is written there
+            read_manifest(self.path, _KIND, _VERSION)  # before anything is written to the folder
         try:
             self._lock = WriteLock(self.path)
         except IndexLockedError as error:
@@ -120,7 +120,7 @@ class _Checkpoint:
             self.kept_at = time.monotonic()
 
     def _fresh(self) -> bool:
-        """Whether nothing was kept there yet, be it by a run that died too early."""
+        """Whether nothing has been saved, perhaps by a run that crashed early."""
         return self.path.is_dir() and {file.name for file in self.path.iterdir()} <= _BEFORE
 
     def _check(self, found: Mapping[str, Any]) -> None:
@@ -140,7 +140,7 @@ class _Checkpoint:
             )
 
     def keep(self, state: Mapping[str, Any]) -> None:
-        """Make a state count, whose data have reached the disk."""
+        """Save a state whose data have been synced."""
         manifest = signed_manifest(_KIND, _VERSION, {**self._content, "state": dict(state)})
         with naming_a_full_disk(self.path):
             write_manifest(manifest, self.path / _NEW)
@@ -151,7 +151,7 @@ class _Checkpoint:
         self.kept_at = time.monotonic()
 
     def close(self) -> None:
-        """Give the folder free."""
+        """Release the folder."""
         self._lock.release()
 
     def __enter__(self) -> Self:
@@ -161,14 +161,14 @@ class _Checkpoint:
         self.close()
 
     def damaged(self, file: str) -> CorruptIndexError:
-        """Return the error for a data file that is not what was written."""
+        """Return the error for a data file that was altered."""
         return CorruptIndexError(
             f"{self.path / file} has changed since it was written; delete the folder to begin anew."
         )
 
 
 class PairCheckpoint(_Checkpoint):
-    """Pairs that were found already, in order, and how many panels they are of."""
+    """The stored pairs, in order, and the number of their panels."""
 
     def __init__(
         self, path: str | Path, question: Mapping[str, Any], prints: Callable[[], str]
@@ -177,13 +177,13 @@ class PairCheckpoint(_Checkpoint):
         self._panels, self._n, self._sum = int(self.state["panels"]), 0, 0
 
     def stored(self) -> Iterator[NDArray[Any]]:
-        """Yield the pairs found earlier: first, second, similarity; checked before the first."""
+        """Yield the stored pairs: first, second, similarity; checked before the first."""
         file, n = self.path / _PAIRS, int(self.state.get("pairs", 0))
         if not file.is_symlink():
             file.touch()
         if file_size(file) < n * _PAIR.itemsize:
             raise self.damaged(_PAIRS)
-        os.truncate(file, n * _PAIR.itemsize)  # what came after was not kept
+        os.truncate(file, n * _PAIR.itemsize)  # drop data after the last save
         for pairs in _records(file):
             self._sum = zlib.crc32(pairs.view(np.uint8).data, self._sum)
         if self._sum != self.state.get("crc32", 0):
@@ -198,7 +198,7 @@ class PairCheckpoint(_Checkpoint):
         similarities: NDArray[np.float64],
         panels: int,
     ) -> None:
-        """Add the pairs of the next panel, which are kept within a second or with `finish`."""
+        """Add the pairs of the next panel; saved within a second or by `finish`."""
         pairs = np.empty(first.shape[0], _PAIR)
         pairs["first"], pairs["second"], pairs["similarity"] = first, second, similarities
         if pairs.shape[0]:
@@ -211,22 +211,22 @@ class PairCheckpoint(_Checkpoint):
             self.finish()
 
     def finish(self) -> None:
-        """Keep all that was added."""
+        """Save all added pairs."""
         if self._panels > self.state["panels"]:
             sync(self.path / _PAIRS)
             self.keep({"panels": self._panels, "pairs": self._n, "crc32": self._sum})
 
 
 class NeighborGraphCheckpoint(_Checkpoint):
-    """The best neighbours so far of every document."""
+    """The stored best neighbors of every document."""
 
     @property
     def due(self) -> bool:
-        """Whether enough has been done since the last time for keeping it."""
+        """Whether it is time for the next save."""
         return time.monotonic() - self.kept_at > _NEIGHBORS_PAUSE
 
     def stored(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays kept last; none at first."""
+        """Return the saved arrays; empty before the first save."""
         name = self.state.get("file")
         if name is None:
             return {}
@@ -244,7 +244,7 @@ class NeighborGraphCheckpoint(_Checkpoint):
             return dict(arrays)
 
     def save(self, panels: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Keep arrays, those of so many panels."""
+        """Save the arrays of completed panels."""
         old, name = self.state.get("file"), f"neighbors-{panels}.npz"
         if name == old:
             return

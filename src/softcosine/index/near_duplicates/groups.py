@@ -1,16 +1,15 @@
 """Groups of near duplicates.
 
-Two rules, both streamed from the pairs by (first, second), in memory of a few numbers a document:
+Two methods, both streaming over the pairs by (first, second), with a few numbers per document in
+memory:
 
 ``components``
-    Documents belong together if a chain of pairs leads from one to the other, each at least so
-    similar: single linkage. Nobody's near duplicate is left in another group, but chains may be
-    long, and the ends of one need not be similar at all.
+    Two documents are in one group if a chain of similar pairs connects them (single linkage). No
+    near duplicates are separated, but chains can be long, and their ends need not be similar.
 ``leaders``
-    The documents come in the order of their numbers. Each follows the most similar leader that is
-    similar enough, the earliest of equals, or leads a group itself if there is none. So every
-    member is at least so similar to its group's first document, but two followers of different
-    leaders may be near duplicates.
+    Documents are processed in order of number. Each joins the most similar leader that is similar
+    enough (ties: the earliest), or becomes a leader. So every member is similar to the first
+    document of its group, but members of different groups may be near duplicates.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class DuplicateGroup:
     others : ndarray of shape (n,), int64
         The other members, ascending.
     similarities : ndarray of shape (n,), float64
-        Theirs to the first.
+        Their similarities to the first document.
     """
 
     first: int
@@ -59,18 +58,18 @@ class DuplicateGroup:
 
 @dataclass(frozen=True, slots=True)
 class DuplicateGroups:
-    """Groups of two documents or more, by their first documents.
+    """Groups of at least two documents, ordered by their first documents.
 
     Attributes
     ----------
     firsts : ndarray of shape (n_groups,), int64
-        The earliest document of each.
+        The earliest document of each group.
     starts : ndarray of shape (n_groups + 1,), int64
-        Where each group begins in `others` and `similarities`.
+        Offset of each group in `others` and `similarities`.
     others : ndarray, int64
         The other members, ascending within a group.
     similarities : ndarray, float64
-        Theirs to the first of their group.
+        Their similarities to the first document of the group.
     """
 
     firsts: NDArray[np.int64]
@@ -79,22 +78,22 @@ class DuplicateGroups:
     similarities: NDArray[np.float64]
 
     def __len__(self) -> int:
-        """How many groups there are."""
+        """Return the number of groups."""
         return int(self.firsts.shape[0])
 
     def __iter__(self) -> Iterator[DuplicateGroup]:
-        """Yield the groups one by one."""
+        """Yield the groups in order."""
         for number, first in enumerate(self.firsts.tolist()):
             part = slice(self.starts[number], self.starts[number + 1])
             yield DuplicateGroup(first, self.others[part], self.similarities[part])
 
     @property
     def duplicates(self) -> NDArray[np.int64]:
-        """Every member but the first ones, ascending: what to drop to keep one of each group."""
+        """All members except the first, ascending: drop them to keep one document per group."""
         return np.sort(self.others)
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a member but the first ones: first, document, similarity."""
+        """Return a table, one row per member except the first: first, document, similarity."""
         from softcosine.index.search.frames import data_frame
 
         return data_frame(
@@ -116,7 +115,7 @@ def find_groups(
     checkpoint: str | Path | None = None,
     progress: Progress | None = None,
 ) -> DuplicateGroups:
-    """Group documents that are at least so similar.
+    """Return groups of documents of a minimum similarity.
 
     Parameters
     ----------
@@ -128,9 +127,9 @@ def find_groups(
     Raises
     ------
     InvalidInputError
-        If there is no such method, and as `similar_pairs`.
+        If the method is unknown; also as in `similar_pairs`.
     IndexFormatError, IndexLockedError
-        As `similar_pairs`.
+        As in `similar_pairs`.
     """
     check_choice("method", method, _METHODS)
     documents = pair_documents(parts, S)
@@ -178,7 +177,7 @@ def _places(
 def _groups(
     documents: PairDocuments, firsts: NDArray[np.int64], similarities: NDArray[np.float64]
 ) -> DuplicateGroups:
-    """Make groups of each document's first one and its similarity to it, all by their places."""
+    """Return the groups, given the first document of each document and its similarity to it."""
     members = np.flatnonzero(firsts != np.arange(documents.n))
     members = members[np.argsort(firsts[members], kind="stable")]
     distinct, starts = np.unique(firsts[members], return_index=True)

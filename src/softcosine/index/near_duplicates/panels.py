@@ -1,20 +1,20 @@
-"""Panels of expanded documents, each met by all later documents.
+"""Panels of expanded documents, each compared with all later documents.
 
 **Bounds.** Let x' = W S W x be the expansion of a document, c its factor, u = max x' / 255, and
-r_t = ceil(x'_t / u) what the panel holds: whole numbers of 0 to 255 with
+r_t = ceil(x'_t / u) the entries of the panel: integers from 0 to 255 with
 x'_t <= u r_t <= x'_t + u, and r_t = 0 where x'_t = 0. Let v_t >= 0 be the values of a later
 document, h its factor, and s = c h sum_t x'_t v_t the similarity (theory, "Exactness of the
 two-stage search"). Then
 
     u c h (sum_t r_t v_t - sum_t v_t)  <=  s  <=  u c h sum_t r_t v_t .
 
-The sums of whole numbers are exact, as at most 256 of them fit into 16 bits. What float32 rounds
-elsewhere, a few units for each distinct value, is relative to sums without a negative summand, so
-the slack of `softcosine.index.search.bounds` covers it. A pair whose upper bound does not reach
-slack times a similarity is thus below it, and k pairs of one document whose lower bounds reach it
-show that no other below slack times it is among that document's k best. All others are scored by
-the float64 routine. Where x' has a negative entry, or float32 cannot hold the numbers, every later
-document is.
+The integer sums are exact, because at most 256 entries are added in 16 bits. The other operations
+round in float32, a few units per distinct value, relative to sums without negative summands; the
+slack of `softcosine.index.search.bounds` covers this. So a pair whose upper bound is below slack
+times a similarity is below that similarity. If k pairs of a document have lower bounds that reach
+a similarity, no pair below slack times it is among the k best of that document. All other pairs are
+scored in float64. If x' has a negative entry, or the numbers leave the range of float32, every pair
+of the document is scored in float64.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ from softcosine.space.norms import roots
 
 __all__ = ["Bars", "PairDocuments", "PanelSpace", "ScoredPairs"]
 
-_SMALLEST, _LARGEST = 1e-30, 1e30  # float32 neither vanishes nor overflows between
-_TINY = np.finfo(np.float32).tiny  # the lowest bar: whatever is above 0 reaches it
-_ROOM = 2**16  # pairs that a scan may find before they are scored
+_SMALLEST, _LARGEST = 1e-30, 1e30  # range in which float32 neither underflows nor overflows
+_TINY = np.finfo(np.float32).tiny  # the lowest threshold: every positive value reaches it
+_ROOM = 2**16  # pairs that a scan can find before they are scored
 
 Scored = Callable[[int, "ScoredPairs"], None]
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredPairs:
-    """Scored pairs of a panel: column q owns the entries starts[q] to starts[q + 1].
+    """Scored pairs of a panel: column q has the entries starts[q] to starts[q + 1].
 
     Attributes
     ----------
     starts : ndarray of shape (PANEL + 1,), int64
     documents : ndarray, uint32
-        The later document of each pair, by its place.
+        Place of the later document of each pair.
     scores : ndarray, float64
     """
 
@@ -69,18 +69,18 @@ class ScoredPairs:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """What similarities must reach, on the scale of the bounds.
+    """Thresholds of similarity, on the scale of the bounds.
 
     Attributes
     ----------
     floor : float32
         For every pair.
     documents : ndarray of shape (n,), float32
-        For a pair to count for its later document; infinite where it counts for none.
+        For the later document of a pair; infinite if the pair is not needed for it.
     best : ndarray of shape (n, k), float64
-        The largest similarities of each document so far, zeros first; k = 0 where all count.
+        The largest similarities of each document so far, zeros first; k = 0 if all pairs count.
     lock : Lock
-        Whoever raises bars, or reads `best`, holds it.
+        Held while thresholds rise or `best` is read.
     """
 
     floor: np.float32
@@ -90,22 +90,22 @@ class Bars:
 
     @classmethod
     def at(cls, minimum: float, n: int, k: int, slack: float) -> Bars:
-        """Begin with a least similarity, for `n` documents and their `k` best, or all if k = 0."""
+        """Return the initial thresholds of `n` documents and their `k` best (0: all pairs)."""
         least = min(minimum, _LARGEST) * slack if minimum > 0 else 0.0
         floor = max(np.float32(least), _TINY)
         return cls(floor, np.full(n, floor if k else np.inf, np.float32), np.zeros((n, k)))
 
 
 class PairDocuments:
-    """The documents that pairs are made of, in the order of their numbers.
+    """The documents to compare, in order of number; their index here is their *place*.
 
-    Deleted ones and those of norm 0 have no place. Beside the index itself this takes some 5
-    bytes a posting (10 for real weights).
+    Deleted documents and documents of norm 0 have no place. Takes some 5 bytes per posting beside
+    the index (10 for real weights).
 
     Parameters
     ----------
     parts : sequence of Part
-        In the order of their numbers, prepared for one symmetric ranking.
+        Prepared segments in order of document numbers, for one symmetric ranking.
     S : TermSimilarityMatrix
         Symmetric.
 
@@ -114,11 +114,11 @@ class PairDocuments:
     parts, S
     n : int
     numbers : ndarray of shape (n,), int64
-        In the index.
+        Document numbers in the index.
     panels : list of (int, int)
-        First place of each panel, and the place after its last.
+        First place and end of each panel.
     slack : float
-        What a bar is multiplied by.
+        Factor of the thresholds.
     """
 
     def __init__(self, parts: Sequence[Part], S: TermSimilarityMatrix) -> None:
@@ -148,7 +148,7 @@ class PairDocuments:
         values = self.run_values
         self._least = min(1.0, float(values.min(initial=1.0)))
         self._least *= min(1.0, float(factors.min(initial=1.0)))
-        # In Python's floats: what is infinite fails the test below.
+        # In Python floats: infinity fails the test below.
         self._most = 255.0 * longest * max(1.0, float(values.max(initial=1.0)))
         self._most *= max(1.0, float(factors.max(initial=1.0)))
         self.panels = [
@@ -158,25 +158,25 @@ class PairDocuments:
         ]
 
     def meet(self, space: PanelSpace, panel: int, bars: Bars, scored: Scored) -> None:
-        """Compare the documents of a panel with all later ones.
+        """Compare the documents of a panel with all later documents.
 
         Parameters
         ----------
         space : PanelSpace
             Of this thread.
         panel : int
-            Number in `panels`.
+            Index in `panels`.
         bars : Bars
-            May rise meanwhile.
+            Can rise during the call.
         scored : callable
-            Receives, as often as need be, the panel's first place and pairs with exact scores,
-            among them all that reach their bars.
+            Called any number of times with the first place of the panel and exactly scored pairs;
+            these include all pairs that reach the thresholds.
         """
         begin, end = self.panels[panel]
         factors = self._expand(space, begin, end)
         units, own_bars = self._own(space, factors, bars)
         heaps = self._heaps(bars, begin, end)
-        if heaps.shape[1]:  # not those below 0
+        if heaps.shape[1]:  # a negative threshold (no bounds) stays
             np.maximum(own_bars, heaps[:, 0] * self.slack, out=own_bars, where=own_bars > 0)
         at = begin + 1
         while at < self.n:
@@ -195,30 +195,30 @@ class PairDocuments:
         space.panel[:] = 0
 
     def _heaps(self, bars: Bars, begin: int, end: int) -> NDArray[np.float32]:
-        """Return lower bounds of the k best of each document of a panel, as heaps."""
+        """Return lower bounds of the k best similarities of each document of a panel, as heaps."""
         heaps = np.zeros((PANEL, bars.best.shape[1]), np.float32)
         with bars.lock:
             best = bars.best[begin:end].copy()
-        # Ascending rows are heaps. Rounded downwards, and to what float32 can hold.
+        # Ascending rows are heaps. Rounded down, and limited to the range of float32.
         heaps[: end - begin] = np.minimum(np.sort(best, axis=1), _LARGEST) * (1.0 - 1e-6)
         return heaps
 
     def pair_scores(
         self, space: PanelSpace, first: int, others: NDArray[np.integer]
     ) -> NDArray[np.float64]:
-        """Exact similarities of one document with later ones, all by their places."""
+        """Return exact similarities of a document with later ones, by place."""
         factors = self._expand(space, first, first + 1)
         space.panel[space.kept_terms[: space.kept_starts[1]], 0] = 0
         space.starts[0], space.starts[1:] = 0, others.shape[0]
         return self._scores(space, factors, first, others.astype(np.uint32)).scores
 
     def _expand(self, space: PanelSpace, begin: int, end: int) -> NDArray[np.float64]:
-        """Expand documents of one part into the panel; the factor of each as a query."""
+        """Expand documents of one segment into the panel; return their factors as queries."""
         part = self.parts[int(np.searchsorted(self._bounds, begin, "right")) - 1]
         ranking = part.ranking
         space.keep(int(self._reach[begin:end].sum()))
         scales = part.segment.scales
-        if ranking.normalization != "none":  # no cosine depends on them
+        if ranking.normalization != "none":  # cosines do not depend on the factors
             scales = np.ones_like(scales)
         expand_documents(
             *_values(part), scales, self.local[begin:end], *self.S.arrays, ranking.term_weights,
@@ -243,7 +243,7 @@ class PairDocuments:
     def _own(
         self, space: PanelSpace, factors: NDArray[np.float64], bars: Bars
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return the unit and the bar of each column of the panel."""
+        """Return the unit and the threshold of each column of the panel."""
         n = factors.shape[0]
         largest, n_negative = space.facts[:n, 0], space.facts[:n, 1]
         wanted = largest / 255.0 * factors
@@ -254,7 +254,7 @@ class PairDocuments:
         by_bounds = holds & (n_negative == 0)
         units[:n][by_bounds] = wanted[by_bounds]
         own[:n] = np.where(by_bounds, bars.floor, -1.0)
-        # Nothing is similar to what reaches nothing.
+        # A document without an expansion has no similar documents.
         own[:n][(factors == 0) | (largest == 0)] = np.inf
         return units, own
 
@@ -265,7 +265,7 @@ class PairDocuments:
         begin: int,
         documents: NDArray[np.uint32],
     ) -> ScoredPairs:
-        """Score the gathered pairs of a panel."""
+        """Score the collected pairs of a panel."""
         scores = np.empty(documents.shape[0])
         first = int(np.searchsorted(self._bounds, begin, "right")) - 1
         for number in range(first, len(self.parts)):
@@ -279,7 +279,7 @@ class PairDocuments:
         return ScoredPairs(space.starts, documents, scores)
 
     def _norm_sizes(self) -> NDArray[np.float64] | None:
-        """x'W|S|Wx of each document: what rounding may cost its norm is relative to it."""
+        """Return x'W|S|Wx of each document, the scale of the rounding error of its norm."""
         if self.S.non_negative or not self.parts:
             return None
         indptr, indices, data = self.S.arrays
@@ -312,7 +312,7 @@ class PanelSpace:
         self.state = np.zeros(1, np.int64)
 
     def keep(self, n: int) -> None:
-        """Make room for expansions of `n` entries, and one more."""
+        """Make room for expansions of `n` entries, plus one."""
         if self.kept_terms.shape[0] <= n:
             self.kept_terms = np.empty(n + 1, np.int32)
             self.kept_weights = np.empty(n + 1)
@@ -320,7 +320,7 @@ class PanelSpace:
 
 @dataclass(frozen=True, slots=True)
 class _Ordered:
-    """The documents of a part that pairs are made of, values of one size together."""
+    """The documents of a segment to compare, with values of equal size together."""
 
     local: NDArray[np.int64]
     starts: NDArray[np.int64]
@@ -332,7 +332,7 @@ class _Ordered:
 
 
 def _active(part: Part) -> NDArray[np.int64]:
-    """Return the documents of a part that can be similar to any."""
+    """Return the documents of a segment that can be similar to any document."""
     active = (part.ranking.factors > 0) & (np.diff(part.segment.pointers) > 0)
     if part.live is not None:
         active &= part.live
@@ -360,7 +360,7 @@ def _ordered(part: Part) -> _Ordered:
 
 
 def _reach(part: Part, S: TermSimilarityMatrix) -> NDArray[np.int64]:
-    """How many entries of S the terms of each document own."""
+    """Return the number of entries of S in the rows of each document's terms."""
     indptr, local = S.arrays[0], _active(part)
     if local.shape[0] == 0:
         return np.empty(0, np.int64)
@@ -370,7 +370,7 @@ def _reach(part: Part, S: TermSimilarityMatrix) -> NDArray[np.int64]:
 
 
 def _values(part: Part) -> tuple[Any, ...]:
-    """Return what the kernels ask for to know each document's values."""
+    """Return the kernel arguments for the values of documents."""
     segment, ranking = part.segment, part.ranking
     return (
         ranking.kind, *segment.forward, ranking.table,
@@ -383,7 +383,7 @@ def _joined(arrays: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:
 
 
 def _joined_starts(arrays: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Join arrays of starts, each ending with its total, into one."""
+    """Return arrays of offsets as one; each ends with its total."""
     joined, total = [np.zeros(1, np.int64)], 0
     for starts in arrays:
         joined.append(starts[1:] + total)

@@ -1,4 +1,4 @@
-"""Similar pairs of documents, and who is nearest to whom."""
+"""Results: similar pairs of documents, and nearest neighbors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["NeighborGraph", "PairBlock"]
 
 @dataclass(frozen=True, slots=True)
 class PairBlock:
-    """Pairs of documents, by (first, second).
+    """Pairs of documents, ordered by (first, second).
 
     Attributes
     ----------
@@ -31,11 +31,11 @@ class PairBlock:
     similarities: NDArray[np.float64]
 
     def __len__(self) -> int:
-        """How many pairs there are."""
+        """Return the number of pairs."""
         return int(self.first.shape[0])
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a pair: first, second, similarity."""
+        """Return a table, one row per pair: first, second, similarity."""
         from softcosine.index.search.frames import data_frame
 
         return data_frame(
@@ -45,14 +45,14 @@ class PairBlock:
 
 @dataclass(frozen=True, slots=True)
 class NeighborGraph:
-    """The nearest neighbours of every document that has any, best first; ties by number.
+    """The nearest neighbors of every document that has any, best first; ties by number.
 
     Attributes
     ----------
     documents : ndarray of shape (n,), int64
-        Ascending numbers.
+        Document numbers, ascending.
     starts : ndarray of shape (n + 1,), int64
-        Where each document's neighbours begin.
+        Offset of each document in `neighbors` and `similarities`.
     neighbors : ndarray, int64
     similarities : ndarray, float64
     """
@@ -63,7 +63,7 @@ class NeighborGraph:
     similarities: NDArray[np.float64]
 
     def of(self, document: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return one document's neighbours and similarities; none if it has none."""
+        """Return the neighbors and similarities of a document; empty if it has none."""
         place = int(np.searchsorted(self.documents, document))
         if place == self.documents.shape[0] or self.documents[place] != document:
             return np.empty(0, np.int64), np.empty(0)
@@ -71,7 +71,7 @@ class NeighborGraph:
         return self.neighbors[part], self.similarities[part]
 
     def blocks(self, size: int = 4096) -> Iterator[PairBlock]:
-        """Yield (document, neighbour, similarity), some documents at a time."""
+        """Yield (document, neighbor, similarity) of some documents at a time."""
         for begin in range(0, self.documents.shape[0], size):
             end = min(begin + size, self.documents.shape[0])
             part = slice(self.starts[begin], self.starts[end])
@@ -80,7 +80,7 @@ class NeighborGraph:
             yield PairBlock(first, self.neighbors[part], self.similarities[part])
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a neighbour: document, rank (from 1), neighbor, similarity."""
+        """Return a table, one row per neighbor: document, rank (from 1), neighbor, similarity."""
         from softcosine.index.search.frames import data_frame
 
         lengths = np.diff(self.starts)

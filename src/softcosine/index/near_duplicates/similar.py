@@ -1,4 +1,4 @@
-"""Similar documents among those of an index, by their ids."""
+"""Similar pairs and groups of documents of an index, by their ids."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["SimilarGroup", "SimilarPair", "SimilarPairs", "groups_of", "pairs_of
 
 
 class SimilarPair(NamedTuple):
-    """Two documents and how similar they are."""
+    """Two documents and their similarity."""
 
     id: str
     other: str
@@ -29,9 +29,9 @@ class SimilarPair(NamedTuple):
 
 
 class SimilarPairs(Iterator[SimilarPair]):
-    """Similar pairs of documents, one after the other as they are found.
+    """An iterator of similar pairs, computed lazily.
 
-    An iterator: each pair is given once, by iterating or by `to_pandas`.
+    Each pair is returned once, by iteration or by `to_pandas`.
     """
 
     def __init__(self, pairs: Generator[SimilarPair], what: str) -> None:
@@ -45,11 +45,11 @@ class SimilarPairs(Iterator[SimilarPair]):
         return f"SimilarPairs({self._what}): iterate over them, or call to_pandas()"
 
     def close(self) -> None:
-        """Stop looking for more."""
+        """Stop the comparison."""
         self._pairs.close()
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a pair that was not given yet: id, other, score."""
+        """Return a table of the remaining pairs: id, other, score."""
         from softcosine.index.search.frames import data_frame
 
         rows = list(self._pairs)
@@ -64,9 +64,9 @@ class SimilarGroup(NamedTuple):
     Attributes
     ----------
     id : str
-        Of the earliest document.
+        Id of the earliest document.
     others : tuple of SimilarPair
-        The other members, in their order, each with its similarity to the first.
+        The other members in order, each with its similarity to the first.
     """
 
     id: str
@@ -83,7 +83,7 @@ def pairs_of(
     checkpoint: str | Path | None,
     progress: Progress | None,
 ) -> SimilarPairs:
-    """Give similar pairs; see `SoftIndex.pairs`. Arguments are checked at once."""
+    """Return similar pairs; see `SoftIndex.pairs`. Parameters are checked at once."""
     parts, ids = _parts(snapshot, ranking), _Ids(snapshot)
     if ranking == "soft_cosine":
         _check_reachable(snapshot, min_similarity)
@@ -123,7 +123,7 @@ def groups_of(
     checkpoint: str | Path | None,
     progress: Progress | None,
 ) -> list[SimilarGroup]:
-    """Group near duplicates; see `SoftIndex.dedupe`."""
+    """Return groups of near duplicates; see `SoftIndex.dedupe`."""
     _check_reachable(snapshot, min_similarity)
     groups = find_groups(
         _parts(snapshot, "soft_cosine"), snapshot.S, min_similarity=min_similarity, method=method,
@@ -140,7 +140,7 @@ def groups_of(
 
 
 def _check_reachable(snapshot: Snapshot, min_similarity: float) -> None:
-    """Raise InvalidInputError where no soft cosine can be so large: S is known to be definite."""
+    """Raise InvalidInputError if S is definite and `min_similarity` exceeds 1."""
     S = snapshot.S
     definite = S.dominant or (S.scales is not None and not S.settings.get("extended"))
     if is_number(min_similarity) and min_similarity > 1 and definite:
@@ -162,7 +162,7 @@ def _parts(snapshot: Snapshot, ranking: str) -> tuple[Part, ...]:
 
 
 class _Ids(dict[int, str]):
-    """Ids by number, each looked up once."""
+    """Ids by document number; a cache."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._documents = snapshot.documents

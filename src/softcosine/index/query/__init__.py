@@ -1,1 +1,6 @@
-"""From the text of a query to terms, constraints, phrases and filters."""
+"""Queries: from text to terms, constraints, phrases and filters.
+
+* `parser`: the query syntax; `constraints`: required and excluded words; `phrases`.
+* `query_vectors`: the vector of a query, with words outside the vocabulary.
+* `filters`, `filter_operators`: metadata filters (``where=``); `suggestions`: spelling.
+"""

@@ -1,4 +1,4 @@
-"""What a query demands of documents beside a score: words and phrases that must or must not be."""
+"""Constraints of a query: words and phrases that documents must, or must not, contain."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ __all__ = ["Constraints", "constraints_of", "holding_every"]
 
 @dataclass(frozen=True, slots=True)
 class _Phrase:
-    """Words one after the other, and their numbers."""
+    """The term numbers of a phrase and its words."""
 
     words: tuple[str | None, ...]
     numbers: tuple[int, ...]
 
     @property
     def terms(self) -> tuple[int, ...]:
-        """The distinct numbers of words that count."""
+        """The distinct terms of the phrase."""
         return tuple(sorted(set(self.numbers) - {LEFT_OUT}))
 
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """Terms and phrases that documents must hold, and that they must not.
+    """Terms and phrases that documents must, or must not, contain.
 
     Attributes
     ----------
     must : tuple of int
-        Numbers of terms; `UNKNOWN` for words that are not indexed, which no document holds.
+        Term numbers; `UNKNOWN` for words that are not indexed, which match no document.
     must_not : tuple of tuple of int
-        Terms that a document must not hold all together.
+        Each tuple excludes documents that contain all of its terms.
     phrases, no_phrases : tuple
     """
 
@@ -52,11 +52,11 @@ class Constraints:
     def mask(
         self, segment: IndexedSegment, analyzer: Analyzer, allowed: Mask | None
     ) -> Mask | None:
-        """Return which of the allowed documents of a segment meet the demands; None for all."""
+        """Return the allowed documents of a segment that meet the constraints; None for all."""
         inside = [_holding(segment, term) for term in self.must]
         outside = [_holding_all(segment, terms) for terms in self.must_not]
         mask = all_of([allowed, *inside], outside)
-        # Last, since a phrase may cost the texts of all documents that are still in question.
+        # Last, because a phrase may have to read the texts of all remaining documents.
         for phrase in self.phrases:
             mask = all_of([mask, _holding_phrase(segment, phrase, analyzer, mask)])
         for phrase in self.no_phrases:
@@ -65,15 +65,15 @@ class Constraints:
 
 
 def constraints_of(syntax: QuerySyntax, snapshot: Snapshot) -> Constraints | None:
-    """Find the terms and phrases of a query that demand something; None if none does.
+    """Return the constraints of a query; None if it has none.
 
-    A quoted phrase must be there, with ``+`` or without. Every word of a clause counts: ``+e-mail``
-    demands *e* and *mail*, and ``-e-mail`` keeps out what holds both.
+    A quoted phrase is required, with or without ``+``. A clause of several words requires them all
+    (``+e-mail`` requires *e* and *mail*), or excludes documents with all of them (``-e-mail``).
 
     Raises
     ------
     InvalidInputError
-        If a phrase is asked for, and the index cannot tell who holds it.
+        If the query has a phrase, and the index stores neither positions nor suitable texts.
     """
     must: set[int] = set()
     must_not: list[tuple[int, ...]] = []
@@ -102,10 +102,9 @@ def constraints_of(syntax: QuerySyntax, snapshot: Snapshot) -> Constraints | Non
 
 
 def holding_every(snapshot: Snapshot, terms: Sequence[int]) -> list[Mask]:
-    """Return, for each segment, which documents hold every term that any document holds.
+    """Return, for each segment, the documents that contain all terms, in any fields.
 
-    A document holds what it has in any field. Deleted documents are none, though they may be in the
-    answer.
+    Terms that no live document contains are ignored. The masks can include deleted documents.
     """
     segments = snapshot.segments
     masks = [np.ones(segment.n_docs, np.bool_) for segment in segments]
@@ -131,7 +130,7 @@ def _phrase(text: str, analyzer: Analyzer, vocabulary: Vocabulary) -> _Phrase:
 
 
 def _holding(segment: IndexedSegment, term: int) -> Mask:
-    """Return which documents hold a term, in any field."""
+    """Return the documents that contain a term in any field."""
     mask = np.zeros(segment.n_docs, np.bool_)
     if term != UNKNOWN:
         for own in segment.fields:
@@ -140,7 +139,7 @@ def _holding(segment: IndexedSegment, term: int) -> Mask:
 
 
 def _holding_all(segment: IndexedSegment, terms: Sequence[int]) -> Mask:
-    """Return which documents hold every one of some terms, at least one, each in any field."""
+    """Return the documents that contain all terms (at least one), each in any field."""
     mask = all_of(_holding(segment, term) for term in terms)
     assert mask is not None
     return mask
@@ -149,7 +148,7 @@ def _holding_all(segment: IndexedSegment, terms: Sequence[int]) -> Mask:
 def _holding_phrase(
     segment: IndexedSegment, phrase: _Phrase, analyzer: Analyzer, within: Mask | None
 ) -> Mask:
-    """Return which documents of a set hold a phrase within one field."""
+    """Return the documents among `within` that contain a phrase within one field."""
     candidates = all_of([within, segment.live, _holding_all(segment, phrase.terms)])
     assert candidates is not None
     if segment.positions is None:
@@ -169,7 +168,7 @@ def _check_phrases(snapshot: Snapshot) -> None:
             "texts; leave out the quotes, or index again with positions=True."
         )
     if len(snapshot.fields) > 1:
-        # The kept text is that of all fields: it does not tell where one ends.
+        # The stored text joins all fields and does not mark where one ends.
         raise InvalidInputError(
             "the query holds a phrase, and this index of several fields does not keep the places "
             "of words; leave out the quotes, or index again with positions=True."

@@ -1,16 +1,16 @@
-"""What a filter may ask of one value.
+"""Comparison operators of metadata filters.
 
 =================================  =============================================================
-``==`` ``!=``                      equal, and its opposite
+``==`` ``!=``                      equal, not equal
 ``<`` ``<=`` ``>`` ``>=``          numbers by value, strings in code point order
-``in`` ``not in``                  equal to one of a list, and its opposite
-``contains``                       a list that holds the value, a string that holds the string
-``exists``                         ``True``: the key is there; ``False``: it is not
+``in`` ``not in``                  equal to a value of a list, or to none
+``contains``                       a list contains the value, a string contains the string
+``exists``                         ``True``: the key exists; ``False``: it does not
 =================================  =============================================================
 
-Numbers compare with numbers and strings with strings; a boolean is no number, and null is a value
-like another. Values of different types are unequal and in no order. A missing key is what ``!=``,
-``not in`` and ``"exists": False`` hold for, and nothing else.
+Numbers compare with numbers and strings with strings; a boolean is not a number, and null is an
+ordinary value. Values of different types are unequal and not ordered. For a missing key only
+``!=``, ``not in`` and ``"exists": False`` are true.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ __all__ = ["OPERATORS", "Operator"]
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One comparison, stated twice.
+    """A comparison operator.
 
     Attributes
     ----------
     wanted : str
-        What it compares with, in words.
+        Description of the values that it accepts, for messages.
     accepts : callable
-        Whether it compares with a value, one of JSON's.
+        Whether it accepts a JSON value in a filter.
     holds : callable
-        Whether a document's value (or `MISSING`) and the filter's compare so: the plain statement.
+        Whether the comparison is true of a document's value (or `MISSING`) and the filter's value.
     table : callable
-        The same for all values of a column at once.
+        The same for all values of a column.
     """
 
     wanted: str

@@ -1,20 +1,20 @@
-r"""Filters over the documents' metadata: what ``where=`` means.
+r"""Metadata filters: the syntax of ``where=``.
 
 >>> where = Where.parse({"lang": "en", "year": {">=": 2020, "<": 2024}, "tags": {"contains": "x"}})
 >>> where.matches({"lang": "en", "year": 2021, "tags": ["x", "y"]})
 True
 
-A filter is a dictionary, and all that it says must hold. A key stands beside a value that it must
-equal, or beside a dictionary of operators (`softcosine.index.query.filter_operators`).
+A filter is a dictionary; all of its conditions must hold. The value of a key is a JSON value that
+must be equal, or a dictionary of operators (`softcosine.index.query.filter_operators`).
 ``author.name`` is the key *name* of the object *author*.
 
-Dates, datetimes and UUIDs stand in metadata as strings, and are compared as these
+Dates, datetimes and UUIDs are stored and compared as strings
 (`softcosine.index.segment.metadata_values`).
 
-``"all"``, ``"any"`` and ``"not"`` join filters: ``{"any": [{"lang": "en"}, {"year": 2020}]}``, or
-``{"not": {"lang": "en"}}``, which holds too where there is no language.
+``"all"``, ``"any"`` and ``"not"`` combine filters: ``{"any": [{"lang": "en"}, {"year": 2020}]}``,
+or ``{"not": {"lang": "en"}}``, which also holds if the key is missing.
 
-A backslash takes its meaning from the character behind it: ``author\.name`` is a key with a dot,
+A backslash escapes the next character: ``author\.name`` is a key with a dot,
 ``\any`` a key called *any*, and ``\\`` a backslash.
 """
 
@@ -44,18 +44,17 @@ __all__ = ["Where", "key_path"]
 
 _Columns = Mapping[Path, MetadataColumn]
 _MOST_NESTED = 50
-_MOST_EXACT = 2**53  # whole numbers up to here are floats too
+_MOST_EXACT = 2**53  # integers up to here are exact in float64
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A filter, checked; equal and hashed by its `key`.
+    """A parsed filter; compared and hashed by its `key`.
 
     Attributes
     ----------
     key : str
-        The filter as canonical JSON: the same for filters that say the same in another order or
-        spelling.
+        The filter as canonical JSON: equal for filters that differ only in order or spelling.
     """
 
     key: str
@@ -63,17 +62,17 @@ class Where:
 
     @classmethod
     def parse(cls, where: Mapping[str, Any] | Where) -> Where:
-        """Read a filter.
+        """Return the parsed filter.
 
         Parameters
         ----------
         where : mapping
-            An empty one holds for every document.
+            An empty one matches every document.
 
         Raises
         ------
         InvalidInputError
-            If it is no filter: an unknown operator, a value that JSON cannot hold, and so on.
+            If it is not a valid filter, for example because of an unknown operator.
         """
         if isinstance(where, Where):
             return where
@@ -81,21 +80,21 @@ class Where:
         return cls(_text(node.to_json()), node)
 
     def matches(self, metadata: Mapping[str, Any]) -> bool:
-        """Whether the filter holds for a document's metadata; the plain statement."""
+        """Whether the filter matches a document's metadata."""
         return self._node.matches(dict(metadata))
 
     def mask(self, columns: MetadataColumns) -> NDArray[np.bool_]:
-        """Return which documents of a segment the filter holds for, shape (n_docs,).
+        """Return the documents of a segment that match, shape (n_docs,).
 
-        Computed at each call; ``columns.mask(where)`` keeps it.
+        Computed at each call; ``columns.mask(where)`` caches it.
         """
         paths = set(self._node.paths())
         return self._node.mask(columns.columns(paths), columns.n_docs)
 
     def required(self) -> Iterable[tuple[dict[str, Any], Path, list[Any]]]:
-        """Give the conditions that no ``not`` stands before.
+        """Yield the conditions that are not under a ``not``.
 
-        Each as a filter of its own, with its key and the values that it compares with.
+        Each with its filter, its key and the values that it compares with.
         """
         for one in self._node.conditions():
             values = one.value if one.operator in ("in", "not in") else [one.value]
@@ -103,7 +102,7 @@ class Where:
 
 
 class _Node(Protocol):
-    """A part of a filter."""
+    """A node of a filter expression."""
 
     def matches(self, metadata: dict[str, Any]) -> bool: ...
 
@@ -143,7 +142,7 @@ class _Condition:
 
 @dataclass(frozen=True, slots=True)
 class _All:
-    """All parts hold; every document if there is none."""
+    """All operands match; every document if there are none."""
 
     parts: tuple[_Node, ...]
 
@@ -166,7 +165,7 @@ class _All:
 
 @dataclass(frozen=True, slots=True)
 class _Any:
-    """Some part holds; no document if there is none."""
+    """Some operand matches; no document if there are none."""
 
     parts: tuple[_Node, ...]
 
@@ -189,7 +188,7 @@ class _Any:
 
 @dataclass(frozen=True, slots=True)
 class _Not:
-    """The part does not hold."""
+    """The operand does not match."""
 
     part: _Node
 
@@ -266,7 +265,7 @@ def _misjoined(name: str, wanted: str, given: object) -> InvalidInputError:
 
 
 def _joined(join: type[_All] | type[_Any], parts: list[_Node]) -> _Node:
-    """Join parts canonically: none within one of its own kind, each once, in a fixed order."""
+    """Return the canonical combination: nested ones of the same kind merged, distinct, sorted."""
     flat: dict[str, _Node] = {}
     for part in parts:
         for one in part.parts if isinstance(part, join) else (part,):
@@ -276,7 +275,7 @@ def _joined(join: type[_All] | type[_Any], parts: list[_Node]) -> _Node:
 
 
 def _conditions(key: str, value: object) -> list[_Node]:
-    """Read what stands beside a key."""
+    """Return the conditions of a key."""
     path = key_path(key)
     asked = value if isinstance(value, Mapping) else {"==": value}
     if not asked:
@@ -314,7 +313,7 @@ def _condition(path: Path, key: str, name: object, value: Any) -> _Condition:
 
 
 def _canonical(value: Any, depth: int) -> Any:
-    """Return a JSON value with whole floats as the whole numbers that they equal."""
+    """Return a JSON value with integral floats as integers."""
     if depth > MAX_DEPTH:
         raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
     if isinstance(value, float) and value.is_integer() and abs(value) <= _MOST_EXACT:
@@ -327,12 +326,12 @@ def _canonical(value: Any, depth: int) -> Any:
 
 
 def key_path(key: str) -> Path:
-    """Cut a key of metadata at its dots, but for those behind a backslash.
+    """Split a metadata key at its dots, except escaped ones.
 
     Raises
     ------
     InvalidInputError
-        If a backslash is the last of it.
+        If the key ends with a backslash.
     """
     path, characters = [""], iter(key)
     for character in characters:
@@ -360,6 +359,6 @@ def _text(value: object) -> str:
 def _shown(value: object) -> str:
     try:
         shown = repr(value)
-    except (RecursionError, ValueError):  # ValueError: a number of too many digits
+    except (RecursionError, ValueError):  # ValueError: a number with too many digits
         return "that"
     return shown if len(shown) <= 80 else f"{shown[:79]}…"

@@ -1,26 +1,26 @@
-r"""The query language: what a query demands, excludes, quotes and weighs.
+r"""The query parser: required, excluded, quoted and weighted words.
 
 =================  ===============================================================
-``tyre repair``    words, searched by meaning
-``+tyre``          documents must hold the word itself
-``-car``           documents must not hold it
-``"flat tyre"``    documents must hold the phrase: the words one after the other
-``-"flat tyre"``   documents must not hold it; ``+"flat tyre"``: the same as without ``+``
+``tyre repair``    words that match by meaning
+``+tyre``          documents must contain the word itself
+``-car``           documents must not contain it
+``"flat tyre"``    documents must contain the phrase (the words in a row)
+``-"flat tyre"``   documents must not contain it; ``+"flat tyre"`` is the same as without ``+``
 ``tyre^2``         twice the weight; ``"flat tyre"^0.5`` half of it
 =================  ===============================================================
 
-A sign or a quote counts only where it is plainly meant, so that ordinary text needs no escapes:
+A sign or a quote is an operator only where it is unambiguous, so ordinary text needs no escapes:
 
 - ``+`` and ``-`` at the start of the text or after white space, and directly before a letter, a
   digit or a phrase. *well-known*, *C++*, *- item*, *5 - 3*, *--force* are plain text.
-- A phrase begins at the start, after white space or after a sign, holds more than white space and
-  no quote, and ends at a quote that is followed by white space, by the end of the text, or by
+- A phrase begins at the start, after white space or after a sign. It contains more than white space
+  and no quote. It ends at a quote that is followed by white space, by the end of the text, or by
   punctuation before them. An unpaired quote, *5" pipe* and *"a"b* are plain text.
-- A weight is a decimal number behind ``^`` at the end of a word or phrase; *x^y* is plain text. It
-  is at least 0.000001 and at most 1000000. On what must not be there it changes nothing.
+- A weight is a decimal number after ``^`` at the end of a word or phrase; *x^y* is plain text. It
+  is at least 0.000001 and at most 1000000. It has no effect on excluded words.
 
-Everything between such clauses is plain text. A clause may hold several words: ``+e-mail`` demands
-*e* and *mail*. A clause that holds none, as ``+the`` where *the* is a stop word, is ignored.
+Everything else is plain text. A clause may contain several words: ``+e-mail`` requires *e* and
+*mail*. A clause without words is ignored, such as ``+the`` if *the* is a removed stop word.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SIGNS = {kind: sign or "" for sign, kind in _KINDS.items()}
 _LEAST, _MOST = 1e-6, 1e6
 
 _MARK = re.compile(r'["+^-]')
-# Quantifiers that give nothing back (`++`, `*+`) keep the time linear in the text.
+# Possessive quantifiers (`++`, `*+`) keep the time linear in the text.
 _CLAUSE = re.compile(
     r"""
     (?<!\S)                                          # at the start, or after white space
@@ -58,18 +58,18 @@ _CLAUSE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A part of a query.
+    """A clause of a query.
 
     Attributes
     ----------
     text : str
-        As it was typed, without signs, quotes and weight.
+        As typed, without signs, quotes and weight.
     kind : {"should", "must", "must_not"}
     phrase : bool
-        Whether its words are to stand one after the other. A phrase without a sign is of the kind
-        ``"should"``, and must be there all the same.
+        Whether the words must be in a row. A phrase without a sign has the kind ``"should"``, but
+        is required all the same.
     weight : float
-        What the clause counts beside the others, positive.
+        Weight of the clause, positive.
     """
 
     text: str
@@ -84,20 +84,20 @@ class Clause:
 
     @property
     def plain(self) -> bool:
-        """Whether it is text without any operator."""
+        """Whether it is text without operators."""
         return self.kind == "should" and not self.phrase and self.weight == 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class QuerySyntax:
-    """A query as its clauses, in running order.
+    """A query as a sequence of clauses.
 
-    ``str`` gives the query back, white space between clauses folded; it parses to an equal object.
+    ``str`` returns the query with single spaces between clauses; it parses to an equal object.
 
     Attributes
     ----------
     clauses : tuple of Clause
-        A text without operators is one plain clause, the text itself.
+        A text without operators is one plain clause.
     """
 
     clauses: tuple[Clause, ...]
@@ -112,12 +112,12 @@ class QuerySyntax:
 
     @property
     def text(self) -> str:
-        """What is searched by meaning: everything but what must not be there."""
+        """The text that matches by meaning: all clauses that are not excluded."""
         return " ".join(clause.text for clause in self.clauses if clause.kind != "must_not")
 
 
 def parse_syntax(query: str) -> QuerySyntax:
-    """Cut a query into its clauses; every text is a query.
+    """Return the clauses of a query; every text is a valid query.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def parse_syntax(query: str) -> QuerySyntax:
     Raises
     ------
     InvalidInputError
-        If a weight is 0, or too small or too large to be meant, or `query` is no string.
+        If a weight is 0, too small or too large, or `query` is not a string.
 
     Examples
     --------
@@ -165,7 +165,7 @@ def _clause(match: re.Match[str]) -> Clause:
 
 
 def _append(clauses: list[Clause], clause: Clause) -> None:
-    """Append a clause; plain text joins plain text, since ``tyre^1`` is no operator."""
+    """Append a clause; adjacent plain texts are joined, because ``tyre^1`` is plain."""
     if clause.plain and not clause.text:
         return
     if clause.plain and clauses and clauses[-1].plain:

@@ -1,12 +1,12 @@
-"""Phrases: words that stand one after the other, in kept positions or in the texts themselves.
+"""Phrase matching, by stored positions or in the texts.
 
-A document runs as its words, in order. Words that the analyzer leaves out, such as stop words, keep
-their place: *king of Spain* runs king, (left out), spain, and is found by ``"king of Spain"`` and
-``"king in Spain"`` where *of* and *in* are left out, but by neither ``"king Spain"`` nor ``"king of
-all Spain"``. At the ends of a phrase, what is left out asks for nothing. N-grams have no part here.
+The running words of a document are its words in order. Words that the analyzer removes, such as
+stop words, keep their place: *king of Spain* runs king, (removed), spain. If *of* and *in* are
+removed, it matches ``"king of Spain"`` and ``"king in Spain"``, but neither ``"king Spain"`` nor
+``"king of all Spain"``. Removed words at the ends of a phrase are ignored. N-grams do not count.
 
-`Positions` keep the running words of a segment as term numbers. Without them, the texts are
-analyzed again; the answers are the same for documents that hold all words of the phrase.
+`Positions` store the running words of a segment as term numbers. Without them the texts are
+analysed again; the results are the same for documents that contain all words of the phrase.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ __all__ = [
     "token_numbers",
 ]
 
-LEFT_OUT = -1  # in place of a term number: a word that the analyzer leaves out
-UNKNOWN = -2  # a word without a number: too rare to be indexed, or in no document
+LEFT_OUT = -1  # instead of a term number: a word that the analyzer removes
+UNKNOWN = -2  # a word without a term number: too rare to be indexed, or in no document
 
 Running = Sequence[str | None]
 
 
 def running_words(text: str | Sequence[str], analyzer: Analyzer) -> list[str | None]:
-    """Return a text's words in running order, stemmed; None for those left out.
+    """Return the stemmed words of a text in order; None for removed words.
 
     Parameters
     ----------
     text : str or sequence of str
-        A text, or its tokens, which are neither cut nor normalised.
+        A text, or its tokens, used as they are.
     analyzer : Analyzer
 
     Examples
@@ -63,7 +63,7 @@ def running_words(text: str | Sequence[str], analyzer: Analyzer) -> list[str | N
 
 
 def token_numbers(words: Running, vocabulary: Vocabulary) -> NDArray[np.int32]:
-    """Return the term number of each running word, or `LEFT_OUT` or `UNKNOWN`."""
+    """Return the term number of each running word, `LEFT_OUT` or `UNKNOWN`."""
     kept = [word is not None for word in words]
     numbers = np.full(len(words), LEFT_OUT, np.int32)
     found = vocabulary.indices(word for word in words if word is not None)
@@ -72,16 +72,16 @@ def token_numbers(words: Running, vocabulary: Vocabulary) -> NDArray[np.int32]:
 
 
 def phrase_words(phrase: str | Sequence[str], analyzer: Analyzer) -> list[str | None]:
-    """Return the words that a phrase asks for; empty, as of stop words alone: it asks nothing."""
+    """Return the running words of a phrase; empty if it has only removed words."""
     words = running_words(phrase, analyzer)
     kept = [place for place, word in enumerate(words) if word is not None]
     return words[kept[0] : kept[-1] + 1] if kept else []
 
 
 def holds_phrase(words: Running, phrase: Running) -> bool:
-    """Whether a document's running words hold those of a phrase, one after the other.
+    """Whether a document's running words contain those of a phrase in a row.
 
-    The plain statement; `Positions.mask` gives the same.
+    The reference implementation of `Positions.mask`.
     """
     wanted, m = list(phrase), len(phrase)
     return any(list(words[i : i + m]) == wanted for i in range(len(words) - m + 1))
@@ -93,16 +93,17 @@ def phrase_mask_of_texts(
     candidates: NDArray[np.bool_],
     phrase: Running,
 ) -> NDArray[np.bool_]:
-    """Say which candidates hold a phrase, by their texts.
+    """Return the candidates whose texts contain a phrase.
 
     Parameters
     ----------
     text_of : callable
-        The text of a document by its number, as `Documents.text`; asked for candidates alone.
+        Returns the text of a document by its number, such as `Documents.text`; called only for
+        candidates.
     analyzer : Analyzer
         Of the index.
     candidates : ndarray of shape (n_docs,), bool
-        Those that hold every word of the phrase: each costs the analysis of its text.
+        Documents that contain every word of the phrase. The text of each is analysed.
     phrase : sequence of str or None
         See `phrase_words`.
 
@@ -123,9 +124,9 @@ class Positions:
     Attributes
     ----------
     tokens : ndarray of shape (n_tokens,), int32
-        As `token_numbers` gives them.
+        See `token_numbers`.
     token_offsets : ndarray of shape (n_docs + 1,), int64
-        Where each document begins in `tokens`.
+        Offset of each document in `tokens`.
     """
 
     tokens: NDArray[np.int32]
@@ -133,7 +134,7 @@ class Positions:
 
     @classmethod
     def from_documents(cls, documents: Iterable[Sequence[int] | NDArray[np.int32]]) -> Self:
-        """Keep the running term numbers of documents, read once."""
+        """Return the positions of documents, given their running term numbers; read once."""
         rows = [np.asarray(row, np.int32) for row in documents]
         offsets = np.zeros(len(rows) + 1, np.int64)
         np.cumsum([row.shape[0] for row in rows], out=offsets[1:])
@@ -141,30 +142,30 @@ class Positions:
 
     @property
     def n_docs(self) -> int:
-        """How many documents there are."""
+        """Number of documents."""
         return int(self.token_offsets.shape[0]) - 1
 
     def part(self, first: int, last: int) -> Self:
-        """Return the running words of the documents from `first` to before `last`."""
+        """Return the positions of the documents in ``range(first, last)``."""
         offsets = self.token_offsets[first : last + 1]
         return type(self)(self.tokens[offsets[0] : offsets[-1]], offsets - offsets[0])
 
     def mask(
         self, candidates: NDArray[np.bool_], phrase: Sequence[int] | NDArray[np.int32]
     ) -> NDArray[np.bool_]:
-        """Say which candidates hold the terms of a phrase, one after the other.
+        """Return the candidates that contain the terms of a phrase in a row.
 
         Parameters
         ----------
         candidates : ndarray of shape (n_docs,), bool
         phrase : sequence of int
-            The numbers of `phrase_words`. Without any it holds for every candidate, with an
-            `UNKNOWN` one for none.
+            The term numbers of `phrase_words`. An empty phrase matches every candidate, one with an
+            `UNKNOWN` word matches none.
 
         Returns
         -------
         ndarray of shape (n_docs,), bool
-            Linear in the candidates' tokens.
+            Computed in time linear in the candidates' tokens.
         """
         terms = np.array(phrase, np.int32)
         if not terms.shape[0]:
@@ -182,7 +183,7 @@ class Positions:
         return holds
 
     def renumbered(self, numbers: NDArray[np.int32]) -> Self:
-        """Return the running words by other numbers, -1 for terms that are none any more."""
+        """Return the positions with other term numbers, -1 for removed terms."""
         known = self.tokens >= 0
         tokens = self.tokens.copy()
         moved = numbers[tokens[known]]
@@ -191,7 +192,7 @@ class Positions:
 
     @classmethod
     def merge(cls, parts: Sequence[Self], live: Sequence[NDArray[np.bool_] | None]) -> Self:
-        """Join segments: the documents of each that are live (None: all), in their order."""
+        """Return the positions of the live documents (None: all) of several segments, in order."""
         tokens, lengths = [np.empty(0, np.int32)], [np.empty(0, np.int64)]
         for part, kept in zip(parts, live, strict=True):
             sizes = np.diff(part.token_offsets)
@@ -210,15 +211,15 @@ class Positions:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_docs: int) -> Self:
-        """Take stored arrays, at the same cost whatever their size.
+        """Return positions over stored arrays, at a cost that does not depend on their size.
 
-        What they hold is checked by `check` alone: altered numbers lead no search astray, they
-        only hold other phrases.
+        Only `check` reads the contents: altered numbers are safe to search, but can match other
+        phrases.
 
         Raises
         ------
         CorruptIndexError
-            If an array is missing, or of another type or length than was written.
+            If an array is missing, or has another type or length than was written.
         """
         if missing := {"tokens", "token_offsets"} - arrays.keys():
             raise CorruptIndexError(f"positions lack their arrays {', '.join(sorted(missing))}.")
@@ -228,8 +229,8 @@ class Positions:
         return cls(tokens, offsets)
 
     def check(self, n_terms: int) -> None:
-        """Read all; CorruptIndexError if it cannot be what was written."""
+        """Read all numbers; CorruptIndexError if one is invalid."""
         check_starts("token_offsets", self.token_offsets, self.tokens.shape[0])
-        # From 0: `UNKNOWN` and `LEFT_OUT` are possible ones.
+        # Shifted to start at 0, because `UNKNOWN` and `LEFT_OUT` are valid.
         shifted = self.tokens.astype(np.int64) - UNKNOWN
         check_numbers("tokens", shifted, n_terms - UNKNOWN)

@@ -1,4 +1,4 @@
-"""From the words of a query to its vector, words that no document has included."""
+"""The vector of a query, including words outside the vocabulary."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class OutsideWord(OutsideRow):
-    """A query word that no document has, with its indexed neighbours.
+    """A query word outside the vocabulary, with its indexed neighbors.
 
-    They come from the source, or from the spelling of a word that the source does not know.
+    The neighbors come from the source, or from the spelling if the source lacks the word.
     """
 
     frequency: float = 1.0
@@ -51,21 +51,21 @@ class OutsideWord(OutsideRow):
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuery:
-    """A query as indexed terms, outside words, and words that nobody knows.
+    """A query as indexed terms, words outside the vocabulary, and unknown words.
 
     Attributes
     ----------
     terms : ndarray of shape (m,), int32, ascending
     frequencies : ndarray of shape (m,), float64
     words : tuple of str
-        The word of the query that each term comes from.
-    outside : tuple of OutsideWord, by their words
+        The query word of each term.
+    outside : tuple of OutsideWord, ordered by word
     unknown : tuple of str
-        Words that neither the documents nor the source have; they have no part in the score.
+        Words that are in neither the documents nor the source; they do not affect the score.
     unknown_frequencies : tuple of float
-        How often each of them was asked for.
+        Frequency of each unknown word in the query.
     left_out : tuple of str
-        Words of a long query that were cut off.
+        Ignored words of a long query.
     """
 
     terms: NDArray[np.int32]
@@ -90,7 +90,7 @@ def parse_query(
     *,
     stop_words: Collection[str] = (),
 ) -> ParsedQuery:
-    """Find a query's terms; ask the source about those that the index does not have.
+    """Return the parsed query; the source supplies neighbors of words outside the vocabulary.
 
     Parameters
     ----------
@@ -98,11 +98,11 @@ def parse_query(
         A text, or its tokens.
     analyzer : Analyzer
     S : TermSimilarityMatrix
-        Of the index, with the words that stand for its terms.
+        Of the index.
     source : TermSimilaritySource or None
-        None leaves words outside the vocabulary unknown.
+        If None, words outside the vocabulary are unknown.
     stop_words : collection of str, optional
-        Words that do not count where the query has others.
+        Words that count only if the query has no others.
     """
     return parse_clauses([(query, 1.0, True)], analyzer, S, source, stop_words=stop_words)
 
@@ -115,18 +115,18 @@ def parse_clauses(
     *,
     stop_words: Collection[str] = (),
 ) -> ParsedQuery:
-    """Parse a query of several clauses.
+    """Return the parsed query of several clauses.
 
     Parameters
     ----------
     clauses : iterable of (str or sequence of str, float, bool)
-        A text or tokens, how often each of its words counts, and whether `stop_words` are left out.
+        A text or tokens, the weight of each word, and whether `stop_words` are skipped.
     analyzer, S, source, stop_words
         See `parse_query`.
     """
     counts: dict[str, float] = {}
     passed_over: dict[str, float] = {}
-    forms: dict[str, str] = {}  # for each term, the first words of the query that come to it
+    forms: dict[str, str] = {}  # for each term, its first words in the query
     for query, weight, plain in clauses:
         if not isinstance(query, str | list | tuple | np.ndarray):
             raise InvalidInputError(
@@ -136,14 +136,14 @@ def parse_clauses(
         stems = analyzer.stem(words)
         for start, end in analyzer.ranges(stems):
             term = " ".join(stems[start:end])
-            # A term of several words is a phrase that somebody listed, or an n-gram.
+            # A term of several words is a listed phrase or an n-gram.
             stops = plain and all(word in stop_words for word in words[start:end])
             into = passed_over if stops else counts
             into[term] = into.get(term, 0.0) + weight
             if analyzer.stemmer is not None:
                 forms.setdefault(term, " ".join(map(str, words[start:end])))
     counts = counts or passed_over  # "The Who"
-    # Lists, since queries are short: arrays would take longer to make than to fill.
+    # Lists, because queries are short and arrays cost more to create.
     numbered = sorted(zip(S.vocabulary.indices(list(counts)).tolist(), counts, strict=True))
     inside = [(number, term) for number, term in numbered if number >= 0]
     absent = [term for number, term in numbered if number < 0]
@@ -161,7 +161,7 @@ def parse_clauses(
 def parse_word(
     word: str, analyzer: Analyzer, S: TermSimilarityMatrix, source: TermSimilaritySource | None
 ) -> ParsedQuery:
-    """Parse a word, or several that are one term together, of which the others are left out."""
+    """Return the parsed query of one word, or of several words that form one phrase term."""
     parsed = parse_query(word, analyzer, S, source)
     kept = analyzer.kept(word)
     stems = analyzer.stem(kept)
@@ -179,7 +179,9 @@ def parse_word(
 
 
 def heaviest(parsed: ParsedQuery, weights: NDArray[np.float64], limit: int) -> ParsedQuery:
-    """Keep the `limit` terms of largest weight, of equal ones the first; words outside all stay.
+    """Return the query with only its `limit` terms of largest weight (ties: the first).
+
+    Words outside the vocabulary are kept.
 
     Parameters
     ----------
@@ -201,7 +203,7 @@ def heaviest(parsed: ParsedQuery, weights: NDArray[np.float64], limit: int) -> P
 
 
 def respelled(parsed: ParsedQuery, S: TermSimilarityMatrix, spellings: Spellings) -> ParsedQuery:
-    """Search unknown words by the indexed words that they may be misspellings of."""
+    """Return the query with unknown words replaced by indexed words of similar spelling."""
     outside, unknown = list(parsed.outside), {}
     for word, frequency in zip(parsed.unknown, parsed.unknown_frequencies, strict=True):
         terms, similarities = spellings.row(word)
@@ -226,7 +228,7 @@ def query_vector(
     S: TermSimilarityMatrix,
     source: TermSimilaritySource | None,
 ) -> QueryVector:
-    """Weigh a parsed query for one ranking (theory, "Words that no document contains")."""
+    """Return the vector of a parsed query (theory, "Words that no document contains")."""
     total = float(parsed.frequencies.sum()) + sum(word.frequency for word in parsed.outside)
     ratio = total / ranking.average_length if ranking.average_length > 0 else 1.0
 
@@ -244,7 +246,7 @@ def query_vector(
     extra_values = np.concatenate(
         [word.similarities * x for word, x in zip(parsed.outside, absent, strict=True)]
     )
-    # x'Sx over the outside words and between them and the others, by the source's similarities.
+    # The share of outside words in x'Sx, by the similarities of the source.
     inner, cross = outside_similarities(S, parsed.outside, parsed.terms, source)
     norm = float(absent @ inner @ absent + 2.0 * (absent @ cross @ weights))
     return QueryVector(parsed.terms, weights, extra_terms, extra_values, norm)
@@ -257,10 +259,10 @@ def _ask(
     S: TermSimilarityMatrix,
     source: TermSimilaritySource | None,
 ) -> tuple[tuple[OutsideWord, ...], dict[str, float]]:
-    """Split absent terms into those that the source knows, with neighbours, and the others."""
+    """Split absent terms into those with neighbors in the source, and the others."""
     if not absent:
         return (), {}
-    # A source knows words, not stems: the word as it was typed comes first.
+    # A source contains words, not stems: the word as typed comes first.
     words = [forms.get(term, term) for term in absent]
     known = np.zeros(len(words), bool)
     if source is not None:
@@ -268,7 +270,7 @@ def _ask(
         for i, term in enumerate(absent):
             if not known[i] and term != words[i] and known_by(source, [term])[0]:
                 words[i], known[i] = term, True
-    asked: dict[str, float] = {}  # two stems may come to one word
+    asked: dict[str, float] = {}  # two stems may have the same word
     unknown: dict[str, float] = {}
     for word, term, there in zip(words, absent, known, strict=True):
         own = asked if there else unknown

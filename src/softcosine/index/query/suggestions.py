@@ -1,4 +1,4 @@
-"""Which indexed words an unknown one may be a misspelling of."""
+"""Spelling suggestions: the indexed words nearest to an unknown word."""
 
 from __future__ import annotations
 
@@ -20,27 +20,26 @@ if TYPE_CHECKING:
 
 __all__ = ["Candidate", "Spellings", "Suggestion"]
 
-_MOST = 5  # candidates of a word
+_MOST = 5  # candidates per word
 _SIMILARITY = EditDistanceSimilarity()
-_LONGER = 64  # characters beyond all indexed words: endings and edits are shorter
+_LONGER = 64  # characters beyond the longest indexed word, enough for endings and edits
 _DIGIT = re.compile(r"\d")
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An indexed word that another may be meant for.
+    """An indexed word with a similar spelling.
 
     Attributes
     ----------
     word : str
-        Under stemming a form that texts have, the nearest.
+        With stemming, the nearest word form in the texts.
     distance : int
-        How many characters are put in, left out or replaced; 1 also where two neighbours are
-        exchanged.
+        Number of inserted, deleted, replaced or transposed characters.
     n_docs : int
-        How many documents hold it, under stemming in any form.
+        Number of documents that contain it; with stemming, in any form.
     similarity : float
-        What it counts for in a search with ``fuzzy=True``, before S is balanced; see
+        Its weight in a search with ``fuzzy=True``, before S is balanced; see
         `softcosine.EditDistanceSimilarity`.
     """
 
@@ -58,7 +57,7 @@ class Suggestion:
     ----------
     word : str
     candidates : tuple of Candidate
-        The nearest first; of equal distance the more frequent, then by their strings.
+        The nearest first; ties by document frequency, then by string.
     """
 
     word: str
@@ -66,7 +65,7 @@ class Suggestion:
 
 
 class _Documents(Protocol):
-    """What is read of an `IndexedSegment`: documents with their fields, and which are live."""
+    """The attributes of `IndexedSegment` that spellings need."""
 
     @property
     def n_docs(self) -> int: ...
@@ -77,14 +76,14 @@ class _Documents(Protocol):
 
 
 class Spellings:
-    """The words of an index, prepared for looking up misspelled ones. Made once for a snapshot.
+    """The words of a snapshot, prepared for the lookup of misspelled words.
 
     Parameters
     ----------
     vocabulary : Vocabulary
     analyzer : Analyzer
     segments : sequence of IndexedSegment
-        Whose live documents are counted.
+        Their live documents are counted.
     """
 
     def __init__(
@@ -94,7 +93,7 @@ class Spellings:
         self._analyzer = analyzer
         self._segments = segments
         forms = vocabulary.forms
-        if forms is None:  # without stemming, or where only stems are known
+        if forms is None:  # without stemming, or if only stems are known
             self._words: Sequence[str] = vocabulary.terms
             self._owners = np.arange(len(vocabulary))
         else:
@@ -104,14 +103,14 @@ class Spellings:
         self._longest = max(map(len, self._words), default=0) + _LONGER
 
     def suggestion(self, word: str) -> Suggestion:
-        """Return the indexed words that are nearest to a word."""
+        """Return the indexed words nearest to a word."""
         return Suggestion(word, tuple(candidate for _, candidate in self._nearest(word)))
 
     def row(self, word: str) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the terms that a word is searched by in its place, and their similarities.
+        """Return the terms that replace a word in a search, and their similarities.
 
-        None where it, or they, hold a digit: those are numbers and names of things, of which the
-        next one is another.
+        None of them, nor the word, may contain a digit: similar numbers and product names mean
+        different things.
         """
         found = [] if _DIGIT.search(word) else self._nearest(word)
         kept = [(term, one.similarity) for term, one in found if not _DIGIT.search(one.word)]
@@ -119,8 +118,8 @@ class Spellings:
         return np.array(terms, np.int32), np.array(similarities, np.float64)
 
     def _nearest(self, word: str) -> list[tuple[int, Candidate]]:
-        """Find the candidates of a word, and the terms that they are forms of."""
-        if len(word) > self._longest:  # its exchanges alone would take the square of its length
+        """Return the candidates of a word, with their terms."""
+        if len(word) > self._longest:  # its transpositions alone take quadratic time
             return []
         best: dict[int, tuple[int, float, str]] = {}  # by term: distance, similarity, form
 
@@ -150,7 +149,7 @@ class Spellings:
         return counted[:_MOST]
 
     def _n_docs(self, term: int) -> int:
-        """Count the live documents that hold a term in any field."""
+        """Return the number of live documents that contain a term in any field."""
         total = 0
         for segment in self._segments:
             holding = np.zeros(segment.n_docs, bool)
@@ -163,6 +162,6 @@ class Spellings:
 
 
 def _exchanged(word: str) -> list[str]:
-    """Return what a word is with two neighbouring characters exchanged."""
+    """Return all words with two adjacent characters of a word transposed."""
     swapped = (word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(len(word) - 1))
     return [other for other in dict.fromkeys(swapped) if other != word]

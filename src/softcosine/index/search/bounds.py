@@ -1,4 +1,4 @@
-"""How far approximate scores may be off (theory, "Exactness of the two-stage search")."""
+"""Error bounds of approximate scores (theory, "Exactness of the two-stage search")."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import numpy as np
 
 __all__ = ["HALF", "TINY", "approximate_floor", "float32_holds", "slack"]
 
-# Unit roundoff of what columns and panels hold: the upper half of a float32.
+# Unit roundoff of columns and panels, which store the upper half of a float32.
 HALF = 2.0**-8
 _UNIT_ROUNDOFF = 2.0**-24  # of float32
-_OTHER_ROUNDINGS = 16  # of one weight, value and factor, beside the sums
-TINY, _HUGE = 1e-30, 1e30  # float32 neither vanishes nor overflows between, with room to spare
+_OTHER_ROUNDINGS = 16  # of a weight, a value and factors, beside the sums
+TINY, _HUGE = 1e-30, 1e30  # range in which float32 neither underflows nor overflows, with a margin
 
 
 def slack(n_summands: int, *, half: bool) -> float:
-    """Return by which factor an answer's approximate score may fall behind the k-th largest.
+    """Return the factor of the k-th largest approximate score that a result must reach.
 
     Parameters
     ----------
     n_summands : int
-        The most that any document's score has.
+        Maximum number of summands of a score.
     half : bool
         Whether a weight or value of each summand was rounded to the upper half of a float32.
     """
@@ -28,12 +28,12 @@ def slack(n_summands: int, *, half: bool) -> float:
     ratio = (1.0 - gamma) / (1.0 + gamma)
     if half:
         ratio *= (1.0 - HALF) / (1.0 + HALF)
-    # One more unit downwards for rounding the bound itself to float32.
+    # Round down by one more unit, because the bound itself is rounded to float32.
     return ratio * (1.0 - 4 * _UNIT_ROUNDOFF)
 
 
 def approximate_floor(minimum: float, unit: float) -> np.float32:
-    """Return a least score on the approximate scale, of which `unit` is 1."""
+    """Return a minimum score on the approximate scale, on which `unit` is 1."""
     return np.float32(min(minimum / unit, _HUGE) if minimum > 0 else 0.0)
 
 
@@ -43,7 +43,7 @@ def float32_holds(smallest: float, largest: float, *, least: float, most: float)
     Parameters
     ----------
     smallest, largest : float
-        Of the expanded query's weights but zeros.
+        Of the nonzero weights of the expanded query.
     least, most : float
         Of the values and factors, see `PreparedRanking`.
     """

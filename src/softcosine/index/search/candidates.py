@@ -1,4 +1,4 @@
-"""Documents that may be answers, segment by segment and query by query."""
+"""Candidates of the first stage, by segment and query."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ __all__ = ["Candidates"]
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Candidates of some queries.
+    """The candidates of several queries.
 
     Attributes
     ----------
     starts : ndarray of shape (n_segments * n_queries + 1,), int64
-        Those of query q in segment s are the list ``s * n_queries + q``: where each list begins.
+        Offset of each list; list ``s * n_queries + q`` has the candidates of query q in segment s.
     documents : ndarray, uint32
         Numbers within the segment, ascending in each list.
     approximate : ndarray, float32
         Their scores of the first stage.
     bounds : ndarray of shape (n_queries,), float32
-        Candidates below cannot be among the best.
+        Candidates below it cannot be among the best.
     """
 
     starts: NDArray[np.int64]
@@ -40,7 +40,7 @@ class Candidates:
         lists: Sequence[tuple[NDArray[np.uint32], NDArray[np.float32]]],
         bounds: NDArray[np.float32],
     ) -> Self:
-        """Join lists of documents and their scores."""
+        """Return the candidates, given lists of documents and their scores."""
         starts = np.zeros(len(lists) + 1, np.int64)
         np.cumsum([documents.shape[0] for documents, _ in lists], out=starts[1:])
         documents, approximate = zip(*lists, strict=True)
@@ -56,13 +56,13 @@ class Candidates:
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """How many candidates each query has, shape (n_queries,)."""
+        """Number of candidates of each query, shape (n_queries,)."""
         sizes = self.starts[1:] - self.starts[:-1]
         sums: NDArray[np.int64] = sizes.reshape(-1, self.bounds.shape[0]).sum(axis=0)
         return sums
 
     def replaced(self, others: Mapping[int, Sequence[NDArray[np.uint32]]]) -> Self:
-        """Return the candidates with other ones, given for each segment, for some queries."""
+        """Return the candidates with those of some queries replaced, given for each segment."""
         lists = self.lists
         for i in range(len(lists)):
             segment, query = divmod(i, self.bounds.shape[0])

@@ -1,4 +1,4 @@
-"""Answers that differ from each other: maximal marginal relevance."""
+"""Diverse results: maximal marginal relevance."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 __all__ = ["CANDIDATES_A_HIT", "LEAST_CANDIDATES", "by_marginal_relevance"]
 
-# Of so many best documents an answer is chosen: enough that there are others, few enough that all
-# are relevant.
+# Number of best documents to select from: enough for variety, few enough to be all relevant.
 LEAST_CANDIDATES, CANDIDATES_A_HIT = 50, 5
 
 
@@ -21,31 +20,31 @@ def by_marginal_relevance(
     balance: float,
     n: int,
 ) -> NDArray[np.int64]:
-    r"""Order documents so that each is relevant and unlike those before it.
+    r"""Order documents so that each is relevant and different from those before it.
 
-    Again and again the document is taken that is greatest in
+    Each step takes the document with the largest
 
     .. math:: \lambda \frac{s_d}{s_1} - (1 - \lambda) \max_{e \text{ taken}} \cos_S(d, e)
 
-    where the scores :math:`s` are divided by the best one, :math:`s_1`, as those of soft BM25 have
-    no bound; the maximum over none is 0, and of equal ones the first is taken
-    (Carbonell & Goldstein 1998, who take a cosine for the relevance).
+    Scores :math:`s` are divided by the best one, :math:`s_1`, because soft BM25 has no upper limit.
+    The maximum over no documents is 0; ties go to the first document. See Carbonell & Goldstein
+    1998, who use a cosine as the relevance.
 
     Parameters
     ----------
     scores : ndarray of shape (n_documents,), float64
-        Above 0, best first.
+        Positive, best first.
     similarities : callable
-        Given the place of a document, its similarities with all, shape (n_documents,).
+        Returns the similarities of a document (by index) with all, shape (n_documents,).
     balance : float
-        :math:`\lambda`, in [0, 1]; 1 is the order of the scores.
+        :math:`\lambda`, in [0, 1]; 1 keeps the order of the scores.
     n : int
-        How many are taken so; the others follow by score.
+        Number of documents to select; the others follow by score.
 
     Returns
     -------
     ndarray of shape (n_documents,), int64
-        Places in the new order.
+        Indices in the new order.
     """
     if not len(scores):
         return np.empty(0, np.int64)

@@ -1,4 +1,4 @@
-"""From queries to hits: what is request, found and shown."""
+"""Execution of searches: from queries and a request to hits."""
 
 from __future__ import annotations
 
@@ -62,15 +62,15 @@ __all__ = [
     "vectors_of",
 ]
 
-_FILLED_AT_ONCE = 4096  # documents whose scores are looked at together
+_FILLED_AT_ONCE = 4096  # documents scored at once for `fill`
 
-# For each term: its weight, and whether it is the query's own.
+# For each term: its weight in snippets, and whether it is a query term or a similar one.
 _Weights = dict[str, tuple[float, Literal["exact", "near"]]]
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """What a search is request for beside its query; see `SoftIndex.search`."""
+    """The parameters of a search except the query; see `SoftIndex.search`."""
 
     k: int = 10
     offset: int = 0
@@ -106,28 +106,28 @@ class SearchRequest:
 
     @property
     def n_wanted(self) -> int:
-        """How many documents are answers of this page and those before it."""
+        """Number of hits on this page and those before it."""
         return self.k + self.offset
 
     @property
     def n_candidates(self) -> int:
-        """How many of the best are chosen from where the answers are to differ."""
+        """Number of best documents that the order by marginal relevance selects from."""
         return max(LEAST_CANDIDATES, CANDIDATES_A_HIT * self.k)
 
     @property
     def n_ranked(self) -> int:
-        """How many of the best by score have to be found: at least one, which has a plan."""
+        """Number of best documents to find; at least one, because the plan comes with it."""
         return max(1, self.n_wanted, self.n_candidates if self.mmr is not None else 0)
 
     @property
     def all_matching(self) -> bool:
-        """Whether every document that matches has to be found, not the best alone."""
+        """Whether all matching documents are needed, not only the best."""
         return bool(self.facets) or bool(parse_sort(self.sort))
 
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """A query, made ready: parsed and weighed for every field."""
+    """A parsed query and its vector for every field."""
 
     shown: str
     parsed: tuple[ParsedQuery, ...]
@@ -142,7 +142,7 @@ def execute(
     *,
     threads: int | None,
 ) -> list[Hits]:
-    """Answer queries from one state of an index."""
+    """Return the hits of queries over a snapshot."""
     searcher = snapshot.searcher(request.ranking)
     filtered = passing(snapshot, request.where)
     ready = [_ready(snapshot, searcher, query, request) for query in queries]
@@ -152,7 +152,7 @@ def execute(
     tops = _searched(searcher, plain, request, filtered, request.n_ranked, threads)
 
     def shown(query: _Query, top: Top | None = None) -> tuple[Top, Facets]:
-        # Cut at once: all documents that match, of many queries, are too many to hold.
+        # Cut each result to its page at once: all matches of many queries take too much memory.
         found = top or _alone(snapshot, searcher, query, request, filtered)
         facets = counted_facets(snapshot, request.facets, found.documents)
         return _page(
@@ -177,13 +177,14 @@ def execute_with(
     queries: Sequence[str | Sequence[str]],
     request: SearchRequest,
 ) -> list[Hits]:
-    """Answer queries by what somebody else finds for their vectors, a tuple a query.
+    """Return the hits of queries, ranked by an external engine.
+
+    `find` receives one tuple of vectors per query, one vector per field.
 
     Raises
     ------
     InvalidInputError
-        If a query constraints anything of documents, or a filter is given: who only ranks cannot
-        know.
+        If a query has constraints or the request has a filter, which the engine cannot apply.
     """
     searcher = snapshot.searcher(request.ranking)
     ready = _plain(snapshot, searcher, queries, request)
@@ -197,14 +198,14 @@ def execute_with(
 def vectors_of(
     snapshot: Snapshot, queries: Sequence[str | Sequence[str]], ranking: str | None = None
 ) -> list[tuple[QueryVector, ...]]:
-    """Parse and weigh queries that only rank: for each its vectors, one a field."""
+    """Return the vectors of queries without constraints: one tuple per query, one per field."""
     request = SearchRequest(ranking=ranking)
     searcher = snapshot.searcher(ranking)
     return [query.vectors for query in _plain(snapshot, searcher, queries, request)]
 
 
 def like(snapshot: Snapshot, id: str, request: SearchRequest) -> Hits:
-    """Find the documents most like one of the index, itself left out."""
+    """Return the documents most similar to a document of the index, without itself."""
     searcher = snapshot.searcher(request.ranking)
     query, number = _document(snapshot, searcher, id), snapshot.documents.number(id)
     filtered = passing(snapshot, request.where)
@@ -217,7 +218,7 @@ def like(snapshot: Snapshot, id: str, request: SearchRequest) -> Hits:
 def explained(
     snapshot: Snapshot, query: str | Sequence[str], id: str, request: SearchRequest
 ) -> Explanation:
-    """Say why a document scores what it scores."""
+    """Return the explanation of a document's score."""
     searcher = snapshot.searcher(request.ranking)
     return _explained(snapshot, searcher, _ready(snapshot, searcher, query, request), id)
 
@@ -225,7 +226,7 @@ def explained(
 def explain_similarity(
     snapshot: Snapshot, id: str, other: str, request: SearchRequest
 ) -> Explanation:
-    """Say why the document `other` is similar to the document `id`."""
+    """Return the explanation of the similarity of `other` with the document `id`."""
     searcher = snapshot.searcher(request.ranking)
     return _explained(snapshot, searcher, _document(snapshot, searcher, id), other)
 
@@ -236,7 +237,7 @@ def _plain(
     queries: Sequence[str | Sequence[str]],
     request: SearchRequest,
 ) -> list[_Query]:
-    """Make queries ready that demand nothing of documents."""
+    """Return queries without constraints, parsed and weighted."""
     ready = [_ready(snapshot, searcher, query, request) for query in queries]
     if (
         request.where is not None
@@ -253,7 +254,7 @@ def _plain(
 def _ready(
     snapshot: Snapshot, searcher: FieldsSearcher, query: str | Sequence[str], request: SearchRequest
 ) -> _Query:
-    """Parse and weigh a query; one that is too long is cut."""
+    """Return a query, parsed, weighted and limited to `max_terms`."""
     constraints = None
     stop_words = frozenset[str]() if request.keep_stop_words else snapshot.stop_words
     if isinstance(query, str) and request.syntax:
@@ -286,7 +287,7 @@ def _ready(
 
 
 def _document(snapshot: Snapshot, searcher: FieldsSearcher, id: str) -> _Query:
-    """Take a document as a query: each of its fields is compared with the same of the others."""
+    """Return a document as a query; each of its fields is compared with the same field."""
     number = snapshot.documents.number(id)
     known, vocabulary = _words_of(snapshot, number), snapshot.S.vocabulary
     parsed = []
@@ -305,7 +306,7 @@ def _weighed(
     parsed: tuple[ParsedQuery, ...],
     constraints: Constraints | None,
 ) -> _Query:
-    """Weigh a parsed query for every field."""
+    """Return a parsed query with its vector for every field."""
     return _Query(shown, parsed, _vectors(snapshot, searcher, parsed), constraints)
 
 
@@ -319,7 +320,7 @@ def _vectors(
 
 
 def _words_of(snapshot: Snapshot, number: int) -> dict[str, str]:
-    """For each term of a document, the first words of its text that show it."""
+    """Return, for each term of a document, its first words in the text."""
     analyzer = snapshot.analyzer
     if analyzer.stemmer is None:
         return {}
@@ -360,7 +361,7 @@ def _alone(
     request: SearchRequest,
     filtered: Sequence[Mask | None],
 ) -> Top:
-    """Answer a query whose constraints, or exact answers first, make masks of its own."""
+    """Return the results of a query that has constraints, or needs all or exact matches first."""
     k = max(1, snapshot.n_docs) if request.all_matching else request.n_ranked
     allowed = _allowed(snapshot, query, filtered)
     if not request.exact_first:
@@ -382,7 +383,7 @@ def _alone(
 def _allowed(
     snapshot: Snapshot, query: _Query, filtered: Sequence[Mask | None]
 ) -> list[Mask | None]:
-    """Return which documents of each segment a query may find; None for all."""
+    """Return the documents of each segment that a query may return; None for all."""
     if query.constraints is None:
         return list(filtered)
     return [
@@ -399,7 +400,7 @@ def _arranged(
     request: SearchRequest,
     filtered: Sequence[Mask | None],
 ) -> Top:
-    """Bring documents into the order of metadata or marginal relevance; let others follow."""
+    """Return the results in the order of metadata or marginal relevance, filled if requested."""
     if keys := parse_sort(request.sort):
         places = sorted_places(snapshot, keys, top.documents, top.scores)
         top = replace(top, documents=top.documents[places], scores=top.scores[places])
@@ -421,7 +422,7 @@ def _arranged(
 def _soft_cosines(
     snapshot: Snapshot, searcher: FieldsSearcher, documents: NDArray[np.int64], place: int
 ) -> NDArray[np.float64]:
-    """Soft cosines of one of some documents with all of them; of several fields, the mean."""
+    """Return the soft cosines of one document with all; with several fields, the mean."""
     parsed = [
         ParsedQuery(terms, frequencies, ())
         for terms, frequencies in snapshot.rows(int(documents[place]))
@@ -438,7 +439,7 @@ def _filled(
     request: SearchRequest,
     filtered: Sequence[Mask | None],
 ) -> Top:
-    """Let documents of score 0 follow, in order of insertion, as far as they are wanted."""
+    """Return the results followed by documents of score 0, in order of insertion, up to k."""
     missing = request.n_wanted - len(top.documents)
     found = [top.documents]
     if missing > 0:
@@ -453,7 +454,7 @@ def _filled(
             numbers = np.setdiff1d(np.flatnonzero(every) + first, top.documents)
             for begin in range(0, len(numbers), _FILLED_AT_ONCE):
                 some = numbers[begin : begin + _FILLED_AT_ONCE]
-                # The others score less than 0, or share no term where they have to.
+                # Skip negative scores, and documents without a required common term.
                 zeros = some[searcher.scores(query.vectors, some) == 0.0][:missing]
                 found.append(zeros)
                 missing -= len(zeros)
@@ -522,13 +523,13 @@ def _hits(
 
 
 def _suggestions(snapshot: Snapshot, words: Sequence[str]) -> tuple[Suggestion, ...]:
-    """Return what some words may be misspellings of; those that are like nothing are left out."""
+    """Return the suggestions for words; words without any are left out."""
     found = [snapshot.spellings.suggestion(word) for word in words] if words else []
     return tuple(suggestion for suggestion in found if suggestion.candidates)
 
 
 def _word_weights(snapshot: Snapshot, searcher: FieldsSearcher, query: _Query) -> _Weights:
-    """Return what each term of the expanded query is worth in a passage, over all fields."""
+    """Return the weight of each term of the expanded query in snippets, over all fields."""
     weights: dict[int, float] = {}
     for weight, one, vector in zip(
         searcher.weights, searcher.searchers, query.vectors, strict=True

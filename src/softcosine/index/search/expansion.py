@@ -1,4 +1,4 @@
-"""Queries expanded by S: W Sᵀ W x, and what their scores are multiplied by."""
+"""Query expansion by S: W Sᵀ W x, and the factors of the scores."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ __all__ = ["Expander", "Expansions"]
 
 @dataclass(frozen=True, slots=True)
 class Expansions:
-    """Expanded queries W Sᵀ W x, one after the other.
+    """Several expanded queries W Sᵀ W x.
 
-    What there is one of a query are lists, since arrays of one number cost a single search more
-    than the numbers do.
+    Attributes with one number per query are lists, because arrays of one number slow down single
+    searches.
 
     Attributes
     ----------
     pointers : ndarray of shape (n_queries + 1,), int64
-        Where each query begins in `terms` and `weights`.
+        Offset of each query in `terms` and `weights`.
     terms : ndarray of shape (n_reached,), int32
-        In the order in which they are met.
+        In order of first occurrence.
     weights : ndarray of shape (n_reached,), float64
     facts : list of lists
-        Six numbers a query, see `softcosine.kernels.search.expand_queries`.
+        Six numbers per query, see `softcosine.kernels.search.expand_queries`.
     factors : list of float
-        What scores are multiplied by.
+        Factor of the scores of each query.
     """
 
     pointers: NDArray[np.int64]
@@ -52,17 +52,17 @@ class Expansions:
 
     @property
     def scales(self) -> list[float]:
-        """Largest weight of each query, which is 1 in float32."""
+        """Largest weight of each query; it is scaled to 1 in float32."""
         return [facts[0] for facts in self.facts]
 
     @property
     def reaching(self) -> list[bool]:
-        """Whether any document can have a score other than 0, for each query."""
+        """Whether any document can have a nonzero score, for each query."""
         pairs = zip(self.factors, self.facts, strict=True)
         return [factor != 0.0 and facts[0] != 0.0 for factor, facts in pairs]
 
     def holding(self, least: float, most: float) -> list[bool]:
-        """Whether the approximate scores of each query obey their error bound.
+        """Whether the error bound of the approximate scores holds, for each query.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class Expansions:
         ]
 
     def own(self, query: int) -> slice:
-        """Return where the terms of a query stand."""
+        """Return the range of a query in `terms` and `weights`."""
         return slice(self.pointers[query], self.pointers[query + 1])
 
 
@@ -90,9 +90,9 @@ class Expander:
     ----------
     S : TermSimilarityMatrix
     ranking : PreparedRanking
-        Of any part.
+        Of any segment.
     reach : float
-        The most that a document's values may sum to.
+        Upper bound of the sum of a document's values.
     """
 
     def __init__(self, S: TermSimilarityMatrix, ranking: PreparedRanking, *, reach: float) -> None:
@@ -102,7 +102,7 @@ class Expander:
         self._longest_row = int(np.diff(S.arrays[0]).max(initial=0))
 
     def expand(self, space: Workspace, queries: Sequence[QueryVector]) -> Expansions:
-        """Expand queries, and find what their scores are multiplied by."""
+        """Return expanded queries with their factors."""
         ranking, matrix = self._ranking, self._S.arrays
         terms, pointers = _joined([query.terms for query in queries])
         extra_terms, extra_pointers = _joined([query.extra_terms for query in queries])
@@ -127,7 +127,7 @@ class Expander:
         return Expansions(ends, reached[:n], weights[:n], rows, factors)
 
     def _factor(self, query: QueryVector, facts: list[float]) -> float:
-        """1 / the norm of a query, or 1 where the ranking divides by none."""
+        """Return 1 / the norm of a query, or 1 if the ranking does not normalise."""
         normalization = self._ranking.normalization
         if normalization == "none":
             return 1.0
@@ -140,7 +140,7 @@ class Expander:
         return 1.0 / norm if norm > 0.0 else 0.0
 
     def _size(self, query: QueryVector) -> float:
-        """x'W|S|Wx of a query: what rounding may have cost is relative to it."""
+        """Return x'W|S|Wx of a query, the scale of its rounding error."""
         indptr, indices, data = self._S.arrays
         x = np.zeros(len(self._S))
         x[query.terms] = np.abs(query.weights)
@@ -152,7 +152,7 @@ class Expander:
 
 
 def _joined(parts: Sequence[NDArray[np.int32]]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Join arrays; where each begins is returned too."""
+    """Return arrays as one, and the offset of each."""
     pointers = np.zeros(len(parts) + 1, np.int64)
     if len(parts) == 1:
         pointers[1] = parts[0].shape[0]

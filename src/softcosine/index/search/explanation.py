@@ -1,4 +1,4 @@
-"""Why a document scores what it scores: its parts by pairs of words."""
+"""Explanation of a score: the contribution of each pair of query and document words."""
 
 from __future__ import annotations
 
@@ -26,22 +26,21 @@ __all__ = ["Explanation", "Part", "explain"]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one pair of words adds to a score.
+    """The contribution of one pair of words to a score.
 
     Attributes
     ----------
     query_word, document_word : str
     similarity : float
-        s_ij; 1 for one and the same term.
+        s_ij; 1 for equal terms.
     contribution : float
         In units of the score.
     exact : bool
-        Whether both words are one term, such as two forms of one stem.
+        Whether both words are the same term, such as two forms of one stem.
     field : str
-        Where the document has its word; empty in an index of one field.
+        Field of the document word; empty in an index of one field.
     spelled : bool
-        Whether the words are similar by their spelling alone: a search with ``fuzzy=True`` takes
-        an unknown word for another.
+        Whether the words are similar only by spelling, in a search with ``fuzzy=True``.
     """
 
     query_word: str
@@ -54,15 +53,15 @@ class Part:
 
     @property
     def sign(self) -> str:
-        """``=`` between the words of an exact part, ``~`` between others."""
+        """``=`` for an exact pair, ``~`` for others."""
         return "=" if self.exact else "~"
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The parts of a score, largest first; they sum to it.
+    """The contributions to a score, largest first; they sum to the score.
 
-    Printing it gives a table.
+    Prints as a table.
     """
 
     query: str
@@ -87,12 +86,12 @@ class Explanation:
 
     @property
     def title(self) -> str:
-        """What the score is."""
+        """The ranking and its score."""
         return TITLES.get(self.ranking, self.ranking)
 
     @property
     def several_fields(self) -> bool:
-        """Whether the parts are told by field."""
+        """Whether the index has several fields."""
         return any(part.field for part in self.parts)
 
     def _repr_html_(self) -> str:
@@ -114,7 +113,7 @@ class Explanation:
         )
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a part, largest first, with its field in an index of several."""
+        """Return a table, one row per pair, largest first; with the field if there are several."""
         from softcosine.index.search.frames import data_frame
 
         names = ["query_word", "document_word", "similarity", "contribution", "exact"]
@@ -131,7 +130,7 @@ def explain(
     document: int,
     document_words: dict[str, str],
 ) -> tuple[float, tuple[Part, ...]]:
-    """Return the score of a document and its parts, by decreasing size.
+    """Return the explanation of a document's score, by decreasing size of the contributions.
 
     Parameters
     ----------
@@ -139,10 +138,10 @@ def explain(
     fields : sequence of Field
     vectors : sequence of QueryVector
     parsed : sequence of ParsedQuery
-        The same for each field, before they were weighed.
+        The parsed query for each field.
     document : int
     document_words : dict
-        For a term, the word that shows it in this document's text.
+        For each term, its word in the text of this document.
     """
     parts: list[Part] = []
     for own, vector, words, of in zip(searcher.searchers, vectors, parsed, fields, strict=True):
@@ -166,7 +165,7 @@ def _parts(
     document: int,
     document_words: dict[str, str],
 ) -> list[Part]:
-    """Return what each pair of words adds to the score of one field."""
+    """Return the contribution of each pair of words to the score of one field."""
     S = searcher.S
     part, local = searcher.part_of(document)
     terms, values = _coordinates(part, local)
@@ -209,7 +208,7 @@ def _parts(
 
 
 def _coordinates(part: Searched, document: int) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
-    """Terms of a document and W times their values, scaled as the ranking scales them."""
+    """Return the terms of a document and W times their values, scaled as in the ranking."""
     segment, ranking = part.segment, part.ranking
     own = slice(segment.pointers[document], segment.pointers[document + 1])
     terms = segment.terms_of(own)

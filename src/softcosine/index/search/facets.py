@@ -1,10 +1,10 @@
-"""How many documents have each value of a key of metadata: what ``facets=`` means.
+"""Facets: the number of documents for each value of a metadata key (``facets=``).
 
-Every document counts that matches, not only those that are shown: in a search those whose score is
-above 0 and not below `min_score`, and that pass the filter and hold what the query constraints;
-without a query those that pass the filter. A list counts once for each distinct value that it
-holds. Objects, lists within lists and missing keys are not counted; null is a value. Numbers that
-are equal, such as 1 and 1.0, are one value; true is another than 1, and the string "1" a third.
+All matching documents count, not only the returned ones. In a search they have a score above 0 and
+not below `min_score`, pass the filter and meet the constraints of the query; without a query they
+pass the filter. A list counts once for each of its distinct values. Objects, nested lists and
+missing keys are not counted; null is a value. Equal numbers such as 1 and 1.0 are one value; true
+and the string "1" are different values.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ __all__ = ["FacetCount", "Facets", "checked_facets", "counted_facets"]
 
 
 class FacetCount(NamedTuple):
-    """A value, and how many documents have it."""
+    """A value and the number of documents that have it."""
 
     value: str | int | float | bool | None
     n_docs: int
 
 
-# For each key its values: most documents first, then numbers, strings, booleans and null.
+# For each key its values, by decreasing count, then numbers, strings, booleans and null.
 Facets = Mapping[str, tuple[FacetCount, ...]]
 
 
 def checked_facets(facets: Sequence[str]) -> tuple[str, ...]:
-    """Return the keys that are counted; InvalidInputError if they are no list of keys."""
+    """Return facet keys if they are valid; InvalidInputError otherwise."""
     check_list("facets", facets, 'keys of metadata, such as ["lang", "year"]', types=Sequence)
     for key in facets:
         check_type(f"the facet {key!r}", key, str, "pass keys of metadata, which are strings")
@@ -48,7 +48,7 @@ def checked_facets(facets: Sequence[str]) -> tuple[str, ...]:
 def counted_facets(
     snapshot: Snapshot, facets: Sequence[str], documents: NDArray[np.int64]
 ) -> Facets:
-    """Count the values of some keys in some documents, exactly.
+    """Return the exact counts of the values of some keys in some documents.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Candidates of a search over several fields: the sum of the fields' approximate scores.
+"""Candidates of a search over several fields, by the sum of their approximate scores.
 
-The bound of the rounding errors is that of one field, with a few roundings more (theory, "Exactness
-of the two-stage search").
+The bound of the rounding errors is that of one field plus a few roundings (theory, "Exactness of
+the two-stage search").
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def summed_candidates(
     min_score: float,
     allowed: Allowed | None,
 ) -> list[NDArray[np.int64]] | None:
-    """Find, in each part, all documents that can be among the k best with a score above 0.
+    """Return all documents that can be among the k best with a positive score.
 
     Returns
     -------
     list of ndarray, int64, or None
-        Numbers of documents, ascending in each part; no part where no document has a score; None
-        where float32 cannot tell.
+        Document numbers, one ascending array per run of segments; an empty list if no document
+        has a score; None if float32 cannot decide.
     """
     parts = searchers[0].parts
     with ExitStack() as stack:
@@ -55,12 +55,12 @@ def summed_candidates(
         unit = max(units)
         if not 0.0 < unit < np.inf:
             return None
-        # Scores of a field that counts little beside another must not vanish in float32.
+        # Scores of a field of small weight must not underflow in float32.
         shares = [own / unit for own in units]
         if min(share * stage.least for share, stage in zip(shares, stages, strict=True)) < TINY:
             return None
         floor = approximate_floor(max(min_score, 0.0), unit)
-        # A share is rounded, multiplies a score, and the product is added to those before.
+        # A share is rounded and multiplied with a score; the product is added to those before.
         n_summands = max(stage.n_summands for stage in stages) + 2 + len(stages)
         bound = slack(n_summands, half=any(stage.table.half for stage in stages))
         heap = np.zeros(min(k, max(1, sum(part.segment.n_docs for part in parts))), np.float32)
@@ -80,7 +80,7 @@ def summed_candidates(
 
 
 def _runs(parts: Sequence[Part]) -> list[range]:
-    """Cut parts into runs of neighbours, small ones together."""
+    """Return runs of adjacent segments; small segments share a run."""
     runs, begin, n_docs = [], 0, 0
     for end, part in enumerate(parts, 1):
         n_docs += part.segment.n_docs
@@ -91,7 +91,7 @@ def _runs(parts: Sequence[Part]) -> list[range]:
 
 
 def _answers(part: Part, allowed: NDArray[np.bool_] | None) -> NDArray[np.float32]:
-    """Return 1 for each document of a part that may be an answer, 0 for the others."""
+    """Return 1 for each allowed document of a segment, 0 for the others."""
     ones = np.ones(part.segment.n_docs, np.float32)
     for mask in (part.live, allowed):
         if mask is not None:

@@ -1,4 +1,4 @@
-"""Search over several fields: each its own space, the score the weighted sum of theirs."""
+"""Search over several fields: each is a space, and the score is the weighted sum of theirs."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from softcosine.index.search.top_docs import QueryVector, Top, check_k, check_mi
 
 __all__ = ["TEXT", "Field", "FieldsSearcher", "checked_fields"]
 
-# What the only field of an index is called where none is named.
+# Name of the only field of an index if you name none.
 TEXT = "text"
 
-# Sums of fields stay far from what float64 cannot hold.
+# Limits of field weights, so that sums of scores stay far from the limits of float64.
 _LEAST, _MOST = 1e-6, 1e6
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A part of every document that is a space of its own, such as a title.
+    """A field of every document, such as a title, which is a space with its own statistics.
 
     Attributes
     ----------
     name : str
     weight : float
-        What its score is multiplied by, from 0.000001 to 1000000.
+        Factor of its score, from 0.000001 to 1000000.
     """
 
     name: str
@@ -50,12 +50,12 @@ class Field:
 
 
 def checked_fields(fields: Any) -> tuple[Field, ...]:
-    """Return fields given as a mapping of names to weights, or as names; None is one field.
+    """Return fields, given as a mapping of names to weights, or as names; None is one field.
 
     Raises
     ------
     InvalidInputError
-        If they are none, or in no order: scores are added up in it.
+        If they are not valid, or a set: scores are added in the order of the fields.
     """
     if fields is None:
         return (Field(TEXT),)
@@ -80,16 +80,16 @@ def checked_fields(fields: Any) -> tuple[Field, ...]:
 class FieldsSearcher:
     """Searches all fields of an index by one ranking.
 
-    With a single field it is the searcher of that field. Otherwise the first stage adds up the
-    fields' approximate scores, whose relative errors a sum of non-negative numbers does not make
-    larger, and the second the exact ones, in the order of the fields.
+    A single field is searched by its own searcher. For several fields, the first stage adds the
+    approximate scores of the fields; relative errors do not grow in a sum of non-negative numbers.
+    The second stage adds the exact scores in the order of the fields.
 
     Parameters
     ----------
     searchers : sequence of Searcher
-        One a field, over the same documents cut into the same parts.
+        One per field, over the same documents in the same segments.
     weights : sequence of float
-        Above 0.
+        Positive.
     """
 
     def __init__(self, searchers: Sequence[Searcher], weights: Sequence[float]) -> None:
@@ -98,7 +98,7 @@ class FieldsSearcher:
 
     @property
     def ranking(self) -> PreparedRanking:
-        """The first field's ranking: its name and settings are those of all."""
+        """The ranking of the first field; all fields have the same name and parameters."""
         return self.searchers[0].ranking
 
     def search_batch(
@@ -111,7 +111,7 @@ class FieldsSearcher:
         allowed: Allowed | None = None,
         threads: int | None = None,
     ) -> list[Top]:
-        """Search many queries, each a vector for every field; see `Searcher.search_batch`."""
+        """Search many queries, each with one vector per field; see `Searcher.search_batch`."""
         if self.weights == (1.0,):
             (searcher,) = self.searchers
             if len(queries) == 1:
@@ -135,7 +135,7 @@ class FieldsSearcher:
     def scores(
         self, vectors: Sequence[QueryVector], documents: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Scores of some documents, the same bits as in a search, in the order given."""
+        """Return the scores of documents, in the given order, bit-identical to a search."""
         if self.weights == (1.0,):
             return self.searchers[0].scores(vectors[0], documents)
         total = np.zeros(len(documents))
@@ -151,7 +151,7 @@ class FieldsSearcher:
         expand_postings: bool,
         allowed: Allowed | None,
     ) -> Top:
-        """Find the candidates by the sum of approximate scores, and rank them exactly."""
+        """Find candidates by the sum of approximate scores, and score them exactly."""
         found, plan = None, FIELDS
         if expand_postings:
             found = self._candidates(vectors, k, min_score, allowed)
@@ -174,8 +174,8 @@ class FieldsSearcher:
         min_score: float,
         allowed: Allowed | None,
     ) -> list[NDArray[np.int64]] | None:
-        """Find all documents that can be among the best; None where float32 cannot tell."""
-        # Imported here, since no index of one field needs it.
+        """Return all documents that can be among the best; None if float32 cannot decide."""
+        # Imported here, because an index of one field does not need it.
         from softcosine.index.search.field_sums import summed_candidates
 
         return summed_candidates(
@@ -185,7 +185,7 @@ class FieldsSearcher:
     def _every(
         self, vectors: Sequence[QueryVector], expand_postings: bool, allowed: Allowed | None
     ) -> list[NDArray[np.int64]]:
-        """Find all documents, or those that share a term with the query in some field."""
+        """Return all documents, or those that share a term with the query in some field."""
         found = []
         for number, part in enumerate(self.searchers[0].parts):
             mask = np.ones(part.segment.n_docs, bool) if part.live is None else part.live.copy()

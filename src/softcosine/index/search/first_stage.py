@@ -1,4 +1,4 @@
-"""The first stage of a search whose scores others are added to: approximate, in float32."""
+"""The first stage of a search, with approximate scores in float32 that can be added up."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ __all__ = ["FirstStage"]
 
 @dataclass(frozen=True, slots=True)
 class FirstStage:
-    """An expanded query, whose approximate scores are to be added up.
+    """An expanded query whose approximate scores are added to others.
 
     Attributes
     ----------
     table : SegmentTable
     scores : ndarray, float32
-        Scratch, zero.
+        Scratch array, zero.
     expanded : Expansions
-        Of the one query.
+        Of one query.
     holds : bool
-        Whether the approximate scores obey their error bound.
+        Whether the error bound of the approximate scores holds.
     least_value : float
         See `PreparedRanking.least`.
     """
@@ -39,7 +39,7 @@ class FirstStage:
 
     @property
     def empty(self) -> bool:
-        """Whether no document can have a score other than 0."""
+        """Whether all scores are 0."""
         return not self.expanded.reaching[0]
 
     @property
@@ -49,17 +49,17 @@ class FirstStage:
 
     @property
     def n_summands(self) -> int:
-        """The most that any document's score has."""
+        """Maximum number of summands of a score."""
         return min(int(self.expanded.terms.shape[0]), self.table.longest)
 
     @property
     def least(self) -> float:
-        """A lower bound of all scores but zeros, on the approximate scale."""
+        """A lower bound of all nonzero scores, on the approximate scale."""
         largest, smallest = self.expanded.facts[0][:2]
         return float(smallest / largest * self.least_value)
 
     def add(self, segments: slice, weight: np.float32, total: NDArray[np.float32]) -> None:
-        """Add `weight` times the scores of some segments, one after the other, to `total`."""
+        """Add `weight` times the scores of consecutive segments to `total`."""
         expanded, (_, addresses) = self.expanded, self.table.factors(None)
         add_scores(
             self.table.rows[segments], addresses[segments], expanded.terms, expanded.weights,

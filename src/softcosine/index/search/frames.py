@@ -1,4 +1,4 @@
-"""Tables of results for pandas, and documents out of tables."""
+"""Conversion of results to pandas, and of data frames to documents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["FrameDocuments", "data_frame", "read_frame"]
 
 
 def data_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
-    """Make a data frame; MissingDependencyError where pandas is not installed."""
+    """Return a pandas data frame; MissingDependencyError if pandas is not installed."""
     try:
         import pandas as pd
     except ImportError as error:
@@ -32,7 +32,7 @@ class FrameDocuments:
     Attributes
     ----------
     texts : list of str, or of dict of str to str
-        The latter where several columns hold texts.
+        Dicts if several columns contain texts.
     ids : list of str, or None
     metadata : list of dict of str to Any
     """
@@ -49,22 +49,22 @@ def read_frame(
     id: str | None,
     metadata: Sequence[str] | None,
 ) -> FrameDocuments:
-    """Read the documents of a data frame, one a row.
+    """Return the documents of a data frame, one per row.
 
     Parameters
     ----------
     frame : DataFrame of pandas or polars
     text : str or sequence of str
-        The column, or columns, of texts.
+        The text column or columns.
     id : str or None
-        The column of ids, strings or whole numbers.
+        The id column, strings or integers.
     metadata : sequence of str or None
-        All other columns if None; missing values are left out.
+        Columns of metadata; all other columns if None. Missing values are left out.
 
     Raises
     ------
     InvalidInputError
-        If it is no data frame, lacks a column, or a text or id is missing or of another type.
+        If it is not a data frame, lacks a column, or a text or id is missing or has a wrong type.
     """
     if not hasattr(frame, "columns") or not hasattr(frame, "__getitem__"):
         raise InvalidInputError(
@@ -124,7 +124,7 @@ def _id(value: Any, row: int, name: str) -> str:
 
 
 def _missing(value: Any) -> bool:
-    """Whether a value stands for none: None, NaN, and what pandas has for other types."""
+    """Whether a value is missing: None, NaN, or a null value of pandas."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float | np.floating) and bool(value != value)

@@ -1,4 +1,4 @@
-"""The passage of a text that best shows why it was found, its matching words marked."""
+"""Highlighter: the passage of a text that matches a query best, with marked words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Mark", "Snippet", "snippet"]
 _Kind = Literal["exact", "near"]
 _Place = tuple[int, int, _Kind]  # start, end
 
-# Only so much of a very long text is searched for its best passage.
+# Maximum length of the searched start of a text, in characters.
 _MAX_TEXT = 200_000
 
 
@@ -35,10 +35,9 @@ class Snippet:
     Attributes
     ----------
     text : str
-        White space folded; an ellipsis where the document goes on.
+        White space is folded; an ellipsis marks an omitted start or end.
     marks : tuple of Mark
-        Ascending, none overlapping; ``"exact"`` for the query's own words, ``"near"`` for similar
-        ones.
+        Ascending, without overlaps; ``"exact"`` for query words, ``"near"`` for similar words.
     """
 
     text: str
@@ -48,7 +47,7 @@ class Snippet:
         return self.text
 
     def marked(self, style: Callable[[str, str], str], plain: Callable[[str], str] = str) -> str:
-        """Return the text with each mark's word put through ``style(word, kind)``."""
+        """Return the text with each marked word replaced by ``style(word, kind)``."""
         parts, position = [], 0
         for mark in self.marks:
             parts.append(plain(self.text[position : mark.start]))
@@ -72,7 +71,7 @@ def snippet(
     *,
     width: int = 240,
 ) -> Snippet:
-    """Choose the passage of greatest weight.
+    """Return the passage of largest weight.
 
     Parameters
     ----------
@@ -80,9 +79,9 @@ def snippet(
     analyzer : Analyzer
         Of the index.
     weights : mapping of term to (weight, kind)
-        The terms that the query reaches.
+        The terms of the expanded query.
     width : int
-        Most characters of the passage.
+        Maximum length in characters.
     """
     spans = analyzer.spans(text[:_MAX_TEXT])
     stems = analyzer.stem([span.word for span in spans])
@@ -112,7 +111,7 @@ def _found(
     analyzer: Analyzer,
     weights: Mapping[str, tuple[float, _Kind]],
 ) -> list[tuple[float, _Kind]]:
-    """Return what each word is worth; a term of several words gives its worth to each of them."""
+    """Return the weight and kind of each word; all words of a phrase term get its weight."""
     found: list[tuple[float, _Kind]] = [(0.0, "near")] * len(stems)
     places = list(compress(range(len(stems)), kept))
     own = [stems[place] for place in places]
@@ -130,7 +129,7 @@ def _worth(found: tuple[float, _Kind]) -> tuple[bool, float]:
 
 
 def _merged(marks: Iterable[_Place]) -> list[_Place]:
-    """Join marks that overlap, as the words of scripts without spaces do."""
+    """Return the marks with overlapping ones joined, which scripts without spaces produce."""
     merged: list[_Place] = []
     for start, end, kind in marks:
         if merged and start < merged[-1][1]:
@@ -145,10 +144,9 @@ def _merged(marks: Iterable[_Place]) -> list[_Place]:
 def _heaviest(
     places: list[tuple[int, int]], weights: list[float], stems: list[str], width: int
 ) -> tuple[int, int]:
-    """Return the first and last word of the window of greatest weight.
+    """Return the first and last word of the window of largest weight.
 
-    A repeated word counts once. The window starts a little before its first match, where there
-    is room.
+    Repeated words count once. The window starts a little before its first match, if there is room.
     """
     held: dict[str, int] = {}
     total, best, begin, best_window = 0.0, -1.0, 0, (0, 0)
@@ -171,7 +169,7 @@ def _heaviest(
 
 
 def _passage(text: str, start: int, width: int) -> tuple[int, int]:
-    """Return where the passage begins and ends; all of a text that is short enough."""
+    """Return the start and end of the passage; a short text is returned completely."""
     if len(text) <= width:
         return 0, len(text)
     start = 0 if start <= 20 else start
@@ -183,7 +181,7 @@ def _passage(text: str, start: int, width: int) -> tuple[int, int]:
 
 
 def _folded(text: str, start: int, stop: int, marks: list[_Place]) -> Snippet:
-    """Fold white space and control characters to single blanks, and move the marks along."""
+    """Return the snippet with white space and control characters folded, and marks shifted."""
     out: list[str] = ["…"] if start > 0 else []
     moved: dict[int, int] = {}
     blank = True

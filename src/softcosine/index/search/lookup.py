@@ -45,7 +45,7 @@ def listing(
     sort: str | Sequence[str] | None,
     facets: Sequence[str],
 ) -> Listing:
-    """List the documents that pass a filter; see `SoftIndex.filter`."""
+    """Return the documents that pass a filter; see `SoftIndex.filter`."""
     keys, facets, offset = parse_sort(sort), checked_facets(facets), check_offset(offset)
     last = None if k is None else offset + check_k(k, least=0)
     numbers = _numbers(snapshot, where)
@@ -61,12 +61,12 @@ def listing(
 
 
 def count(snapshot: Snapshot, where: Mapping[str, Any] | None) -> int:
-    """Return how many documents pass a filter."""
+    """Return the number of documents that pass a filter."""
     return len(_numbers(snapshot, where))
 
 
 def passing(snapshot: Snapshot, where: Mapping[str, Any] | None) -> list[Mask | None]:
-    """Return which documents of each segment pass a filter, deleted ones too; None for all."""
+    """Return the documents of each segment that pass a filter, deleted included; None for all."""
     if where is None:
         return [None for _ in snapshot.segments]
     parsed = Where.parse(where)

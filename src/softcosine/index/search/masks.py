@@ -13,20 +13,20 @@ Mask = NDArray[np.bool_]
 
 
 def mask_of(documents: NDArray[np.integer], n_docs: int) -> Mask:
-    """Return the set of some documents, as of those that hold a term."""
+    """Return a set of documents as a mask."""
     mask = np.zeros(n_docs, np.bool_)
     mask[documents] = True
     return mask
 
 
 def all_of(inside: Iterable[Mask | None], outside: Iterable[Mask] = ()) -> Mask | None:
-    """Return the documents that are in every set, and in none of those outside.
+    """Return the documents that are in every set `inside`, and in no set `outside`.
 
     Parameters
     ----------
     inside : iterable of (ndarray of shape (n_docs,), bool) or None
-        None is the set of all documents, such as a filter that was not given, or the live ones
-        where none was deleted.
+            None is the set of all documents, such as a missing filter, or the live documents of a
+            segment without deletes.
     outside : iterable of ndarray of shape (n_docs,), bool
 
     Returns
@@ -42,5 +42,5 @@ def all_of(inside: Iterable[Mask | None], outside: Iterable[Mask] = ()) -> Mask 
         if result is None:
             result = np.logical_not(mask)
         else:
-            np.greater(result, mask, out=result)  # in the one and not in the other
+            np.greater(result, mask, out=result)  # in the first set and not in the second
     return result

@@ -1,4 +1,4 @@
-"""Candidates of many queries in one pass over the documents."""
+"""Candidates of many queries, found in one pass over the documents."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from softcosine.kernels.search import select_candidates
 
 __all__ = ["Panel"]
 
-# Documents whose scores are held at a time: 4 MiB, an odd number of cache lines a query.
+# Documents scored at a time: 4 MiB of scores, an odd number of cache lines per query.
 _CHUNK = 16_400
 
 
 class Panel:
-    """Up to PANEL expanded queries side by side, and scratch; empty between passes.
+    """A matrix of up to PANEL expanded queries, and scratch arrays; empty between passes.
 
-    It takes 128 bytes a term. One pass at a time.
+    Takes 128 bytes per term. For one pass at a time.
     """
 
     def __init__(self, n_terms: int) -> None:
@@ -30,7 +30,7 @@ class Panel:
     def put(
         self, column: int, terms: NDArray[np.int32], weights: NDArray[np.float64], scale: float
     ) -> None:
-        """Enter an expanded query, its weights divided by `scale`."""
+        """Insert an expanded query, with its weights divided by `scale`."""
         fill_panel(terms, weights, scale, column, self._weights)
 
     def clear(self, column: int, terms: NDArray[np.int32]) -> None:
@@ -46,7 +46,7 @@ class Panel:
         floors: NDArray[np.float32],
         slacks: NDArray[np.float64],
     ) -> list[tuple[NDArray[np.uint32], NDArray[np.float32]]]:
-        """Return each query's candidates in one part, ascending, with their scores.
+        """Return the candidates of each query in one segment, ascending, with their scores.
 
         See `select_candidates`.
 
@@ -55,9 +55,9 @@ class Panel:
         part : Part
         factors : ndarray of shape (n_docs,), float32
         numbers : ndarray of shape (n_columns,), int64
-            Of the queries that the columns hold; others have no candidates.
+            Query of each column; queries without a column have no candidates.
         heaps : ndarray of shape (n_queries, k), float32
-            The largest scores of the parts before; those of this one go in.
+            The largest scores of earlier segments; updated with those of this segment.
         floors, slacks : ndarray of shape (n_queries,)
         """
         segment, ranking = part.segment, part.ranking

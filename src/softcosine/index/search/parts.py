@@ -1,4 +1,4 @@
-"""What a searcher searches: segments, each with its ranking and its place among the documents."""
+"""Prepared segments: the units that a searcher searches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Part"]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A segment, prepared for one ranking.
+    """A segment prepared for one ranking.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class Part:
     first : int
         Number of its first document in the index.
     live : ndarray of shape (n_docs,), bool, or None
-        Which documents are not deleted; None for all.
+        Mask of live documents; None if none is deleted.
     """
 
     segment: Segment

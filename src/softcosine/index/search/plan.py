@@ -1,4 +1,4 @@
-"""How a search goes about its work, and why."""
+"""The plan of a search: the method and the reason for it."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from dataclasses import dataclass
 
 __all__ = ["ALL", "ALONE", "FIELDS", "NOTHING", "SHARING", "Plan", "panel_plan"]
 
-# A pass over all documents for a panel of queries costs as much as so many passes over all
-# postings for one query: measured.
+# Measured cost of a pass over all documents for a panel of queries, relative to a pass over all
+# postings for one query.
 _PANEL_COST = 12.0
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a query was answered. Every plan gives the same answers, to the bit.
+    """How a query was executed. Results are bit-identical for all plans.
 
     Attributes
     ----------
     method : str
-        ``terms`` (the postings of the expanded query's terms), ``fields`` (those of each field, and
-        the sum of the fields' scores), ``panel`` (all documents times many queries at once),
-        ``sharing`` (documents that share a term), ``all`` (every document in float64) or
-        ``nothing``.
+        ``terms``: the postings of the terms of the expanded query. ``fields``: the same for each
+        field, then the sum of the fields. ``panel``: one pass over all documents for many queries.
+        ``sharing``: documents that share a term. ``all``: every document in float64. ``nothing``:
+        no document can match.
     reason : str
     """
 
@@ -46,14 +46,14 @@ NOTHING = Plan("nothing", "no document has a term that the query reaches")
 
 
 def panel_plan(n_queries: int, n_touched: int, n_postings: int) -> Plan:
-    """Choose between the postings, query by query, and one pass over the documents for all.
+    """Return the cheaper plan: postings query by query, or one pass over the documents for all.
 
     Parameters
     ----------
     n_queries : int
-        That a panel may hold.
+        Number of queries, at most the size of a panel.
     n_touched : int
-        Postings that they touch, one by one.
+        Postings of all these queries, one by one.
     n_postings : int
         Of the index.
     """

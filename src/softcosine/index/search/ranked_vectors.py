@@ -1,6 +1,6 @@
-"""Documents and queries of an index as vectors whose dot products are its scores (theory T8, T9).
+"""Documents and queries as vectors whose dot products are the scores (theory T8, T9).
 
-Whoever can multiply vectors can then rank as the index does: a vector store, a change of basis, a
+Any system that multiplies vectors can rank with them: a vector database, a change of basis, a
 projection to few dimensions.
 """
 
@@ -24,30 +24,30 @@ __all__ = ["QueryRows", "RankedVectors", "of_terms"]
 
 @dataclass(frozen=True, slots=True)
 class QueryRows:
-    """Queries before they are expanded, divided by the norms that their ranking divides by.
+    """Unexpanded queries, divided by the norms of their ranking.
 
     Attributes
     ----------
     weighted : csr_array of shape (n_queries, n_terms), float64
         W x.
     outside : csr_array of shape (n_queries, n_terms), float64
-        What words outside the vocabulary add to Sᵀ W x.
+        The contribution of words outside the vocabulary to Sᵀ W x.
     """
 
     weighted: csr_array
     outside: csr_array
 
     def expanded(self, S: TermSimilarityMatrix) -> csr_array:
-        """Return Sᵀ W x, (n_queries, n_terms): its dot products with documents are the scores."""
+        """Return Sᵀ W x, (n_queries, n_terms); its dot products with documents are the scores."""
         terms, weighted = of_terms(self.weighted)
         expanded = csr_array(weighted @ S.to_scipy()[terms].astype(np.float64))
         return csr_array(expanded + self.outside) if self.outside.nnz else expanded
 
 
 def of_terms(rows: csr_array) -> tuple[NDArray[np.int64], csr_array]:
-    """Return the terms that rows have, ascending, and the rows with no others.
+    """Return the terms that occur in rows, ascending, and the rows restricted to these columns.
 
-    To multiply a few queries then costs what they have, not what a large matrix has.
+    The cost of multiplying a few queries then does not depend on the vocabulary.
     """
     terms, places = np.unique(rows.indices, return_inverse=True)
     arrays = (rows.data, places.ravel(), rows.indptr)
@@ -55,14 +55,14 @@ def of_terms(rows: csr_array) -> tuple[NDArray[np.int64], csr_array]:
 
 
 class RankedVectors:
-    """The documents of one field, weighed and normalised for one ranking, and queries for them.
+    """The weighted and normalised documents of one field, for one ranking, and queries for them.
 
     A score is ``documents() @ queries().expanded(S).T``, in float64 up to rounding.
 
     Parameters
     ----------
     searcher : Searcher
-        Of the field and the ranking.
+        Of the field, for the ranking.
     """
 
     def __init__(self, searcher: Searcher) -> None:
@@ -74,14 +74,14 @@ class RankedVectors:
         return self._searcher.S
 
     def __len__(self) -> int:
-        """How many documents there are, without deleted ones."""
+        """Return the number of live documents."""
         return sum(
             part.segment.n_docs if part.live is None else int(np.count_nonzero(part.live))
             for part in self._searcher.parts
         )
 
     def numbers(self) -> NDArray[np.int64]:
-        """Numbers of all documents but deleted ones, ascending."""
+        """Numbers of all live documents, ascending."""
         live = [
             part.first
             + (np.arange(part.segment.n_docs) if part.live is None else np.flatnonzero(part.live))
@@ -90,18 +90,18 @@ class RankedVectors:
         return np.concatenate(live).astype(np.int64)
 
     def documents(self, *, rows: int = 8192) -> Iterator[tuple[NDArray[np.int64], csr_array]]:
-        """Give the numbers and the vectors W y of all documents but deleted ones, in their order.
+        """Yield the numbers and vectors W y of all live documents, in order.
 
         Parameters
         ----------
         rows : int
-            At most so many at a time.
+            Maximum number of documents per block.
 
         Yields
         ------
         numbers : ndarray of shape (n,), int64, ascending
         vectors : csr_array of shape (n, n_terms), float64
-            Divided by the norms that the ranking divides by; zero for documents of norm 0.
+            Divided by the norms of the ranking; zero for documents of norm 0.
         """
         for part in self._searcher.parts:
             n_docs = part.segment.n_docs
@@ -115,12 +115,12 @@ class RankedVectors:
                     yield chosen + part.first, vectors
 
     def queries(self, vectors: Sequence[QueryVector]) -> QueryRows:
-        """Return queries as rows.
+        """Return queries as rows, not yet expanded.
 
         Raises
         ------
         IndefiniteMatrixError
-            If the ranking needs a query's soft norm and x'Sx is negative.
+            If the ranking needs the soft norm of a query and x'Sx is negative.
         """
         factors = [self._searcher.expanded(vector).factor for vector in vectors]
         return QueryRows(
@@ -159,5 +159,5 @@ class RankedVectors:
         pairs = zip(lists, factors, strict=True)
         values = np.concatenate([*(values * factor for (_, values), factor in pairs), *none])
         rows = csr_array((values, terms, pointers), shape=(len(lists), len(self.S)))
-        rows.sum_duplicates()  # several words may be similar to one term
+        rows.sum_duplicates()  # several words can be similar to one term
         return rows

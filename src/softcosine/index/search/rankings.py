@@ -1,4 +1,4 @@
-"""What a score is: how documents and queries are weighed for each ranking.
+"""Rankings: the weights of documents and queries, and the norms, of each kind of score.
 
 ==================  ==================================================================
 ``soft_cosine``     soft cosine (theory T3)
@@ -42,35 +42,35 @@ TITLES: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class PreparedRanking:
-    """All numbers of one ranking that do not depend on the query.
+    """A ranking prepared for one segment: everything that does not depend on the query.
 
     A score is ``query_factor * factors[d] * sum_t expansion[t] * value(d, t)``; a cosine that
-    exceeds 1 by rounding is 1.
+    exceeds 1 by rounding is set to 1.
 
     Attributes
     ----------
     name : Ranking
     kind : int
-        How a value is computed; see `softcosine.kernels.documents`.
+        How values are computed; see `softcosine.kernels.documents`.
     term_weights : ndarray of shape (n_terms,), float64
         The diagonal of W.
     query_weighting : Weighting
-        Gives the frequencies' part of the query's coordinates.
+        Weighting of the frequencies in the query's coordinates.
     absent_weight : float
-        Weight of a term that no document has.
+        Weight of a term that is in no document.
     table : ndarray of shape (n_levels,), float64
-        f(tf) of each level, or tf itself for the BM25 form.
+        f(tf) of each level; the frequency itself for BM25.
     saturation : ndarray of shape (n_docs,) or (0,), float64
-        K_d of the BM25 form.
+        K_d of BM25.
     k1, average_length : float
     factors : ndarray of shape (n_docs,), float64
     table32, saturation32, factors32 : ndarray, float32
-        The same for the approximate scores; `factors32` holds (k1 + 1) / (1 + K_d) too.
+        The same for approximate scores; `factors32` includes (k1 + 1) / (1 + K_d).
     normalization : {"soft", "ordinary", "none"}
-        Which norm the query is divided by.
+        The norm by which the query is divided.
     least, most : float
-        Bounds of value times factor, and of the value alone: what float32 will have to hold.
-        `most` may be infinite.
+        Bounds of a value, and of a value times its factor, for the range of float32. `most` may be
+        infinite.
     """
 
     name: str
@@ -92,7 +92,7 @@ class PreparedRanking:
 
     @property
     def rounded_one(self) -> float:
-        """The greatest score that is 1 but for rounding; 1 where scores are no cosines."""
+        """The largest score that differs from 1 only by rounding; 1 if scores are not cosines."""
         return 1.0 if self.normalization == "none" else ROUNDED_ONE
 
 
@@ -109,7 +109,7 @@ def prepare(
     first: int = 0,
     threads: int | None = None,
 ) -> PreparedRanking:
-    """Compute the norms and tables of a ranking.
+    """Return a ranking prepared for a segment, with its norms and tables.
 
     Parameters
     ----------
@@ -117,27 +117,27 @@ def prepare(
     segment : Segment
     S : TermSimilarityMatrix of order n_terms
     weighting : Weighting or None
-        None takes values as they are (real weights or raw counts, W = I).
+        If None, values are used as they are (real weights or raw counts, W = I).
     statistics : FieldStatistics
-        Over all segments.
+        Of all segments.
     norms : ndarray of shape (n_docs,), float64, optional
-        Soft norms, if they are known already.
+        Soft norms, if already computed.
     like : PreparedRanking, optional
-        The same ranking of another segment, to share what both have.
+        The same ranking of another segment, whose common arrays are shared.
     live : ndarray of shape (n_docs,), bool, optional
-        Which documents are not deleted; the norms of the others are 0, whatever x'Sx is. None for
-        all.
+        Mask of live documents; None if none is deleted. Deleted documents get norm 0, even if
+        their x'Sx is negative.
     first : int
-        Number of the segment's first document, which an error names.
+        Number of the segment's first document, for error messages.
     threads : int, optional
-        For the norms; does not change a bit of them.
+        For the norms; results do not depend on it.
 
     Raises
     ------
     InvalidInputError
-        If there is no such ranking, or it cannot rank real weights.
+        If the ranking is unknown, or cannot rank real weights.
     IndefiniteMatrixError
-        If some live document has x'Sx < 0.
+        If a live document has x'Sx < 0.
     """
     finish = _RANKINGS[check_ranking(name)]
     if segment.real and name == "soft_bm25":
@@ -156,7 +156,7 @@ def prepare(
 
 
 def check_ranking(name: str) -> str:
-    """Return the name if there is such a ranking; InvalidInputError otherwise."""
+    """Return the name of a ranking if it is valid; InvalidInputError otherwise."""
     check_choice("ranking", name, _RANKINGS)
     return name
 
@@ -168,7 +168,7 @@ def _base(
     statistics: FieldStatistics,
     like: PreparedRanking | None,
 ) -> PreparedRanking:
-    """Values and term weights, with no norm yet."""
+    """Return the ranking with values and term weights, but without norms."""
     segment.require(STARTS)
     raw = Weighting(tf="raw", idf="none") if weighting is None else weighting
     average = statistics.average_length
@@ -178,7 +178,7 @@ def _base(
         n_docs = statistics.n_docs
         term_weights = raw.term_weights(statistics.document_frequencies, n_docs)
         absent = float(raw.term_weights(np.zeros(1, np.int64), n_docs)[0])
-        if name == "soft_bm25":  # T15: sqrt(idf) on either side of S
+        if name == "soft_bm25":  # T15: sqrt(idf) on both sides of S
             term_weights, absent = np.sqrt(term_weights), float(np.sqrt(absent))
     saturation = np.empty(0)
     if segment.real:
@@ -195,7 +195,7 @@ def _base(
         name=name,
         kind=kind,
         term_weights=np.ascontiguousarray(term_weights, np.float64),
-        # T15 takes the query's frequencies as they are.
+        # T15 uses the raw frequencies of the query.
         query_weighting=Weighting(tf="raw", idf="none") if name == "soft_bm25" else raw,
         absent_weight=absent,
         table=np.ascontiguousarray(table, np.float64),
@@ -213,7 +213,7 @@ def _base(
 
 
 def _finished(base: PreparedRanking, segment: Segment) -> PreparedRanking:
-    """Add the float32 factors and the bounds of what float32 will hold."""
+    """Return the ranking with float32 factors and the bounds for the range of float32."""
     factors = base.factors
     with np.errstate(over="ignore", under="ignore"):
         if base.kind == SATURATED:
@@ -241,14 +241,14 @@ def soft_norms(
     first: int = 0,
     threads: int | None = None,
 ) -> NDArray[np.float64]:
-    """Soft norm of each document (theory T2), shape (n_docs,); what `prepare` takes as `norms`.
+    """Return the soft norm of each document (theory T2), shape (n_docs,), for `prepare`.
 
-    The norm of a deleted document, False in `live`, is 0.
+    Deleted documents (False in `live`) have norm 0.
 
     Raises
     ------
     IndefiniteMatrixError
-        If some live document has x'Sx < 0; the message names its number, counted from `first`.
+        If a live document has x'Sx < 0; the message has its number, counted from `first`.
     """
     base = _base("soft_cosine", segment, weighting, statistics, None)
     return _norms(base, segment, S, live, first, n_threads(threads))
@@ -323,7 +323,7 @@ def _squares(
     matrix: tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]],
     threads: int,
 ) -> NDArray[np.float64]:
-    """(W d)' S (W d) of every document (theory T5); each has one writer."""
+    """Return (W d)' S (W d) of every document (theory T5); each has one writer."""
     out = np.zeros(segment.n_docs)
 
     def work(start: int, stop: int) -> None:
@@ -333,7 +333,7 @@ def _squares(
             start, stop, np.zeros(base.term_weights.shape[0]), out,
         )  # fmt: skip
 
-    # Equal shares of the postings, since documents differ in length.
+    # Equal shares of the postings, because documents differ in length.
     shares = np.linspace(0, segment.n_postings, threads + 1)
     bounds = np.searchsorted(segment.pointers, shares)
     bounds[0], bounds[-1] = 0, segment.n_docs

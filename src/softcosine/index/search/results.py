@@ -1,4 +1,4 @@
-"""What searches and listings give back."""
+"""Results of searches and of filters."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 
 __all__ = ["Hit", "Hits", "Listing"]
 
-_SHOWN = 20  # words that did not count, where hits are printed
-_PRINTED = 10  # hits
+_SHOWN = 20  # ignored words in printed hits
+_PRINTED = 10  # printed hits
 _WIDTH_OF_ID = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A document that was found.
+    """A document of a search result.
 
     Attributes
     ----------
     id : str
     score : float
-        See the ranking of `Hits`; a soft cosine lies between 0 and 1 for a definite S.
+        See `Hits.ranking`; a soft cosine lies between 0 and 1 for a definite S.
     text : str
     metadata : dict
     number : int
-        How many documents were inserted before it.
+        Number of documents inserted before it.
     title : str or None
-        What the metadata name ``title``, or else the index's field of that name.
+        The ``title`` of the metadata, or else the text of the field ``title``.
     """
 
     id: str
@@ -53,17 +53,17 @@ class Hit:
 
     @property
     def snippet(self) -> Snippet:
-        """The passage that best shows why it was found."""
+        """The passage that matches the query best."""
         return self._snippet(self.text)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What makes the snippet holds the whole index, so the snippet itself is kept.
+        # Pickle the snippet: the function that computes it refers to the whole index.
         found = (self.id, self.score, self.text, self.metadata, self.number, self.title)
         return Hit, (*found, partial(_kept, self.snippet))
 
 
 def _shortened(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a few words, and how many more there are."""
+    """Return the first words, and the number of the others."""
     few = words[:_SHOWN]
     return (*few, f"and {len(words) - len(few)} more") if len(words) > len(few) else few
 
@@ -73,17 +73,17 @@ def _title_html(hit: Hit) -> str:
 
 
 def _kept(passage: Snippet, text: str) -> Snippet:
-    """Return a snippet that was made already."""
+    """Return a pickled snippet."""
     return passage
 
 
 def _same(suggestions: tuple[Suggestion, ...]) -> tuple[Suggestion, ...]:
-    """Return suggestions that were looked up already."""
+    """Return pickled suggestions."""
     return suggestions
 
 
 def _shown(hit: Hit) -> str:
-    """Return the title of a hit, if it has one, and its passage."""
+    """Return the title, if any, and the snippet of a hit."""
     passage = hit.snippet.text
     if not hit.title or passage.startswith(hit.title):
         return passage
@@ -95,7 +95,7 @@ def _remade(values: dict[str, Any]) -> Hits:
 
 
 def _line(text: str, width: int = 60) -> str:
-    """Return a text as one short line that disturbs no terminal."""
+    """Return a text as one short line without control characters."""
     line = " ".join(text[: 4 * width].split())
     line = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)
     return line if len(line) <= width else f"{line[: width - 1]}…"
@@ -103,31 +103,30 @@ def _line(text: str, width: int = 60) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Hits(Sequence[Hit]):
-    """Documents by decreasing score, equal ones by insertion, or as `sort` says; of `Hit`.
+    """A sequence of `Hit`, by decreasing score (ties: earlier first), or as `sort` orders them.
 
-    Printing it gives a table.
+    Prints as a table.
 
     Attributes
     ----------
     query : str
     ranking : str
-        What the scores are.
+        The ranking of the scores.
     outside : tuple of str
-        Words of the query that no document has, searched by their neighbours.
+        Query words that are in no document; they match by their neighbors.
     unknown : tuple of str
-        Words of the query that neither the documents nor the source of similarities have.
+        Query words that are in neither the documents nor the source of term similarity.
     left_out : tuple of str
-        Words of a long query that did not count; see ``max_terms`` of `SoftIndex.search`.
+        Ignored words of a long query; see ``max_terms`` of `SoftIndex.search`.
     offset : int
-        How many better documents were passed over.
+        Number of better documents that were skipped.
     plan : Plan
-        How the answer was found, and why so.
+        How the search was executed, and why.
     mmr : float or None
-        What the order strikes a balance with between score and difference, if it is not that of
-        the scores alone; see `SoftIndex.search`.
+        The weight of the score in a ranking by maximal marginal relevance; see `SoftIndex.search`.
     facets : dict of str to tuple of FacetCount
-        For each key that was to be counted its values, and how many of all documents that match
-        have them; see `softcosine.index.search.facets`.
+        For each requested key, its values and their counts over all matching documents; see
+        `softcosine.index.search.facets`.
     """
 
     query: str
@@ -157,19 +156,19 @@ class Hits(Sequence[Hit]):
 
     @property
     def suggestions(self) -> tuple[Suggestion, ...]:
-        """Indexed words of nearest spelling, for each unknown word of the query.
+        """Indexed words of nearest spelling for each unknown word of the query.
 
-        Looked up when asked for: each word is compared with all that are indexed.
+        Computed on first access, by comparison with every indexed word.
         """
         return self._suggest()
 
     @property
     def ids(self) -> list[str]:
-        """Ids of the documents, best first."""
+        """Ids of the documents, in order."""
         return [hit.id for hit in self.hits]
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a hit: rank (from `offset` + 1), id, score, text, each key of the metadata."""
+        """Return a table, one row per hit: rank (from `offset` + 1), id, score, text, metadata."""
         from softcosine.index.search.frames import data_frame
 
         columns: dict[str, Any] = {
@@ -180,7 +179,7 @@ class Hits(Sequence[Hit]):
         return data_frame(columns | _text_columns(self.hits, columns))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What looks suggestions up holds the whole index, so these themselves are kept.
+        # Pickle the suggestions: the function that computes them refers to the whole index.
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         return _remade, ({**values, "_suggest": partial(_same, self.suggestions)},)
 
@@ -202,7 +201,7 @@ class Hits(Sequence[Hit]):
         return "\n".join(lines)
 
     def _notes(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Say what became of words that are not indexed, and of long queries."""
+        """Return notes on unindexed words and ignored words of long queries."""
         return [
             ("in no document, searched by their neighbours", self.outside),
             ("unknown", self.unknown),
@@ -233,18 +232,18 @@ class Hits(Sequence[Hit]):
 
 @dataclass(frozen=True, slots=True)
 class Listing(Sequence[Document]):
-    """Documents that pass a filter, by insertion or as `sort` says; a sequence of `Document`.
+    """A sequence of `Document` that pass a filter, by insertion or as `sort` orders them.
 
     Attributes
     ----------
     documents : tuple of Document
         Each with its id, text and metadata.
     n_matching : int
-        How many documents pass, shown or not.
+        Number of all documents that pass the filter.
     offset : int
-        How many before these were passed over.
+        Number of documents that were skipped.
     facets : dict of str to tuple of FacetCount
-        Over all documents that pass; see `softcosine.index.search.facets`.
+        Over all documents that pass the filter; see `softcosine.index.search.facets`.
     """
 
     documents: tuple[Document, ...]
@@ -271,7 +270,7 @@ class Listing(Sequence[Document]):
         return [document.id for document in self.documents]
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a document: id, text, each key of the metadata."""
+        """Return a table, one row per document: id, text, metadata."""
         from softcosine.index.search.frames import data_frame
 
         columns: dict[str, Any] = {"id": self.ids}
@@ -281,7 +280,7 @@ class Listing(Sequence[Document]):
 def _text_columns(
     documents: Sequence[Hit] | Sequence[Document], before: Container[str]
 ) -> dict[str, Any]:
-    """Return text and each key of the metadata, renamed where a column before has its name."""
+    """Return the text and metadata columns, renamed if `before` contains their name."""
     columns: dict[str, Any] = {"text": [document.text for document in documents]}
     for key in dict.fromkeys(key for document in documents for key in document.metadata):
         name = key if key != "text" and key not in before else f"metadata.{key}"

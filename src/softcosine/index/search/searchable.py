@@ -1,4 +1,4 @@
-"""What an index is asked: searches, similar documents, explanations, neighbours of words."""
+"""The searches of an index: hits, filters, similar documents, explanations, neighbors of words."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = ["Searchable"]
 
 
 class Searchable:
-    """Answers questions from one state of an index, which another may replace between two."""
+    """Searches over the current snapshot of an index; a refresh replaces it between two calls."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -59,12 +59,12 @@ class Searchable:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The state that searches are execute from; it never changes, another takes its place."""
+        """The state that searches use; immutable, replaced by a refresh."""
         return self._snapshot
 
     @property
     def documents(self) -> SegmentedDocuments:
-        """Ids, texts and metadata, by the documents' numbers; deleted ones are not shown."""
+        """Ids, texts and metadata of all live documents, by document number."""
         return self._snapshot.documents
 
     @property
@@ -79,39 +79,39 @@ class Searchable:
 
     @property
     def source(self) -> TermSimilaritySource | None:
-        """Who is asked about query words that no document has."""
+        """The source of term similarity for query words that are in no document."""
         return self._snapshot.source
 
     @property
     def analyzer(self) -> Analyzer:
-        """How texts become terms."""
+        """The analyzer of documents and queries."""
         return self._snapshot.analyzer
 
     @property
     def weighting(self) -> Weighting:
-        """How terms are weighed."""
+        """The term weights."""
         return self._snapshot.weighting
 
     @property
     def ranking(self) -> str:
-        """What ranks searches, if they do not say otherwise."""
+        """The default ranking of searches."""
         return self._snapshot.ranking
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        """The fields of the documents, and what each counts."""
+        """The fields of the documents and their weights."""
         return self._snapshot.fields
 
     @property
     def note(self) -> str:
-        """Where the similarities come from."""
+        """A description of the source of the similarities."""
         return self._snapshot.note
 
     @property
     def language(self) -> str | None:
-        """The language of the texts, as recognised or chosen; ``"none"`` if it was not.
+        """The language of the texts, detected or chosen; ``"none"`` if no language applies.
 
-        None where it is not known, as of an index without documents.
+        None if unknown, for example for an index without documents.
         """
         return self._snapshot.language
 
@@ -119,21 +119,21 @@ class Searchable:
     def list_use(self) -> ListUse | None:
         """Which entries of your own lists of similar words have an effect; None without lists.
 
-        Found out anew each time, as an index that grows gets words that were in no document.
+        Computed at each access, because later documents can add words to the vocabulary.
         """
         from softcosine.matrix.list_use import list_use
 
         return list_use(self.S, self.source, analyzer=self.analyzer)
 
     def get(self, ids: Iterable[str], *, missing_ok: bool = False) -> list[Document]:
-        """Return documents by their ids, in the order asked for.
+        """Return documents by their ids, in the given order.
 
         Parameters
         ----------
         ids : list of str
-            One that is asked for twice is given twice.
+            A repeated id returns its document again.
         missing_ok : bool
-            Whether ids that no document has are left out; an error otherwise.
+            If True, unknown ids are left out; if False, they raise an error.
 
         Returns
         -------
@@ -143,9 +143,9 @@ class Searchable:
         Raises
         ------
         UnknownDocumentError
-            If no document has one of the ids, unless `missing_ok`.
+            If no document has one of the ids and `missing_ok` is false.
         InvalidInputError
-            If `ids` is no list of strings.
+            If `ids` is not a list of strings.
         """
         return get(self._snapshot, ids, missing_ok=missing_ok)
 
@@ -165,19 +165,19 @@ class Searchable:
         where : mapping, optional
             See `softcosine.index.query.filters`; every document by default.
         k : int, optional
-            Most documents; None for all, 0 for none where only `facets` or `n_matching` are wanted.
+            Maximum number of documents; None for all, 0 to compute only `facets` and `n_matching`.
         offset : int
-            How many are passed over.
+            Number of documents to skip.
         sort : str or list of str, optional
-            Keys of metadata, such as ``"-year"``; see `softcosine.index.search.sorting`.
+            Metadata keys, such as ``"-year"``; see `softcosine.index.search.sorting`.
         facets : list of str
-            Keys whose values are counted, over all documents that pass; see
+            Metadata keys whose values are counted over all matching documents; see
             `softcosine.index.search.facets`.
 
         Returns
         -------
         Listing
-            A sequence of `Document`; `n_matching` says how many there are.
+            A sequence of `Document`; `n_matching` is the number of all matching documents.
 
         Raises
         ------
@@ -186,7 +186,7 @@ class Searchable:
         return listing(self._snapshot, where, k=k, offset=offset, sort=sort, facets=facets)
 
     def count(self, where: Mapping[str, Any] | None = None) -> int:
-        """Return how many documents pass a filter; all documents without one.
+        """Return the number of documents that pass a filter; all documents without a filter.
 
         Raises
         ------
@@ -214,67 +214,67 @@ class Searchable:
         sort: str | Sequence[str] | None = None,
         facets: Sequence[str] = (),
     ) -> Hits:
-        """Return the k best documents, best first; equal scores stand by insertion.
+        """Return the k best documents by decreasing score; ties go to the earlier document.
 
-        With `sort` the first k of all that match.
+        With `sort`, return the first k of all matching documents.
 
         Parameters
         ----------
         query : str, or a list of tokens
-            Words that no document has are searched by their neighbours, where the source knows
-            them. In a string, ``+word`` must be there itself, ``-word`` must not,
-            ``"some words"`` must stand there one after the other (in one field), ``word^2`` counts
-            twice; see `softcosine.index.query.parser`. Words that are not indexed stand in no
-            document.
+            Words that are in no document match by their neighbors in the source of term
+            similarity. In a string, ``+word`` requires a word, ``-word`` excludes it, ``"some
+            words"`` requires a phrase (in one field), and ``word^2`` doubles a weight; see
+            `softcosine.index.query.parser`. A required word that is not indexed matches nothing.
         k : int
-            Most documents; 0 for none where only `facets` are wanted.
+            Maximum number of documents; 0 to compute only `facets`.
         offset : int
-            How many of the best are passed over: ``offset=10, k=10`` is the second page.
+            Number of best documents to skip: ``offset=10, k=10`` is the second page.
         min_score : float
-            Documents below it are left out, and those of score 0 always.
+            Minimum score of a document. Documents of score 0 are never returned, except by `fill`.
         where : mapping, optional
-            A filter by metadata, such as ``{"lang": "en", "year": {">=": 2020}}``; see
+            A metadata filter, such as ``{"lang": "en", "year": {">=": 2020}}``; see
             `softcosine.index.query.filters`.
         exact_first : bool
-            Whether documents that hold every term of the query that any document has come before
-            all others; each by score.
+            If True, documents that contain every indexed query term come first; each group is
+            ordered by score.
         ranking : str, optional
-            Another one than the index's.
+            A ranking instead of the default of the index.
         expand : bool
-            False looks only at documents that share a term with the query; their scores stay.
+            If False, only documents that share a term with the query match; scores do not change.
         syntax : bool
-            False takes a string as plain text.
+            If False, a query string is plain text without operators.
         max_terms : int, optional
-            Of a longer query, such as a whole document, only so many distinct terms count, those
-            of largest weight (of equal ones, the first in the vocabulary), as if the others had not
-            been asked for; `Hits.left_out` names these. What ``+``, ``-`` and quotes demand is
-            demanded all the same, and words that no document has all count. None for no limit.
+            Maximum number of distinct terms of a long query, such as a whole document; None for no
+            limit. The terms of largest weight are used (ties: the first in the vocabulary);
+            `Hits.left_out` lists the others. Operators (``+``, ``-``, quotes) and words outside
+            the vocabulary are not limited.
         fill : bool
-            Whether documents of score 0 follow all others, in order of insertion, as far as k
-            reaches and `where`, ``+``, ``-`` and quotes let them; not with a `min_score` above 0,
-            and never documents of a score below 0.
+            If True, documents of score 0 follow the others in order of insertion, up to k, if they
+            pass `where` and the operators. No effect if `min_score` is above 0. Documents of
+            negative score are never returned.
         mmr : float, optional
-            From 0 to 1: the best ``max(50, 5 * k)`` documents come in the order of their maximal
-            marginal relevance, ``mmr * score / best score - (1 - mmr) * greatest soft cosine with
-            a document before it`` (see `softcosine.index.search.diversity`), all others behind
-            them by score. Pages of one k so have every document once. Hits keep their scores. Not
-            together with `exact_first`.
+            Weight from 0 to 1 of the score in a ranking by maximal marginal relevance. The best
+            ``max(50, 5 * k)`` documents are ordered by ``mmr * score / best score - (1 - mmr) *
+            greatest soft cosine with a document before it`` (see
+            `softcosine.index.search.diversity`); the others follow by score. Pages of the same k
+            return each document once. Hits keep their scores. Cannot be used with `exact_first`.
         fuzzy : bool
-            Whether words that neither the documents nor the source know are searched by the
-            indexed words of nearest spelling (`Hits.suggestions`), each by its similarity
-            (`softcosine.EditDistanceSimilarity`, balanced as S is). Words with digits are not, and
-            what ``+``, ``-`` and quotes demand is demanded as it is spelled.
+            If True, a word that is in neither the documents nor the source is replaced by the
+            indexed words of nearest spelling (`Hits.suggestions`), weighted by spelling similarity
+            (`softcosine.EditDistanceSimilarity`, balanced like S). Words with digits and words
+            with operators are not replaced.
         keep_stop_words : bool
-            Whether words such as *how*, *do* and *the* count in plain text too: the stop words of
-            the index's language, which are passed over where a query has other words. In quotes,
+            If True, stop words of the language of the index, such as *how* and *the*, count in
+            plain text too. By default they are skipped if the query has other words. In quotes,
             after ``+`` and with a weight they always count.
         sort : str or list of str, optional
-            Order by keys of metadata instead, such as ``"-year"``, of equal ones by score; see
-            `softcosine.index.search.sorting`. Not together with `exact_first` or `mmr`.
+            Metadata keys that replace the order by score, such as ``"-year"``; ties are ordered by
+            score. See `softcosine.index.search.sorting`. Cannot be used with `exact_first` or
+            `mmr`. Computes the score of every matching document.
         facets : list of str
-            Keys of metadata whose values are counted, in `Hits.facets`, over all documents that
-            match; see `softcosine.index.search.facets`. Both need the score of every one of these.
-            Documents that `fill` adds do not count, and stand behind the sorted ones.
+            Metadata keys whose values are counted over all matching documents, in `Hits.facets`;
+            see `softcosine.index.search.facets`. Computes the score of every matching document.
+            Documents added by `fill` are not counted, and come after the sorted ones.
 
         Raises
         ------
@@ -308,7 +308,7 @@ class Searchable:
         facets: Sequence[str] = (),
         threads: int | None = None,
     ) -> list[Hits]:
-        """Search many queries on several threads: the same answers as one by one, to the bit."""
+        """Search many queries on several threads; results are bit-identical to `search`."""
         check_list("queries", queries, "queries, or call search with a single one")
         asked = SearchRequest(
             k=k, offset=offset, min_score=min_score, where=where, exact_first=exact_first,
@@ -326,10 +326,10 @@ class Searchable:
         where: Mapping[str, Any] | None = None,
         ranking: str = "soft_cosine",
     ) -> Hits:
-        """Return the k documents most similar to one of the index, itself left out.
+        """Return the k documents most similar to a document of the index, without itself.
 
-        Two documents are compared by their soft cosine, whatever ranks the index's searches; of
-        several fields, each with the same field of the other, by the weighted sum.
+        The default ranking is soft_cosine, not that of the index. With several fields, the score is
+        the weighted sum of the soft cosines of the same field in both documents.
 
         Raises
         ------
@@ -353,9 +353,9 @@ class Searchable:
         fuzzy: bool = False,
         keep_stop_words: bool = False,
     ) -> Explanation:
-        """Say why a document scores what it scores: pairs of words whose parts sum to the score.
+        """Return the pairs of query and document words whose contributions sum to the score.
 
-        Settings are those of `search`. What a query constraints of documents is no part of a score.
+        Parameters are those of `search`. Required and excluded words do not contribute.
 
         Raises
         ------
@@ -368,16 +368,16 @@ class Searchable:
         return explained(self._snapshot, query, id, asked)
 
     def explain_similar(self, id: str, other: str, *, ranking: str = "soft_cosine") -> Explanation:
-        """Say why `other` is similar to the document `id`."""
+        """Return the pairs of words that make `other` similar to the document `id`."""
         return explain_similarity(self._snapshot, id, other, SearchRequest(ranking=ranking))
 
     def neighbors(self, word: str, *, k: int = 10) -> list[tuple[str, float]]:
-        """Return the indexed words most similar to a word, whether or not it is indexed itself.
+        """Return the k indexed words most similar to a word, indexed or not, with similarities.
 
         Raises
         ------
         InvalidInputError
-            If `word` holds several terms, or none.
+            If `word` contains no term, or several.
         """
         check_k(k)
         parsed = self.parse_word(word)
@@ -394,7 +394,7 @@ class Searchable:
                 (shown(int(j)), float(s))
                 for j, s in zip(found.terms, found.similarities, strict=True)
             ]
-            # Balancing may have changed their order.
+            # Balancing can change the order.
             return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:k]
         if not len(parsed.terms):
             return []
@@ -405,16 +405,16 @@ class Searchable:
         ]
 
     def parse(self, query: str | Sequence[str], *, keep_stop_words: bool = False) -> ParsedQuery:
-        """Find a plain query's terms, its words outside the vocabulary, and its unknown words."""
+        """Return the terms of a plain query, words outside the vocabulary, and unknown words."""
         stop_words = () if keep_stop_words else self._snapshot.stop_words
         return parse_query(query, self.analyzer, self.S, self.source, stop_words=stop_words)
 
     def parse_word(self, word: str) -> ParsedQuery:
-        """Find the term of a word, or the one that several words are together."""
+        """Return the term of a word, or of several words that form one phrase term."""
         return parse_word(word, self.analyzer, self.S, self.source)
 
     def searcher(self, ranking: str | None = None) -> FieldsSearcher:
-        """Return what searches query vectors by a ranking; prepared once."""
+        """Return the searcher of a ranking; cached."""
         return self._snapshot.searcher(ranking)
 
     def pairs(
@@ -427,30 +427,31 @@ class Searchable:
         checkpoint: str | Path | None = None,
         progress: Progress | None = None,
     ) -> SimilarPairs:
-        """Give all similar pairs of documents, or every document's nearest others.
+        """Return all similar pairs of documents, or the k nearest documents of each document.
 
-        Every similarity is that of the later document to the earlier one as a query, exactly.
+        The similarity is exact, with the later document as the query.
 
         Parameters
         ----------
         min_similarity : float
-            Above 0, unless k is given, and at most 1 where no soft cosine can be larger.
-            Pairs come by their documents' numbers.
+            Above 0, unless k is given; at most 1 if soft cosines cannot be larger. Pairs are
+            ordered by document number.
         k : int, optional
-            For each document the k most similar others, best first; each pair may then come twice.
+            Number of most similar documents for each document, best first. A pair can then occur
+            twice.
         ranking : {"soft_cosine", "inner_product"}
         threads : int, optional
-            All processors by default; does not change a bit.
+            All processors by default; results do not depend on it.
         checkpoint : path of a folder, optional
-            Keeps what is found, so that the same call goes on where it was stopped.
+            Stores intermediate results, so that the same call can resume after an interruption.
         progress : callable, optional
-            Called with the number of pairs compared, and of all.
+            Called with (compared pairs, all pairs).
 
         Returns
         -------
         SimilarPairs
-            An iterator of pairs (id, other, score), found as they are asked for; its
-            ``to_pandas()`` makes a table of them.
+            An iterator of pairs (id, other, score), computed lazily; ``to_pandas()`` returns a
+            table.
 
         Raises
         ------
@@ -472,15 +473,15 @@ class Searchable:
         checkpoint: str | Path | None = None,
         progress: Progress | None = None,
     ) -> list[SimilarGroup]:
-        """Group near duplicates by soft cosine, each group by its earliest document.
+        """Return groups of near duplicates by soft cosine, each led by its earliest document.
 
         Parameters
         ----------
         min_similarity : float
             Above 0.
         method : {"components", "leaders"}
-            ``components``: documents that a chain of similar pairs joins. ``leaders``: every
-            member is that similar to the group's first document.
+            ``components``: documents connected by a chain of similar pairs. ``leaders``: every
+            member has at least this similarity with the first document of the group.
         threads, checkpoint, progress
             See `pairs`.
 

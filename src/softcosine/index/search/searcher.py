@@ -1,10 +1,10 @@
-"""The k best documents of a query vector, exactly.
+"""The exact k best documents of a query vector.
 
-Two stages (theory, "Exactness of the two-stage search"). A kernel adds up approximate scores in
-float32, term after term for one query, document after document for many at once, and keeps every
-document that can still be among the k best, given the proven bound of its rounding errors. One
-float64 routine then scores these over the forward index, in ascending term order. A score has thus
-the same bits whatever came beside it.
+Two stages (theory, "Exactness of the two-stage search"). The first adds up approximate scores in
+float32, term by term for one query or document by document for many queries. It keeps every
+document that can be among the k best, given a proven bound of the rounding errors. The second
+scores these candidates in float64 over the forward index, in ascending term order. So the bits of
+a score do not depend on other documents or queries.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ __all__ = ["Allowed", "Searcher"]
 
 _T = TypeVar("_T")
 
-# Postings that a single query must touch to be divided among threads: some 15 ms of one.
+# Minimum postings of a query that runs on several threads: about 15 ms on one thread.
 _DIVIDED = 2**24
 
-# For each part, which of its documents may be answers; None for all.
+# For each prepared segment, a mask of allowed documents; None for all.
 Allowed = Sequence["NDArray[np.bool_] | None"]
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What a search was asked for, checked."""
+    """Checked parameters of a search."""
 
     k: int
     min_score: float
@@ -69,24 +69,24 @@ class _Asked:
 
     @property
     def minimum(self) -> float:
-        """Least score that counts."""
+        """Minimum score."""
         return max(self.min_score, 0.0) if self.positive else self.min_score
 
     @property
     def exclusive(self) -> bool:
-        """Whether the least score itself does not count."""
+        """Whether the score must be greater than the minimum."""
         return self.positive and self.min_score <= 0.0
 
 
 class Searcher:
-    """Searches the parts of an index by one ranking and one S.
+    """Searches the segments of an index by one ranking and one S.
 
-    Safe to use from many threads at once.
+    Thread-safe.
 
     Parameters
     ----------
     parts : sequence of Part
-        At least one, in the order of their documents' numbers, all prepared for one ranking.
+        Prepared segments, at least one, in order of document numbers, all for the same ranking.
     S : TermSimilarityMatrix
     """
 
@@ -108,15 +108,15 @@ class Searcher:
         self._idle_panels: list[Panel] = []
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Searcher, (self.parts, self.S)  # addresses are those of this process and object
+        return Searcher, (self.parts, self.S)  # addresses are only valid in this process
 
     @property
     def ranking(self) -> PreparedRanking:
-        """What the ranking has of its own, whatever the part: term weights, settings."""
+        """The parts of the ranking that all segments share: term weights and parameters."""
         return self.parts[0].ranking
 
     def part_of(self, document: int) -> tuple[Part, int]:
-        """Return the part that holds a document, and the document's number there."""
+        """Return the prepared segment of a document, and its number in the segment."""
         part = self.parts[int(np.searchsorted(self._firsts, document, "right")) - 1]
         return part, document - part.first
 
@@ -137,25 +137,25 @@ class Searcher:
         ----------
         query : QueryVector
         k : int
-            1 or more; fewer are returned where fewer qualify.
+            At least 1.
         min_score : float
-            Documents below it are left out. May be ``-inf``.
+            Minimum score; may be ``-inf``.
         positive : bool
-            Whether documents of score 0 or less are left out.
+            Whether to return only documents of positive score.
         expand_postings : bool
-            False looks only at documents that share a term with the query (theory T12); their
-            scores stay the same.
+            If False, only documents that share a term with the query match (theory T12); their
+            scores do not change.
         allowed : sequence of ndarray of shape (n_docs,), bool, or None, optional
-            For each part, which of its documents may be answers, deleted ones aside.
+            For each segment, a mask of allowed documents; deleted documents are never returned.
         threads : int, optional
-            The most that search parts at a time, where there is enough to do; the same bits.
+            Maximum number of threads for one large query; results do not depend on it.
 
         Raises
         ------
         IndefiniteMatrixError
-            If the ranking needs the query's soft norm and x'Sx is negative.
+            If the ranking needs the soft norm of the query and x'Sx is negative.
         InvalidInputError
-            If k or min_score is no number that it can be, or scores may leave float64's range.
+            If k or min_score is invalid, or scores could overflow float64.
         """
         asked = self._asked(k, min_score, positive, expand_postings, allowed, threads)
         return self._with_workspace(lambda space: self._search(space, [query], asked)[0])
@@ -172,7 +172,7 @@ class Searcher:
         threads: int | None = None,
         progress: Progress | None = None,
     ) -> list[Top]:
-        """Search many queries on several threads; the same bits as one by one."""
+        """Search many queries on several threads; results are bit-identical to `search`."""
         asked = self._asked(k, min_score, positive, expand_postings, allowed)
         threads = min(n_threads(threads), max(1, len(queries)))
         size = min(PANEL, max(1, -(-len(queries) // threads)))
@@ -195,11 +195,11 @@ class Searcher:
             return counted(pool.map(together, groups))
 
     def score(self, query: QueryVector, document: int) -> float:
-        """Score of one document, the same bits as in a search."""
+        """Return the score of one document, bit-identical to a search."""
         return float(self.scores(query, np.array([document]))[0])
 
     def scores(self, query: QueryVector, documents: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Scores of some documents, the same bits as in a search, in the order given."""
+        """Return the scores of documents, in the given order, bit-identical to a search."""
 
         def work(space: Workspace) -> NDArray[np.float64]:
             expanded = self._expander.expand(space, [query])
@@ -217,7 +217,7 @@ class Searcher:
 
     @contextmanager
     def first_stage(self, query: QueryVector) -> Iterator[FirstStage]:
-        """Give the first stage of a search, whose scores others may be added to."""
+        """Yield the first stage of a search, to which other scores can be added."""
         space = self._taken()
         expanded = self._expander.expand(space, [query])
         (holds,) = expanded.holding(self._least, self._most)
@@ -231,9 +231,9 @@ class Searcher:
         return Expanded(found.terms[order], found.weights[order], float(found.factors[0]))
 
     def _with_workspace(self, task: Callable[[Workspace], _T]) -> _T:
-        """Run a task with scratch arrays that no other thread uses meanwhile."""
+        """Run a task with scratch arrays that no other thread uses."""
         space = self._taken()
-        # A task that fails may leave the arrays dirty: they go back only if it ended well.
+        # A failed task can leave nonzero arrays, so they are returned only after success.
         result = task(space)
         self._idle.append(space)
         return result
@@ -257,7 +257,7 @@ class Searcher:
         return _Asked(k, check_min_score(min_score), positive, expand_postings, allowed, threads)
 
     def _search(self, space: Workspace, queries: Sequence[QueryVector], asked: _Asked) -> list[Top]:
-        """Search up to PANEL queries: find their candidates part by part, and rank these."""
+        """Search up to PANEL queries: find candidates in each segment, then score them."""
         expanded = self._expander.expand(space, queries)
         reaching = expanded.reaching
         chosen = [False] * len(queries)
@@ -276,7 +276,7 @@ class Searcher:
         plans = [plan] * len(queries)
         settled = chosen
         if not asked.positive:
-            # With fewer than k positive scores, zeros may have to follow them.
+            # With fewer than k positive scores, zeros may be needed too.
             n_found = found.sizes.tolist()
             settled = [own and n >= asked.k for own, n in zip(chosen, n_found, strict=True)]
         if not all(settled):
@@ -291,7 +291,7 @@ class Searcher:
     def _otherwise(
         self, query: QueryVector, reaching: bool, asked: _Asked
     ) -> tuple[list[NDArray[np.uint32]], Plan]:
-        """Return the candidates, part by part, of a query that the first stage cannot answer."""
+        """Return the candidates of a query that the first stage cannot process, and the plan."""
         if asked.positive and not reaching:
             return [np.empty(0, np.uint32)] * len(self.parts), NOTHING
         masks = [part.live for part in self.parts]
@@ -313,7 +313,7 @@ class Searcher:
     def _bounds(
         self, expanded: Expansions, asked: _Asked, *, half: bool
     ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-        """Least score that counts, and slack, of each query on the approximate scale."""
+        """Return the minimum approximate score and the slack of each query."""
         minimum = max(asked.minimum, 0.0)
         floors, slacks = [], []
         lengths = pairwise(expanded.pointers.tolist())
@@ -328,9 +328,9 @@ class Searcher:
     def _find(
         self, space: Workspace, expanded: Expansions, chosen: list[bool], asked: _Asked
     ) -> Candidates:
-        """Find candidates in the postings, with thresholds that rise from part to part."""
+        """Find candidates in the postings; thresholds rise from segment to segment."""
         floors, slacks = self._bounds(expanded, asked, half=self.table.half)
-        _factors, addresses = self.table.factors(asked.allowed)  # held while they are read
+        _factors, addresses = self.table.factors(asked.allowed)  # keeps the addressed arrays alive
         wanted, scales = np.array(chosen, np.uint8), np.array(expanded.scales)
 
         def of(run: slice, space: Workspace) -> tuple[NDArray[np.float32], Candidates]:
@@ -365,7 +365,7 @@ class Searcher:
         return Candidates.of(lists, bounds)
 
     def _runs(self, expanded: Expansions, asked: _Asked) -> list[slice]:
-        """Cut the parts into runs of about as many postings, one a thread, where that pays."""
+        """Split the segments into one run per thread, with about equal numbers of postings."""
         whole = [slice(0, len(self.parts))]
         if asked.threads == 1 or len(expanded) > 1 or len(self.parts) == 1:
             return whole
@@ -380,7 +380,7 @@ class Searcher:
     def _find_together(
         self, space: Workspace, expanded: Expansions, chosen: list[bool], asked: _Asked
     ) -> Candidates:
-        """Find candidates in one pass over the documents for all queries."""
+        """Find the candidates of all queries in one pass over the documents."""
         try:
             panel = self._idle_panels.pop()
         except IndexError:
@@ -426,12 +426,12 @@ class Searcher:
         ]
 
     def _check_scored(self, wrong: int) -> None:
-        """Raise CorruptIndexError where a part, unless -1, has a document without a score."""
+        """Raise CorruptIndexError if a segment (-1: none) has a document without a score."""
         if wrong < 0:
             return
         part = self.parts[wrong]
         part.segment.check()
-        raise CorruptIndexError(  # though every entry by itself is possible
+        raise CorruptIndexError(  # although each entry is valid on its own
             f"a document among the {part.segment.n_docs} from number {part.first} on has no score: "
             "a file has changed since it was written. `softcosine check` tells which; rebuild the "
             "index, or restore the file from a copy."
@@ -441,14 +441,14 @@ class Searcher:
 def _copied(
     heaps: NDArray[np.float32], found: Candidates
 ) -> tuple[NDArray[np.float32], Candidates]:
-    """Take candidates out of scratch arrays."""
+    """Copy candidates out of the scratch arrays."""
     return heaps, Candidates.of(found.lists, found.bounds)
 
 
 def _least(
     heaps: NDArray[np.float32], floors: NDArray[np.float32], slacks: NDArray[np.float64]
 ) -> NDArray[np.float32]:
-    """Return the approximate score that a candidate of each query must have."""
+    """Return the minimum approximate score of a candidate of each query."""
     bounds: NDArray[np.float32] = (np.maximum(heaps[:, 0], floors) * slacks).astype(np.float32)
     return bounds
 

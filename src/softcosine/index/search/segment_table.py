@@ -1,4 +1,4 @@
-"""The segments of a searcher as one table, which kernels walk in one call."""
+"""The segments of a searcher as one table of addresses, which kernels process in one call."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["SegmentTable", "present_bits"]
 
 
 class SegmentTable:
-    """What kernels read of segments: addresses, and the arrays that stand there.
+    """The addresses of the arrays of all segments; it keeps the arrays alive.
 
     Parameters
     ----------
     parts : sequence of Part
-        All prepared for one ranking.
+        Prepared segments, all for the same ranking.
     n_terms : int
-        Of the vocabulary.
+        Size of the vocabulary.
     columns : sequence of Columns, optional
-        Of each part; those of its frequent terms by default.
+        Of each segment; by default those of its frequent terms.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class SegmentTable:
         See `softcosine.kernels.segment_table`.
     columns : list of Columns
     longest : int
-        Most terms of a document.
+        Maximum number of terms of a document.
     half : bool
         Whether some values were rounded to the upper half of a float32.
     """
@@ -57,12 +57,12 @@ class SegmentTable:
     def factors(
         self, allowed: Sequence[NDArray[np.bool_] | None] | None
     ) -> tuple[list[NDArray[np.float32]], NDArray[np.int64]]:
-        """Return the documents' factors, 0 for those that are no answers, and their addresses.
+        """Return the factors of the documents, 0 if not allowed, and their addresses.
 
         Parameters
         ----------
         allowed : sequence of ndarray of shape (n_docs,), bool, or None
-            For each part, which of its live documents may be answers.
+            For each segment, a mask of allowed documents.
         """
         if allowed is None or all(mask is None for mask in allowed):
             return self._factors, self._addresses
@@ -73,7 +73,7 @@ class SegmentTable:
         return factors, _addresses(factors)
 
     def _address(self, array: NDArray[Any], dtype: type) -> int:
-        """Return where an array stands, which is held from now on."""
+        """Return the address of an array, and keep the array alive."""
         assert array.dtype == dtype
         held = np.require(array, requirements=["C", "ALIGNED"])
         self._held.append(held)
@@ -120,9 +120,9 @@ class SegmentTable:
 
 
 def present_bits(segment: Segment, n_terms: int) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
-    """Return a segment's directory as bits, 64 terms a number, and how many are set before each.
+    """Return the terms of a segment as a bit set, and the number of bits before each word.
 
-    A term is found at the cost of two neighbouring reads; the whole takes a fifth of a byte a term.
+    A lookup of a term takes two adjacent reads; the size is a fifth of a byte per vocabulary term.
     """
     present = np.zeros((n_terms // 64 + 1) * 64, bool)
     present[segment.present_terms] = True

@@ -1,10 +1,10 @@
-r"""Documents in the order of their metadata: what ``sort=`` means.
+r"""Sorting of documents by metadata: the syntax of ``sort=``.
 
-A key, as in filters, sorts ascending, and descending with a minus before it; of several, each
-decides where those before it leave documents equal. Numbers come before strings, and strings before
-false and true; descending it is the other way round. A document that lacks the key, or has null, a
-list or an object there, stands behind all others, either way. What is still equal stands by score,
-best first, and then by insertion. A key that begins with a minus is written ``\-key``.
+A key (as in filters) sorts ascending, or descending with a leading minus; later keys break ties.
+Numbers come before strings, and strings before false and true; in descending order this is
+reversed. Documents without the key, or with null, a list or an object, come last in both orders.
+Remaining ties are ordered by score, best first, and then by insertion. A key that begins with a
+minus is written ``\-key``.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ __all__ = ["SortKey", "columns_of", "keys_of", "parse_sort", "sorted_places"]
 
 @dataclass(frozen=True, slots=True)
 class SortKey:
-    """A key of metadata that documents are sorted by."""
+    """A metadata key to sort by."""
 
     path: Path
     descending: bool
 
 
 def parse_sort(sort: str | Sequence[str] | None) -> tuple[SortKey, ...]:
-    """Read what documents are to be sorted by; none for None.
+    """Return the sort keys; empty for None.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def sorted_places(
     documents: NDArray[np.int64],
     scores: NDArray[np.float64],
 ) -> NDArray[np.int64]:
-    """Return the places of documents in the order of their metadata.
+    """Return the order of documents by metadata, as indices into `documents`.
 
     Parameters
     ----------
@@ -72,13 +72,13 @@ def sorted_places(
 def columns_of(
     snapshot: Snapshot, path: Path, documents: NDArray[np.int64]
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int64], list[Hashable]]]:
-    """Return what documents have at a key, segment by segment.
+    """Return the values of a key in documents, segment by segment.
 
     Returns
     -------
     list of (ndarray of shape (n,), ndarray of shape (n,), list)
-        Places among `documents`, the number of each one's value in the list, and the distinct
-        values' keys (`softcosine.index.segment.metadata_columns.key_of`).
+        Indices into `documents`, the index of each value in the list, and the keys of the distinct
+        values (`softcosine.index.segment.metadata_columns.key_of`).
     """
     firsts = np.array(snapshot.documents.firsts)
     owners = np.searchsorted(firsts, documents, "right") - 1
@@ -93,13 +93,13 @@ def columns_of(
 
 
 def keys_of(snapshot: Snapshot, path: Path) -> set[Hashable]:
-    """Return the keys of the values that documents have at a key; none where none has it."""
+    """Return the distinct values of a metadata key in all documents, as hashable keys."""
     columns = columns_of(snapshot, path, snapshot.documents.numbers)
     return {key for *_, keys in columns for key in keys if key is not MISSING}
 
 
 def _ranks(snapshot: Snapshot, key: SortKey, documents: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return numbers in whose order the documents stand by one key, shape (n,)."""
+    """Return numbers that sort the documents by one key, shape (n,)."""
     columns = [
         (places, numbers, [order_of(one) for one in keys])
         for places, numbers, keys in columns_of(snapshot, key.path, documents)

@@ -1,4 +1,4 @@
-"""What goes into a search and what comes out of it."""
+"""Query vectors and top docs: the input and output of a searcher."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class QueryVector:
-    """A query's coordinates W x, and what its words outside the vocabulary add.
+    """The coordinates W x of a query, and the contribution of words outside the vocabulary.
 
     Attributes
     ----------
     terms : ndarray of shape (m,), int32, ascending
     weights : ndarray of shape (m,), float64
     extra_terms : ndarray of shape (e,), int32
-        Indexed terms that outside words are similar to.
+        Indexed neighbors of outside words.
     extra_values : ndarray of shape (e,), float64
-        What they add to Sᵀ W x there.
+        Their contribution to Sᵀ W x.
     extra_norm : float
-        What they add to x'WSWx.
+        Their contribution to x'WSWx.
     """
 
     terms: NDArray[np.int32]
@@ -46,7 +46,7 @@ class QueryVector:
 
 @dataclass(frozen=True, slots=True)
 class Top:
-    """Documents by (score descending, number ascending), and how they were found."""
+    """Top docs by decreasing score (ties by number), and the plan of the search."""
 
     documents: NDArray[np.int64]
     scores: NDArray[np.float64]
@@ -55,7 +55,7 @@ class Top:
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """An expanded query: W Sᵀ W x by term, and what scores are multiplied by."""
+    """An expanded query W Sᵀ W x by term, and the factor of its scores."""
 
     terms: NDArray[np.int32]
     weights: NDArray[np.float64]
@@ -70,12 +70,12 @@ def check_min_score(min_score: float) -> float:
 
 
 def check_offset(offset: int) -> int:
-    """Return offset if it is a whole number of 0 or more; InvalidInputError otherwise."""
+    """Return offset if it is a non-negative integer; InvalidInputError otherwise."""
     check_whole("offset", offset, least=0)
     return int(offset)
 
 
 def check_k(k: int, *, least: int = 1) -> int:
-    """Return k if it is a whole number of `least` or more; InvalidInputError otherwise."""
+    """Return k if it is an integer of at least `least`; InvalidInputError otherwise."""
     check_whole("k", k, least=least)
     return int(k)

@@ -8,11 +8,11 @@ __all__ = ["Workspace"]
 
 
 class Workspace:
-    """Scratch arrays of one search at a time; zero between searches where they must be."""
+    """Scratch arrays for one search at a time; arrays that must be zero are zeroed after use."""
 
     def __init__(self, n_docs: int, n_terms: int) -> None:
         self.scores = np.zeros(n_docs, np.float32)
-        # Room for the candidates of several queries, and of any single one.
+        # Room for the candidates of several queries, or of any single query.
         self.candidates = np.empty(max(2 * n_docs, 2**14), np.uint32)
         self.approximate = np.empty(self.candidates.shape[0], np.float32)
         self.expansion = np.zeros(n_terms)

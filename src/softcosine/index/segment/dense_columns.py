@@ -1,9 +1,9 @@
-"""Terms that very many documents have, as dense columns beside their postings.
+"""Dense columns for the terms that occur in very many documents.
 
-A term of every fourth document costs a search less as a column, one value a document in order,
-than as postings that jump about: the addition runs over neighbouring documents, many at a time.
-A value takes 16 bits, the upper half of a float32 rounded to nearest; the bound of the first stage
-allows for that.
+For a term in at least every fourth document, a search is faster with one value per document in
+order than with postings, because the addition runs over adjacent documents, many at a time. A value
+takes 16 bits: the upper half of a float32, rounded to nearest, which the error bound of the first
+stage includes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from softcosine.kernels.documents import REALS, SATURATED
 
 __all__ = ["Columns", "frequent_columns"]
 
-_SHARE = 4  # a column pays where more than one document in four has the term
+_SHARE = 4  # a column pays if more than one document in four contains the term
 _FEWEST_DOCUMENTS = 1024
 
 
@@ -30,9 +30,9 @@ class Columns:
     Attributes
     ----------
     longest_list : int
-        Terms with more postings have a column, and no others.
+        Terms with more postings have a column.
     slots : ndarray of shape (n_columns,), int32
-        Their places in the segment's `present_terms`, ascending.
+        Their indices in `present_terms` of the segment, ascending.
     values : ndarray of shape (n_columns, n_docs), uint16
     """
 
@@ -42,10 +42,9 @@ class Columns:
 
 
 def frequent_columns(segment: Segment, ranking: PreparedRanking) -> Columns:
-    """Return the columns of the terms that more than a quarter of the documents have.
+    """Return the columns of the terms that are in more than a quarter of the documents.
 
-    A segment with few documents has none. They take less than twice the memory of the same
-    terms' postings.
+    A small segment has none. Columns take less than twice the memory of the postings.
     """
     starts, n_docs = segment.term_starts, segment.n_docs
     longest = n_docs // _SHARE if n_docs >= _FEWEST_DOCUMENTS else n_docs
@@ -58,7 +57,7 @@ def frequent_columns(segment: Segment, ranking: PreparedRanking) -> Columns:
 
 
 def halves(values: NDArray[np.float32]) -> NDArray[np.uint16]:
-    """Round float32 to their upper 16 bits."""
+    """Return float32 values rounded to their upper 16 bits."""
     bits = np.ascontiguousarray(values).view(np.uint32)
     return ((bits + np.uint32(0x8000)) >> np.uint32(16)).astype(np.uint16)
 
@@ -66,7 +65,7 @@ def halves(values: NDArray[np.float32]) -> NDArray[np.uint16]:
 def _values(
     segment: Segment, ranking: PreparedRanking, slot: int, postings: slice
 ) -> NDArray[np.float32]:
-    """Return a term's values in the order of its postings, as the kernel adds them up."""
+    """Return the values of a term in the order of its postings, as the kernel adds them."""
     if ranking.kind == REALS:
         return segment.posting_weights[postings]
     groups = slice(segment.term_groups[slot], segment.term_groups[slot + 1])

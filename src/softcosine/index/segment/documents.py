@@ -1,4 +1,4 @@
-"""The documents' ids, texts and metadata."""
+"""Stored fields of documents: ids, texts and metadata."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = [
     "unknown_document",
 ]
 
-# So many documents are read at once where all are.
+# Documents read at once when all are read.
 _BLOCK = 1024
 
 
 class Document(NamedTuple):
-    """A document as it was added; its text is empty where texts are not kept."""
+    """A document as it was added; its text is empty if texts are not stored."""
 
     id: str
     text: str
@@ -34,15 +34,15 @@ class Document(NamedTuple):
 
 
 def title_of(document: Document, fields: Sequence[str]) -> str | None:
-    """Return a document's title: what its metadata name so, or else its field of that name.
+    """Return the title of a document: ``title`` of its metadata, or the field ``title``.
 
     Parameters
     ----------
     document : Document
-        Its text has a field a line.
+        Its text has one line per field.
     fields : sequence of str
-        Names of the index's fields, in order. Where one holds line breaks, a ``title`` first among
-        them ends at the first, one that is last begins at the last, and one between is not found.
+        Field names, in order. If a field contains line breaks, a first field ``title`` ends at the
+        first break, a last one begins after the last break, and one in between is not found.
     """
     given = document.metadata.get("title")
     if isinstance(given, str | int | float) and not isinstance(given, bool):
@@ -60,16 +60,16 @@ class WrittenDocuments(Protocol):
 
     @property
     def keeps_texts(self) -> bool:
-        """Whether texts are kept; they are empty where they are not."""
+        """Whether texts are stored; otherwise they are empty."""
         ...
 
     def all_documents(self) -> Iterator[tuple[str, str, str | None]]:
-        """Give id, text and metadata (as JSON) of every document, in order of number."""
+        """Yield id, text and metadata (JSON) of every document, in order of number."""
         ...
 
 
 class Documents(WrittenDocuments, Protocol):
-    """What an index knows of its documents beside their terms; numbers count insertions from 0."""
+    """The stored fields of documents, by number (order of insertion, from 0)."""
 
     def __len__(self) -> int: ...
 
@@ -86,37 +86,37 @@ class Documents(WrittenDocuments, Protocol):
         ...
 
     def records(self, numbers: Sequence[int]) -> list[Document]:
-        """Return some documents, in the order given; faster than one by one."""
+        """Return some documents, in the given order; faster than one by one."""
         ...
 
     def all_metadata(self) -> Iterator[dict[str, Any]]:
-        """Give the metadata of every document, in order of number; faster than one by one."""
+        """Yield the metadata of every document, in order of number; faster than one by one."""
         ...
 
     def all_ids(self) -> Iterator[str]:
-        """Give the id of every document, in order of number."""
+        """Yield the id of every document, in order of number."""
         ...
 
     def number(self, id: str) -> int:
-        """Return the number of a document; UnknownDocumentError if there is none of that id."""
+        """Return the number of a document; UnknownDocumentError if no document has the id."""
         ...
 
     def numbers(self, ids: Sequence[str]) -> dict[str, int]:
-        """Return the numbers of those of some ids that there are."""
+        """Return the numbers of those ids that exist."""
         ...
 
     @property
     def updates(self) -> MetadataUpdates:
-        """The metadata that documents were given later."""
+        """Later updates of the metadata."""
         ...
 
     def with_updates(self, updates: MetadataUpdates) -> Documents:
-        """Return the documents with other updates of their metadata; these keep theirs."""
+        """Return the documents with other metadata updates; this object does not change."""
         ...
 
 
 class MemoryDocuments:
-    """Documents in lists.
+    """Stored fields in memory.
 
     Parameters
     ----------
@@ -126,9 +126,9 @@ class MemoryDocuments:
     metadata : sequence of str or None, optional
         As JSON.
     keep_texts : bool
-        False forgets the texts.
+        If False, the texts are dropped.
     updates : MetadataUpdates, optional
-        What their metadata have become since.
+        Updated metadata.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class MemoryDocuments:
         self.updates = MetadataUpdates.none() if updates is None else updates
 
     def with_updates(self, updates: MetadataUpdates) -> MemoryDocuments:
-        """Return the documents with other updates of their metadata; these keep theirs."""
+        """Return the documents with other metadata updates; this object does not change."""
         other = copy(self)
         other.updates = updates
         return other
@@ -158,7 +158,7 @@ class MemoryDocuments:
 
     @property
     def keeps_texts(self) -> bool:
-        """Whether texts are kept."""
+        """Whether texts are stored."""
         return self._texts is not None
 
     def id(self, number: int) -> str:
@@ -166,7 +166,7 @@ class MemoryDocuments:
         return self._ids[number]
 
     def text(self, number: int) -> str:
-        """Return the text of a document; empty if texts are not kept."""
+        """Return the text of a document; empty if texts are not stored."""
         return "" if self._texts is None else self._texts[number]
 
     def metadata(self, number: int) -> dict[str, Any]:
@@ -174,11 +174,11 @@ class MemoryDocuments:
         return loaded(self.updates.of([number]).get(number, self._metadata[number]))
 
     def records(self, numbers: Sequence[int]) -> list[Document]:
-        """Return some documents, in the order given."""
+        """Return some documents, in the given order."""
         return [Document(self.id(n), self.text(n), self.metadata(n)) for n in numbers]
 
     def all_metadata(self) -> Iterator[dict[str, Any]]:
-        """Give the metadata of every document, in order of number."""
+        """Yield the metadata of every document, in order of number."""
         for first in range(0, len(self), _BLOCK):
             last = min(first + _BLOCK, len(self))
             stored = list(self._metadata[first:last])
@@ -187,11 +187,11 @@ class MemoryDocuments:
             yield from block_loaded(stored) or map(loaded, stored)
 
     def all_ids(self) -> Iterator[str]:
-        """Give the id of every document, in order of number."""
+        """Yield the id of every document, in order of number."""
         return iter(self._ids)
 
     def all_documents(self) -> Iterator[tuple[str, str, str | None]]:
-        """Give id, text and metadata (as JSON) of every document, in order of number."""
+        """Yield id, text and metadata (JSON) of every document, in order of number."""
         updated = self.updates.all()
         for number, (id, metadata) in enumerate(zip(self._ids, self._metadata, strict=True)):
             yield id, self.text(number), updated.get(number, metadata)
@@ -203,17 +203,17 @@ class MemoryDocuments:
         raise unknown_document(id)
 
     def numbers(self, ids: Sequence[str]) -> dict[str, int]:
-        """Return the numbers of those of some ids that there are."""
+        """Return the numbers of those ids that exist."""
         return {id: self._numbers[id] for id in ids if id in self._numbers}
 
 
 def loaded(metadata: str | None) -> dict[str, Any]:
-    """Load a document's metadata."""
+    """Return the metadata of a document, given as JSON."""
     return {} if metadata is None else dict(json.loads(metadata))
 
 
 def block_loaded(stored: Sequence[str | None]) -> list[dict[str, Any]] | None:
-    """Load many documents' metadata in one go; None where that may differ from one by one."""
+    """Return the metadata of many documents at once; None if they must be parsed one by one."""
     try:
         found = json.loads(f"[{','.join('{}' if one is None else one for one in stored)}]")
     except (TypeError, ValueError, RecursionError):
@@ -223,7 +223,7 @@ def block_loaded(stored: Sequence[str | None]) -> list[dict[str, Any]] | None:
 
 
 def unknown_document(id: object) -> UnknownDocumentError:
-    """Return the error of an id that no document has."""
+    """Return the error for an id that no document has."""
     shown = repr(id)
     shown = shown if len(shown) <= 200 else f"{shown[:199]}…"
     return UnknownDocumentError(f"there is no document with the id {shown} in the index.")

@@ -1,4 +1,4 @@
-"""Documents analysed together and inverted, their terms numbered as the index's."""
+"""Inverts analysed documents, with the term numbers of the index."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class InvertedSegment:
-    """The fields of at most `MAX_DOCS` documents.
+    """The inverted fields of at most `MAX_DOCS` documents.
 
     Attributes
     ----------
@@ -42,13 +42,13 @@ class InvertedSegment:
 
 @dataclass(frozen=True, slots=True)
 class Inverted:
-    """Documents that were inverted together.
+    """A batch of inverted documents.
 
     Attributes
     ----------
     segments : list of InvertedSegment
     vocabulary : Vocabulary
-        The index's, with what terms are new behind it, in code point order.
+        That of the index, followed by the new terms in code point order.
     """
 
     segments: list[InvertedSegment]
@@ -65,12 +65,12 @@ def invert(
     positions: bool,
     frozen: bool = False,
 ) -> Inverted:
-    """Invert documents.
+    """Return a batch of documents, inverted.
 
     Parameters
     ----------
     texts : sequence of str, or of token lists
-        The fields of the first document, then those of the second, and so on.
+        All fields of the first document, then those of the second, and so on.
     analyzed : AnalyzedTexts
         The same texts.
     analyzer : Analyzer
@@ -78,9 +78,9 @@ def invert(
         Of the index so far.
     n_fields : int
     positions : bool
-        Whether to keep the running words.
+        Whether to store token positions.
     frozen : bool
-        Whether the vocabulary stays as it is: words that it lacks are left out.
+        Whether to keep the vocabulary: new words are ignored.
     """
     counts = analyzed.counts()
     if frozen:
@@ -92,7 +92,7 @@ def invert(
         (counts.data, numbers[counts.indices], counts.indptr),
         shape=(counts.shape[0], len(longer)),
     )
-    if bool((np.diff(numbers) < 0).any()):  # new numbers are not in the order of the old ones
+    if bool((np.diff(numbers) < 0).any()):  # new numbers have another order than the old ones
         moved.sort_indices()
     moved.has_canonical_format = True
     of_fields = [moved] if n_fields == 1 else [moved[f::n_fields] for f in range(n_fields)]
@@ -110,7 +110,7 @@ def invert(
 
 
 def renumbered(segment: Segment, numbers: NDArray[np.int32], n_terms: int) -> Segment:
-    """Return a segment of counts by other numbers of its terms, -1 for those that are left out."""
+    """Return a segment of counts with other term numbers, -1 for removed terms."""
     terms = numbers[segment.terms]
     kept = terms >= 0
     pointers = np.concatenate([[0], np.cumsum(kept)])[segment.pointers]
@@ -128,16 +128,16 @@ def document_frequencies(
     n_terms: int,
     live: Sequence[NDArray[np.bool_] | None],
 ) -> NDArray[np.int64]:
-    """Count the documents that have each term in any field, shape (n_terms,).
+    """Return the number of documents that contain each term in any field, shape (n_terms,).
 
     Parameters
     ----------
     segments : sequence of sequence of Segment
         The fields of each segment.
     n_terms : int
-        Of the vocabulary.
+        Size of the vocabulary.
     live : sequence of ndarray of shape (n_docs,), bool, or None
-        For each segment, which documents count; None for all.
+        Masks of the documents to count, one per segment; None for all.
     """
     counted = np.zeros(n_terms, np.int64)
     for fields, mask in zip(segments, live, strict=True):
@@ -151,7 +151,7 @@ def document_frequencies(
 
 
 def _presence(segment: Segment, n_terms: int) -> csr_array:
-    """Return which document has which term, shape (n_docs, n_terms)."""
+    """Return which document contains which term, shape (n_docs, n_terms)."""
     ones = np.ones(segment.n_postings, np.bool_)
     return csr_array(
         (ones, segment.terms.astype(np.int32), segment.pointers), shape=(segment.n_docs, n_terms)
@@ -159,7 +159,7 @@ def _presence(segment: Segment, n_terms: int) -> csr_array:
 
 
 def _numbered(own: Vocabulary, vocabulary: Vocabulary) -> tuple[NDArray[np.int32], Vocabulary]:
-    """Return the numbers of a batch's terms, new ones behind all others, and the vocabulary."""
+    """Return the term numbers of a batch, new terms after all others, and the vocabulary."""
     if not len(vocabulary):
         return np.arange(len(own), dtype=np.int32), own
     numbers = vocabulary.indices(own.terms)
@@ -175,7 +175,7 @@ def _numbered(own: Vocabulary, vocabulary: Vocabulary) -> tuple[NDArray[np.int32
 
 
 def positions_of(texts: Sequence[Any], analyzer: Analyzer, vocabulary: Vocabulary) -> Positions:
-    """Return the running words by number; `running_words` says the same of one text.
+    """Return the positions of texts; `running_words` is the reference for one text.
 
     Parameters
     ----------

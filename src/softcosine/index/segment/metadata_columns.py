@@ -1,7 +1,7 @@
-"""The metadata of a segment by key, read once and compared fast.
+"""Columns of the metadata of a segment, for fast filters.
 
-A column holds what one key has in every document: the distinct values, and for each document the
-number (code) of its own. A filter is decided once a distinct value, and looked up by code.
+A column has the distinct values of one key, and for each document the number (code) of its value.
+A filter is evaluated once per distinct value, and looked up by code.
 """
 
 from __future__ import annotations
@@ -36,30 +36,30 @@ __all__ = [
 Path = tuple[str, ...]
 Table = NDArray[np.bool_]
 
-# No value that is asked for is nested deeper, so deeper ones need only differ from everything.
+# Values in filters are not nested deeper; deeper values only have to differ from all others.
 MAX_DEPTH = 100
 
 
 class _Constant(Enum):
-    """Keys of values that are neither number, string, list nor object."""
+    """Keys of missing values, null and booleans."""
 
     MISSING = 0
     FALSE = 1
     TRUE = 2
 
 
-# What a document has at a key that it does not have.
+# The value of a key that a document does not have.
 MISSING: Any = _Constant.MISSING
 _AS_THEY_ARE = frozenset({str, int, _Constant, type(None)})
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a number; bool is none, and NaN neither."""
+    """Whether a value is a number; booleans and NaN are not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
 
 
 def value_at(metadata: dict[str, Any], path: Path) -> Any:
-    """Return what stands at a path of keys into nested objects, or `MISSING`."""
+    """Return the value at a path of keys into nested objects, or `MISSING`."""
     value: Any = metadata
     for key in path:
         if not isinstance(value, dict) or key not in value:
@@ -69,10 +69,11 @@ def value_at(metadata: dict[str, Any], path: Path) -> Any:
 
 
 def key_of(value: Any, depth: int = 0) -> Hashable:
-    """Return a key that equal JSON values share, and no others: to be hashed and compared.
+    """Return a hashable key, equal for equal JSON values only.
 
-    Numbers and strings are their own; numbers of one value are equal (1 and 1.0), and never equal a
-    boolean. Lists are tuples, objects frozen sets, both of their parts' keys.
+    The key of a number or string is the value itself. Equal numbers have equal keys (1 and 1.0),
+    which differ from those of booleans. Lists become tuples and objects frozen sets, of the keys
+    of their elements.
     """
     if type(value) in _AS_THEY_ARE or is_number(value):
         return value  # type: ignore[no-any-return]
@@ -87,7 +88,7 @@ def key_of(value: Any, depth: int = 0) -> Hashable:
 
 
 def order_of(key: Hashable) -> tuple[int, Any] | None:
-    """Return what the values of keys are sorted by; None for what stands in no order.
+    """Return the sort key of a value, given its key; None for values that are not ordered.
 
     Numbers ascend, then strings in code point order, then false and true.
     """
@@ -99,9 +100,9 @@ def order_of(key: Hashable) -> tuple[int, Any] | None:
 
 
 def scalar_of(key: Hashable) -> Any:
-    """Return the string, number, boolean or null that has a key; `MISSING` for other keys.
+    """Return the string, number, boolean or null with the given key; `MISSING` for other keys.
 
-    A float that is whole is an int, so that it does not matter which of both was met first.
+    Integral floats are returned as integers, so the result does not depend on the order of values.
     """
     if isinstance(key, str) or key is None:
         return key
@@ -115,13 +116,13 @@ def scalar_of(key: Hashable) -> Any:
 class MetadataColumn:
     """The values of one key in all documents of a segment.
 
-    Codes stand in this order: the missing value, numbers ascending, strings ascending, all others.
-    A table, of shape (n_codes,), says of each code whether a filter holds.
+    Order of codes: the missing value, numbers ascending, strings ascending, all others. A *table*,
+    of shape (n_codes,), is the result of a filter for each code.
 
     Parameters
     ----------
     values : iterable
-        One a document, in order of number; `MISSING` where the document does not have the key.
+        One per document, in order of number; `MISSING` if the document lacks the key.
     """
 
     def __init__(self, values: Iterable[Any]) -> None:
@@ -142,7 +143,7 @@ class MetadataColumn:
         self._codes = np.array([numbering[key] for key in met], np.int32)[first_codes]
         first = self._n_codes - len(others)
         self._others: dict[Hashable, int] = {}
-        shared: dict[Hashable, Hashable] = {}  # each part of lists is held once
+        shared: dict[Hashable, Hashable] = {}  # equal list elements are stored once
         for code, key in enumerate(others, first):
             if isinstance(key, tuple):
                 key = tuple([shared.setdefault(part, part) for part in key])
@@ -151,9 +152,9 @@ class MetadataColumn:
 
     @property
     def nbytes(self) -> int:
-        """About how much memory it takes."""
+        """Memory in bytes, approximately."""
         strings = sum(map(sys.getsizeof, self._strings))
-        # A list takes 8 bytes a part, and 4 among the holders; an object rather more.
+        # A list takes 8 bytes per element, and 4 among the holders; an object rather more.
         others = sum(
             200 + 12 * len(key) if isinstance(key, tuple) else 100 + sys.getsizeof(key)
             for key in self._others
@@ -163,11 +164,11 @@ class MetadataColumn:
         )
 
     def mask(self, table: Table) -> NDArray[np.bool_]:
-        """Return which documents a table holds for, shape (n_docs,)."""
+        """Return the documents whose value is true in a table, shape (n_docs,)."""
         return table[self._codes]
 
     def codes(self, documents: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the code of each of some documents' values."""
+        """Return the codes of the values of some documents."""
         return self._codes[documents]
 
     def keys(self, codes: NDArray[np.int32]) -> list[Hashable]:
@@ -187,27 +188,27 @@ class MetadataColumn:
         ]
 
     def missing(self) -> Table:
-        """Return the table of documents without the key."""
+        """Return the table that is true for the missing value."""
         return self._table(slice(0, 1))
 
     def equal(self, values: Iterable[Any]) -> Table:
-        """Return the table of values that equal one of some."""
+        """Return the table of values equal to one of the given values."""
         return self._table([code for value in values if (code := self._code(value)) is not None])
 
     def below(self, value: Any, *, inclusive: bool) -> Table:
-        """Return the table of values below a number or string, of its own type alone."""
+        """Return the table of values of the same type below a number or string."""
         first, values = self._of_type(value)
         return self._table(slice(first, first + _place(values, value, inclusive)))
 
     def above(self, value: Any, *, inclusive: bool) -> Table:
-        """Return the table of values above a number or string, of its own type alone."""
+        """Return the table of values of the same type above a number or string."""
         first, values = self._of_type(value)
         begin = first + _place(values, value, not inclusive)
         return self._table(slice(begin, first + len(values)))
 
     def holding(self, value: Any) -> Table:
-        """Return the table of lists that hold a value, and of strings that hold a string."""
-        if self._holders is None:  # two threads may do so at once, and find the same
+        """Return the table of lists that contain a value, and of strings that contain a string."""
+        if self._holders is None:  # threads may compute it twice, with the same result
             holders: dict[Hashable, list[int]] = {}
             for key, code in self._others.items():
                 for part in key if isinstance(key, tuple) else ():
@@ -225,7 +226,7 @@ class MetadataColumn:
         return table
 
     def _of_type(self, value: Any) -> tuple[int, list[Any]]:
-        """Return the values of a value's type, ascending, and the code of the first."""
+        """Return the ascending values of the same type, and the code of the first."""
         if isinstance(value, str):
             return 1 + len(self._numbers), self._strings
         return 1, self._numbers
@@ -240,12 +241,12 @@ class MetadataColumn:
 
 
 def _place(values: list[Any], value: Any, after: bool) -> int:
-    """Return where a value stands among ascending ones, before or after its equal."""
+    """Return the position of a value among ascending values, before or after an equal one."""
     return bisect_right(values, value) if after else bisect_left(values, value)
 
 
 class Condition(Protocol):
-    """A filter: what tells it from others, and the documents that pass."""
+    """A filter with a cache key and its mask of matching documents."""
 
     @property
     def key(self) -> str: ...
@@ -254,17 +255,16 @@ class Condition(Protocol):
 
 
 class MetadataColumns:
-    """The columns and filters of one segment, kept as long as there is room.
+    """The columns and filter masks of one segment, in caches of limited size.
 
-    A segment's metadata never change, so what is kept stays right for good. Any number of threads
-    may ask at once.
+    The metadata of a segment never change, so cached results stay valid. Thread-safe.
 
     Parameters
     ----------
     documents : Documents
     max_bytes : int
-        Of all columns, and again of all filters; what was not asked for longest goes first. A
-        filter takes a byte a document, a column 4 beside its distinct values.
+        Limit for all columns, and again for all masks; the least recently used go first. A mask
+        takes one byte per document, a column four, plus its distinct values.
     """
 
     def __init__(self, documents: Documents, max_bytes: int = 2**25) -> None:
@@ -275,16 +275,16 @@ class MetadataColumns:
         self._reading = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What is kept is found again.
+        # The caches are not pickled.
         return MetadataColumns, (self._documents, self._max_bytes)
 
     @property
     def n_docs(self) -> int:
-        """How many documents there are."""
+        """Number of documents."""
         return len(self._documents)
 
     def mask(self, where: Condition) -> NDArray[np.bool_]:
-        """Return which documents a filter holds for, shape (n_docs,), read-only.
+        """Return the documents that match a filter, shape (n_docs,), read-only.
 
         Raises
         ------
@@ -299,10 +299,10 @@ class MetadataColumns:
         return found
 
     def columns(self, paths: Collection[Path]) -> dict[Path, MetadataColumn]:
-        """Return the columns of some keys; those that are not kept are read together."""
+        """Return the columns of some keys; uncached ones are read in one pass."""
         kept = {path: self._columns.get(path) for path in paths}
         if None in kept.values():
-            with self._reading:  # others wait for what the first one reads
+            with self._reading:  # so that threads do not read the same columns twice
                 kept = {path: self._columns.get(path) for path in paths}
                 absent = [path for path, column in kept.items() if column is None]
                 for path, column in zip(absent, self._read(absent), strict=True):
@@ -324,7 +324,7 @@ _V = TypeVar("_V")
 
 
 class _Recent(Generic[_K, _V]):
-    """What was asked for most recently, as far as there is room."""
+    """A cache of limited size that drops the least recently used entries."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -343,6 +343,6 @@ class _Recent(Generic[_K, _V]):
         with self._lock:
             self._n_bytes += n_bytes - self._held.pop(key, (value, 0))[1]
             self._held[key] = (value, n_bytes)
-            # The newest is kept whatever it takes.
+            # The newest entry always stays.
             while self._n_bytes > self._max_bytes and len(self._held) > 1:
                 self._n_bytes -= self._held.popitem(last=False)[1][1]

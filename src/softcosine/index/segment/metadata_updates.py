@@ -1,7 +1,7 @@
-"""Metadata that documents were given after their segment was written.
+"""Updates of metadata after their segment was written.
 
-A segment never changes. What its documents' metadata are now stands beside it, as does which of
-them are deleted, and a merge writes it into the new segment.
+A segment never changes. Updated metadata are stored beside it, like deletes, and a merge writes
+them into the new segment.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ __all__ = ["MetadataUpdates"]
 
 
 class MetadataUpdates:
-    """Metadata by the numbers of a segment's documents; those of all others are unchanged.
+    """Updated metadata by document number in a segment; other documents are unchanged.
 
     Parameters
     ----------
     numbers : ndarray of shape (n,), int64, ascending
     starts : ndarray of shape (n + 1,), int64
-        Where each one's metadata begin in `values`.
+        Offset of each document's metadata in `values`.
     values : ndarray, uint8
-        JSON in ASCII; nothing where a document has no metadata any more.
+        JSON in ASCII; empty if the metadata were removed.
     path : Path, optional
-        Where they come from, for messages.
+        The file of the arrays, for error messages.
     """
 
     def __init__(
@@ -50,14 +50,14 @@ class MetadataUpdates:
 
     @classmethod
     def none(cls) -> Self:
-        """Return no updates."""
+        """Return an empty set of updates."""
         return cls(np.empty(0, np.int64), np.zeros(1, np.int64), np.empty(0, np.uint8))
 
     @classmethod
     def from_arrays(
         cls, arrays: Mapping[str, NDArray[Any]], n_docs: int, *, path: Path | None = None
     ) -> Self:
-        """Take arrays that `to_arrays` gave; CorruptIndexError if they cannot be these."""
+        """Return updates over the arrays of `to_arrays`; CorruptIndexError if invalid."""
         numbers, starts, values = (arrays[name] for name in ("numbers", "starts", "values"))
         check_array("numbers", numbers, ("int64",))
         check_numbers("numbers", numbers, n_docs)
@@ -80,20 +80,20 @@ class MetadataUpdates:
 
     @property
     def recent(self) -> bool:
-        """Whether there are some that `to_arrays` has to write."""
+        """Whether there are updates that have not been written."""
         return bool(self._recent)
 
     def __bool__(self) -> bool:
         return bool(self._recent) or self._numbers.shape[0] > 0
 
     def copy(self) -> Self:
-        """Return updates that may be added to, while these stay as they are."""
+        """Return a copy; additions to it do not change this object."""
         other = type(self)(self._numbers, self._starts, self._values, path=self.path)
         other._recent = dict(self._recent)
         return other
 
     def put(self, number: int, metadata: str | None) -> None:
-        """Take a document's metadata, as JSON; None for none."""
+        """Set the metadata of a document, as JSON; None removes them."""
         self._recent[number] = metadata
 
     def all(self) -> dict[int, str | None]:
@@ -101,7 +101,7 @@ class MetadataUpdates:
         return self._stored(0, self._numbers.shape[0]) | self._recent
 
     def within(self, first: int, stop: int) -> dict[int, str | None]:
-        """Return the updates of the documents from number `first` to before `stop`."""
+        """Return the updates of the documents in ``range(first, stop)``."""
         begin, end = np.searchsorted(self._numbers, [first, stop]).tolist()
         found = self._stored(begin, end)
         if self._recent:
@@ -120,7 +120,7 @@ class MetadataUpdates:
         return found
 
     def _stored(self, begin: int, end: int) -> dict[int, str | None]:
-        """Return the updates from one place among those in the arrays to another."""
+        """Return the updates at a range of indices in the arrays."""
         bounds = self._starts[begin : end + 1].tolist()
         try:
             metadata = [

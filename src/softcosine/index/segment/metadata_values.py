@@ -1,4 +1,4 @@
-"""Metadata as JSON: what may be given beside JSON's own types, and how it is stored.
+"""Metadata values: types beside those of JSON, and their stored form.
 
 ==========================  ======================================================================
 a NumPy scalar              the number, string or boolean that it holds
@@ -7,10 +7,10 @@ a NumPy scalar              the number, string or boolean that it holds
 ``uuid.UUID``               ``"123e4567-e89b-12d3-a456-426614174000"``
 ==========================  ======================================================================
 
-So the order of the strings is that of time, and a filter that compares with a date or datetime
-finds what was stored of one: both are written here. A datetime without a time zone is taken as
-UTC, since a local time would be another one on the next machine. A day comes before all of its
-times. What is read back are these strings.
+The order of these strings is chronological. A filter value that is a date or datetime is converted
+in the same way, so it matches stored ones. A datetime without a time zone is taken as UTC, because
+local time depends on the machine. A date sorts before all times of that day. Metadata are returned
+with these strings.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Default = Callable[[Any], Any]
 
 
 class _NoJSONError(TypeError):
-    """A value that JSON cannot hold, and for which there is no `default`."""
+    """A value that JSON cannot represent, without a `default`."""
 
 
 def json_of(value: Any, default: Default | None = None) -> str:
@@ -42,13 +42,12 @@ def json_of(value: Any, default: Default | None = None) -> str:
     ----------
     value : object
     default : callable, optional
-        Called with what has no JSON of its own, and none by the table above; returns what to take
-        in its place, as for `json.dumps`.
+        Converts values of other types, like ``default`` of `json.dumps`.
 
     Raises
     ------
     TypeError, ValueError, RecursionError
-        If something cannot be written, such as NaN.
+        If a value cannot be represented, such as NaN.
     """
 
     def converted(part: Any) -> Any:
@@ -72,12 +71,12 @@ def json_of(value: Any, default: Default | None = None) -> str:
 
 
 def metadata_json(document: object, metadata: Any, default: Default | None) -> str | None:
-    """Return a document's metadata as JSON; None if there are none.
+    """Return the metadata of a document as JSON; None if it has none.
 
     Raises
     ------
     InvalidInputError
-        If they are no mapping, or cannot be written; the message calls the document so.
+        If they are not a mapping, or cannot be represented; `document` names the document.
     """
     if metadata is None:
         return None
@@ -96,7 +95,7 @@ def metadata_json(document: object, metadata: Any, default: Default | None) -> s
 
 
 def _moment(value: np.datetime64) -> date:
-    """Return what NumPy holds as a date, or as a datetime if it has a time of day."""
+    """Return a NumPy date as a date, or as a datetime if it has a time of day."""
     unit = np.datetime_data(value.dtype)[0]
     moment = value.astype("M8[D]" if unit in ("Y", "M", "W", "D") else "M8[us]").item()
     if not isinstance(moment, date):
@@ -112,7 +111,7 @@ def _in_utc(moment: datetime) -> str:
             moment = moment.astimezone(UTC)
         except OverflowError as error:
             raise ValueError(f"the time {moment} has no year in UTC: {error}") from error
-    # Field by field, since subclasses such as pandas' write nanoseconds.
+    # Field by field, because subclasses such as that of pandas format nanoseconds.
     return (
         f"{moment.year:04}-{moment.month:02}-{moment.day:02}T{moment.hour:02}:{moment.minute:02}:"
         f"{moment.second:02}.{moment.microsecond:06}Z"

@@ -1,20 +1,21 @@
-"""The arrays of an index: postings by term, and the same values by document.
+"""The inverted index and the forward index of one field of a segment.
 
-Counts are kept as they are, so that S and W may change without touching a posting. Postings stand
-by term, within a term by frequency (1 first, most of all), then by document: 2 bytes a posting and
-no stream of weights, since all postings of a group share their frequency. The distinct frequencies
-are numbered as *levels*; a frequency of any size is one of them, never clipped. By document, a
-term and its level take 4 bytes together; the few levels from 255 on stand aside. A matrix of real
-weights keeps a float64 a value instead, each document divided by a power of two that brings its
-largest weight into [1, 2): no digit is lost, and squares neither overflow nor vanish.
+Raw counts are stored, so S and W can change without rewriting postings. Postings are ordered by
+term, then by frequency (1 first, the most common), then by document. A posting takes 2 bytes and
+has no weight, because all postings of a group share their frequency. Distinct frequencies are
+numbered as *levels*; large frequencies are not clipped. In the forward index a term and its level
+take 4 bytes together; levels from 255 on are stored separately. A matrix of real weights has a
+float64 per value instead; each document is divided by a power of two that brings its largest weight
+into [1, 2), so that no digit is lost and squares neither overflow nor underflow.
 
-A segment holds at most 65,536 documents: their numbers take 16 bits, and the scores of a search
-stay in the second-level cache (docs/decisions.md). Its directory names the terms that its documents
-have, so that a small segment is small whatever the vocabulary; it and the groups begin at 32 bits.
+A segment holds at most 65,536 documents: document numbers take 16 bits, and the scores of a search
+stay in the second-level cache (docs/decisions.md). The term directory lists only the terms that
+occur in the segment, so the size of a segment does not depend on the vocabulary. Offsets of terms
+and groups take 32 bits.
 
-Kernels trust their arrays, and a stored one may hold anything. So those of a large segment are
-checked before their first use, by whatever hands them out: `STARTS`, `POSTINGS` and `ENTRIES`,
-each once. What reads but a few documents takes `rows`, whose kernels check each entry.
+Kernels do not check their arrays, and stored arrays may be damaged. So the arrays of a large
+segment are checked once, before their first use, in the groups `STARTS`, `POSTINGS` and `ENTRIES`.
+Code that reads only a few documents uses `rows`, whose kernels check each entry.
 """
 
 from __future__ import annotations
@@ -44,16 +45,16 @@ __all__ = [
 ]
 
 MAX_DOCS = 2**16
-_MAX_TERMS = 2**24  # of counts: what an entry has room for
+_MAX_TERMS = 2**24  # with counts: a term takes 24 bits of an entry
 _SPILLED = 255
 _MAX_LEVELS = 2**16
-_MAX_POSTINGS = 2**32 - 1  # of a segment: starts take 32 bits
-# Larger segments are checked at first use, since opening must cost the same at any size.
+_MAX_POSTINGS = 2**32 - 1  # of a segment: offsets take 32 bits
+# Larger segments are checked at first use, so that the cost of opening does not grow with size.
 _CHECKED_AT_ONCE = 2**20
-_BLOCK = 2**16  # entries that are checked at a time, in the second-level cache
+_BLOCK = 2**16  # entries checked at a time, in the second-level cache
 
-# What is checked together: where documents, terms and groups begin, and what is as short; the
-# postings; the forward index.
+# Arrays that are checked together: offsets of documents, terms and groups, with other short arrays;
+# the postings; the forward index.
 STARTS, POSTINGS, ENTRIES = "starts", "postings", "entries"
 _DTYPES = {
     "pointers": ("int64",),
@@ -78,46 +79,46 @@ _DTYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """At most `MAX_DOCS` documents of one index, inverted.
+    """The inverted and forward index of at most `MAX_DOCS` documents.
 
     Attributes
     ----------
     n_terms : int
-        Of the vocabulary when the segment was made; terms added since stand in no document of it.
+        Size of the vocabulary when the segment was made; later terms do not occur in it.
     pointers : ndarray of shape (n_docs + 1,), int64
-        Where each document begins in `entries` and `reals`.
+        Offset of each document in `entries` and `reals`.
     entries : ndarray of shape (n_postings,), uint32
-        Terms, ascending within a document; of counts, the frequency's level in the upper 8 bits,
-        255 for those that do not fit.
+        Terms, ascending within a document. For counts, the upper 8 bits are the level of the
+        frequency, or 255 if it does not fit.
     spilled : ndarray of shape (n_spilled,), int64
-        Numbers of the entries whose level is 255 or more, ascending.
+        Positions of the entries whose level is 255 or more, ascending.
     spilled_levels : ndarray of shape (n_spilled,), uint16
-        Their levels.
+        The levels of these entries.
     reals : ndarray, float64
-        In [0, 2); empty for counts.
+        Real weights in [0, 2); empty for counts.
     frequencies : ndarray of shape (n_levels,), float64
         The distinct frequencies, ascending; empty for real weights.
     scales : ndarray of shape (n_docs,), float64
-        What each document's values were divided by, a power of two; ones for counts.
+        Power of two by which the values of each document were divided; ones for counts.
     lengths : ndarray of shape (n_docs,), float64
-        Sum of each document's frequencies; 0 for real weights.
+        Sum of the frequencies of each document; 0 for real weights.
     present_terms : ndarray of shape (n_present,), int32
-        Terms that some document has, ascending.
+        Terms that occur in the segment, ascending.
     term_groups : ndarray of shape (n_present + 1,), uint32
-        Where each of these begins in `group_starts`; for real weights, in `documents`.
+        Offset of each of these terms in `group_starts`; for real weights, in `documents`.
     group_starts : ndarray of shape (n_groups + 1,), uint32
     group_levels : ndarray of shape (n_groups,), uint16
     documents : ndarray of shape (n_postings,), uint16
         The postings.
     posting_weights : ndarray, float32
-        Beside `documents`; empty for counts.
+        Parallel to `documents`; empty for counts.
     bound_starts : ndarray of shape (n_frequent + 1,), uint32
-        Where each term with more than `softcosine.kernels.postings.FEW` postings begins in what
-        follows, in the order of `present_terms`; only 0 for real weights.
+        Offset of each term with more than `softcosine.kernels.postings.FEW` postings in the
+        following arrays, in the order of `present_terms`; only 0 for real weights.
     bound_levels : ndarray of shape (n_bounds,), uint16
     bound_lengths : ndarray of shape (n_bounds,), uint32
-        Every posting of the term has a level no higher, and its document a length no smaller, than
-        one of these pairs: what its impact is at most, under any statistics.
+        For every posting of the term, one of these pairs has a level at least as high and a length
+        at most as large. The pairs bound the impact of the term under any statistics.
     """
 
     n_terms: int
@@ -142,7 +143,7 @@ class Segment:
 
     @classmethod
     def from_counts(cls, X: csr_array) -> Self:
-        """Invert a canonical matrix of counts (n_docs, n_terms), all positive."""
+        """Return the segment of a canonical matrix of positive counts (n_docs, n_terms)."""
         n_docs, n_terms = X.shape
         assert n_docs <= MAX_DOCS
         if n_terms > _MAX_TERMS:
@@ -185,7 +186,7 @@ class Segment:
 
     @classmethod
     def from_weights(cls, X: csr_array) -> Self:
-        """Invert a canonical matrix of real weights (n_docs, n_terms), all positive."""
+        """Return the segment of a canonical matrix of positive real weights (n_docs, n_terms)."""
         n_terms = X.shape[1]
         assert X.shape[0] <= MAX_DOCS
         pointers = X.indptr.astype(np.int64)
@@ -209,7 +210,7 @@ class Segment:
             scales=scales,
             lengths=np.zeros(X.shape[0]),
             **directory,
-            # Without a value, it counts as one of counts.
+            # A matrix without values has the arrays of a matrix of counts.
             group_starts=np.zeros(int(n_postings == 0), np.uint32),
             group_levels=np.empty(0, np.uint16),
             documents=documents,
@@ -221,48 +222,48 @@ class Segment:
 
     @property
     def n_docs(self) -> int:
-        """How many documents there are."""
+        """Number of documents."""
         return int(self.pointers.shape[0]) - 1
 
     @property
     def n_postings(self) -> int:
-        """How many values there are."""
+        """Number of postings."""
         return int(self.entries.shape[0])
 
     @property
     def real(self) -> bool:
-        """Whether values are real weights rather than counts."""
+        """Whether values are real weights, not counts."""
         return self.frequencies.shape[0] == 0 and self.n_postings > 0
 
     @property
     def forward(self) -> tuple[NDArray[Any], ...]:
-        """The arguments by which kernels walk the documents."""
+        """The arrays of the forward index, as kernel arguments."""
         self.require(STARTS, ENTRIES)
         return self.rows
 
     @property
     def rows(self) -> tuple[NDArray[Any], ...]:
-        """The same for kernels that check each entry before they use it."""
+        """The same for kernels that check each entry before use."""
         self.require(STARTS)
         return self.pointers, self.entries, self.spilled, self.spilled_levels
 
     @property
     def terms(self) -> NDArray[np.uint32]:
-        """Term of each value, shape (n_postings,), ascending within a document; made anew."""
+        """Term of each value, shape (n_postings,), ascending within a document; a new array."""
         return self.terms_of(slice(None))
 
     @property
     def levels(self) -> NDArray[np.uint16]:
-        """Level of each value's frequency, shape (n_postings,); made anew, not for real weights."""
+        """Level of each value, shape (n_postings,); a new array, only for counts."""
         return self.levels_of(slice(None))
 
     def terms_of(self, part: slice) -> NDArray[np.uint32]:
-        """Terms of some values."""
+        """Terms of a range of values."""
         self.require(ENTRIES)
         return self.entries[part] if self.real else self.entries[part] & np.uint32(0xFFFFFF)
 
     def levels_of(self, part: slice) -> NDArray[np.uint16]:
-        """Levels of some values."""
+        """Levels of a range of values."""
         self.require(ENTRIES)
         levels = (self.entries[part] >> np.uint32(24)).astype(np.uint16)
         start, stop, _ = part.indices(self.n_postings)
@@ -271,29 +272,29 @@ class Segment:
         return levels
 
     def values(self) -> NDArray[np.float64]:
-        """Every value as it was given, in the order of `terms`."""
+        """Return the original values, in the order of `terms`."""
         if not self.real:
             return self.frequencies[self.levels]
         return self.reals * np.repeat(self.scales, np.diff(self.pointers))
 
     @classmethod
     def empty(cls, n_terms: int) -> Self:
-        """Return a segment of no documents."""
+        """Return a segment without documents."""
         return cls.from_counts(csr_array((0, n_terms)))
 
     @property
     def term_starts(self) -> NDArray[np.uint32]:
-        """Where each of `present_terms` begins in `documents`, shape (n_present + 1,)."""
+        """Offset of each of `present_terms` in `documents`, shape (n_present + 1,)."""
         self.require(STARTS)
         return self.term_groups if self.real else self.group_starts[self.term_groups]
 
     @property
     def present_frequencies(self) -> NDArray[np.uint32]:
-        """How many documents have each of `present_terms`, shape (n_present,)."""
+        """Document frequency of each of `present_terms`, shape (n_present,)."""
         return np.diff(self.term_starts)
 
     def row(self, document: int) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
-        """Terms of one document, ascending, and their values."""
+        """Return the ascending terms of a document, and their values."""
         self.require(STARTS)
         part = slice(self.pointers[document], self.pointers[document + 1])
         if self.real:
@@ -301,7 +302,7 @@ class Segment:
         return self.terms_of(part), self.frequencies[self.levels_of(part)]
 
     def postings(self, term: int) -> NDArray[np.uint16]:
-        """Documents that hold a term, each once, in the order of its postings."""
+        """Return the documents that contain a term, in the order of its postings."""
         self.require(STARTS, POSTINGS)
         slot = int(np.searchsorted(self.present_terms, term))
         if slot == self.present_terms.shape[0] or self.present_terms[slot] != term:
@@ -312,7 +313,7 @@ class Segment:
         return self.documents[first:last]
 
     def documents_of(self, terms: NDArray[np.int32]) -> NDArray[np.uint32]:
-        """Every document that holds one of the terms, ascending."""
+        """Return the documents that contain any of the terms, ascending."""
         parts = [self.documents[:0], *map(self.postings, terms.tolist())]
         return np.unique(np.concatenate(parts)).astype(np.uint32)
 
@@ -324,7 +325,7 @@ class Segment:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_terms: int) -> Self:
-        """Make a segment of stored arrays; CorruptIndexError if they cannot be what was written."""
+        """Return a segment of stored arrays; CorruptIndexError if they are inconsistent."""
         if missing := _DTYPES.keys() - arrays.keys():
             raise CorruptIndexError(f"a segment lacks its arrays {', '.join(sorted(missing))}.")
         for name, dtypes in _DTYPES.items():
@@ -355,9 +356,9 @@ class Segment:
         return segment
 
     def require(self, *groups: str) -> None:
-        """Check some arrays unless that was done before; see `check`.
+        """Check groups of arrays once; see `check`.
 
-        Several threads may ask at once; what they do twice comes out the same.
+        Thread-safe; concurrent calls may repeat a check.
         """
         for group in groups:
             if group in self._unchecked:
@@ -365,7 +366,7 @@ class Segment:
                 self._unchecked.discard(group)
 
     def check(self) -> None:
-        """Read all; CorruptIndexError where an array would lead a kernel astray."""
+        """Check all arrays; CorruptIndexError if one could make a kernel read out of bounds."""
         for check in _CHECKS.values():
             check(self)
 
@@ -414,7 +415,7 @@ def _check_entries(segment: Segment) -> None:
             check_numbers("levels", levels[levels != _SPILLED], n_levels)
     check_numbers("spilled", segment.spilled, segment.n_postings)
     check_numbers("spilled_levels", segment.spilled_levels, n_levels)
-    # Ascending and as many as there are, they are all of them.
+    # Ascending and of the right number, so all are present.
     if (
         n_spilled != segment.spilled.shape[0]
         or bool((segment.spilled[1:] <= segment.spilled[:-1]).any())
@@ -450,7 +451,7 @@ def impact_bounds(
     documents: NDArray[np.uint16],
 ) -> dict[str, Any]:
     """Return `bound_starts`, `bound_levels` and `bound_lengths` of a segment of counts."""
-    whole = np.minimum(lengths, 2**32 - 1).astype(np.uint32)  # smaller ones bound as well
+    whole = np.minimum(lengths, 2**32 - 1).astype(np.uint32)  # a smaller length is still a bound
     frequencies = np.diff(group_starts[term_groups])
     starts = np.empty(int(np.count_nonzero(frequencies > FEW)) + 1, np.uint32)
     levels = np.empty(group_levels.shape[0], np.uint16)
@@ -466,13 +467,13 @@ def impact_bounds(
 
 
 def cut(X: csr_array) -> list[csr_array]:
-    """Cut a matrix into pieces of at most `MAX_DOCS` rows; at least one."""
+    """Split a matrix into blocks of at most `MAX_DOCS` rows; at least one."""
     starts = range(0, max(X.shape[0], 1), MAX_DOCS)
     return [X[start : start + MAX_DOCS] for start in starts] if len(starts) > 1 else [X]
 
 
 def _sums(values: NDArray[np.float64], pointers: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the sum of each document's values."""
+    """Return the sum of the values of each document."""
     sums = np.zeros(pointers.shape[0] - 1)
     filled = np.diff(pointers) > 0
     if filled.any():
@@ -481,9 +482,9 @@ def _sums(values: NDArray[np.float64], pointers: NDArray[np.int64]) -> NDArray[n
 
 
 def _levels(counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.uint16]]:
-    """Return the distinct counts, ascending, and the number of each count among them."""
+    """Return the distinct counts, ascending, and the index of each count among them."""
     largest = int(counts.max(initial=0))
-    if largest < 2**20:  # nearly always: cheaper than sorting
+    if largest < 2**20:  # the common case: cheaper than sorting
         present = np.flatnonzero(np.bincount(counts.astype(np.int64), minlength=1))
         number = np.zeros(largest + 1, np.uint16)
         if present.shape[0] <= _MAX_LEVELS:
@@ -508,7 +509,7 @@ def _n_postings(terms: NDArray[np.uint32]) -> int:
 
 
 def _directory(term_groups: NDArray[np.int64]) -> dict[str, Any]:
-    """Return `present_terms` and `term_groups`, of where each term of the vocabulary begins."""
+    """Return `present_terms` and `term_groups`, given the offset of every vocabulary term."""
     present = np.flatnonzero(term_groups[1:] > term_groups[:-1])
     starts = np.append(term_groups[present], term_groups[-1]).astype(np.uint32)
     return {"present_terms": present.astype(np.int32), "term_groups": starts}

@@ -1,4 +1,4 @@
-"""Counts over all documents, which term weights rest on; those of parts add up."""
+"""Statistics of a field, on which term weights depend; those of segments add up."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from softcosine.index.segment.segment import Segment
 
 __all__ = ["MAX_LENGTH", "FieldStatistics"]
 
-MAX_LENGTH = 2**53  # float64, which lengths of documents are, counts exactly so far
+MAX_LENGTH = 2**53  # lengths of documents are float64, exact up to here
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FieldStatistics:
-    """Counts over all live documents of one field.
+    """Statistics of all live documents of one field.
 
-    All are whole numbers, so the sum of the statistics of parts is that of the whole, exactly.
+    All are integers, so the sum over segments is exactly that of the whole index.
 
     Attributes
     ----------
     n_docs : int
     document_frequencies : ndarray of shape (n_terms,), int64
-        In how many documents each term stands.
+        Number of documents that contain each term.
     total_length : int
         Sum of all term frequencies; 0 for real weights.
     """
@@ -38,13 +38,13 @@ class FieldStatistics:
 
     @property
     def average_length(self) -> float:
-        """Mean sum of a document's term frequencies; 0 without documents, and for real weights."""
+        """Mean length of a document; 0 without documents, and for real weights."""
         return self.total_length / self.n_docs if self.n_docs else 0.0
 
     def __add__(self, other: FieldStatistics) -> FieldStatistics:
-        """Return the statistics of the documents of both, which share no document.
+        """Return the statistics of two disjoint sets of documents together.
 
-        Terms have the same numbers in both; one of the vocabularies may be longer.
+        Terms have the same numbers in both, but one vocabulary may be longer.
         """
         n_terms = max(len(self.document_frequencies), len(other.document_frequencies))
         return FieldStatistics(
@@ -61,13 +61,13 @@ class FieldStatistics:
         ) and np.array_equal(self.document_frequencies, other.document_frequencies)  # fmt: skip
 
     def padded(self, n_terms: int) -> FieldStatistics:
-        """Return the statistics over a longer vocabulary, whose new terms no document has."""
+        """Return the statistics over a longer vocabulary; new terms have document frequency 0."""
         n_new = n_terms - len(self.document_frequencies)
         return replace(self, document_frequencies=np.pad(self.document_frequencies, (0, n_new)))
 
     @classmethod
     def none(cls, n_terms: int) -> Self:
-        """Return the statistics of no documents."""
+        """Return the statistics of an empty set of documents."""
         return cls(0, np.zeros(n_terms, np.int64), 0)
 
     @classmethod
@@ -78,21 +78,21 @@ class FieldStatistics:
         *,
         live: Sequence[NDArray[np.bool_] | None] | None = None,
     ) -> Self:
-        """Count over segments.
+        """Return the statistics of the documents of some segments.
 
         Parameters
         ----------
         segments : sequence of Segment
         n_terms : int
-            Of the vocabulary; segments may know fewer.
+            Size of the vocabulary; that of a segment may be smaller.
         live : sequence of ndarray of shape (n_docs,), bool, or None, optional
-            For each segment, which of its documents count; all by default.
+            Masks of the documents to count, one per segment; all by default.
         """
         frequencies = np.zeros(n_terms, np.int64)
         n_docs, length = 0, 0.0
         for number, segment in enumerate(segments):
             mask = None if live is None else live[number]
-            counts = segment.present_frequencies  # checks what the next line relies on
+            counts = segment.present_frequencies  # checks the arrays of the next line
             frequencies[segment.present_terms] += counts
             lengths = segment.lengths if mask is None else segment.lengths[mask]
             n_docs += lengths.shape[0]
@@ -109,5 +109,5 @@ class FieldStatistics:
         return cls(n_docs, frequencies, int(length))
 
     def to_settings(self) -> dict[str, Any]:
-        """Return what is not an array, in JSON's types."""
+        """Return the attributes that are not arrays, as JSON values."""
         return {"n_docs": self.n_docs, "total_length": self.total_length}

@@ -1,4 +1,4 @@
-"""The documents' ids, texts and metadata in a read-only SQLite file."""
+"""Stored fields: the ids, texts and metadata of documents in a read-only SQLite file."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ from softcosine.storage import open_regular
 
 __all__ = ["StoredDocuments", "write_documents"]
 
-# So many documents are read at once where all are.
+# Documents read at once when all are read.
 _BLOCK = 1024
-_FEW = 64  # where their texts, which may be long, are read too
-# SQLite takes at least so many values in a statement.
+_FEW = 64  # when their texts, which may be long, are read too
+# SQLite accepts at least this many values in a statement.
 _ASKED_AT_ONCE = 500
-# Smaller files are read whole: an open one keeps a descriptor, of which a process has a thousand.
+# Smaller files are read into memory: an open file takes one of about 1,000 descriptors.
 _OPENED_BYTES = 1 << 20
 _COLUMNS = ("number INTEGER PRIMARY KEY", "id", "text", "metadata TEXT")
 _INDEX = "CREATE UNIQUE INDEX documents_by_id ON documents (id)"
 
 
 class StoredDocuments:
-    """Documents in the SQLite file that `write_documents` wrote, opened read-only.
+    """Stored documents of a segment, opened read-only from the file of `write_documents`.
 
-    Whoever made the file may have put anything in it. Only the table and the index that
-    `write_documents` makes are accepted, since a view can run for ever; as many rows are read as
-    there can be; and a number that comes out of it is one of the `n_docs`.
+    The file is not trusted. Only the table and the index of `write_documents` are accepted, because
+    a view could run forever; no more rows are read than can exist; and a document number read from
+    it is below `n_docs`.
 
     Parameters
     ----------
     path : Path
     n_docs : int
     updates : MetadataUpdates, optional
-        What their metadata have become since.
+        Updated metadata.
     """
 
     def __init__(self, path: Path, n_docs: int, updates: MetadataUpdates | None = None) -> None:
@@ -75,7 +75,7 @@ class StoredDocuments:
         return StoredDocuments, (self._path, self._n_docs, self.updates)
 
     def with_updates(self, updates: MetadataUpdates) -> StoredDocuments:
-        """Return the documents with other updates of their metadata; these keep theirs."""
+        """Return the documents with other metadata updates; this object does not change."""
         return StoredDocuments(self._path, self._n_docs, updates)
 
     def __del__(self) -> None:
@@ -85,13 +85,13 @@ class StoredDocuments:
 
     @property
     def keeps_texts(self) -> bool:
-        """Whether texts are kept."""
+        """Whether texts are stored."""
         if self._keeps_texts is None:
             self._keeps_texts = self._checked_schema()
         return self._keeps_texts
 
     def _checked_schema(self) -> bool:
-        """Whether there is a column of texts; CorruptIndexError if the schema is another one."""
+        """Whether there is a text column; CorruptIndexError if the schema is wrong."""
         found = self._rows_of("SELECT sql FROM sqlite_master ORDER BY rowid", (), 2)
         for texts in (True, False):
             if found == [(_table(texts=texts),), (_INDEX,)]:
@@ -106,7 +106,7 @@ class StoredDocuments:
         return self._text("SELECT id FROM documents WHERE number = ?", number)
 
     def text(self, number: int) -> str:
-        """Return the text of a document; empty if texts are not kept."""
+        """Return the text of a document; empty if texts are not stored."""
         if not self.keeps_texts:
             return ""
         return self._text("SELECT text FROM documents WHERE number = ?", number)
@@ -129,7 +129,7 @@ class StoredDocuments:
             ) from error
 
     def all_metadata(self) -> Iterator[dict[str, Any]]:
-        """Give the metadata of every document, in order of number."""
+        """Yield the metadata of every document, in order of number."""
         statement = "SELECT metadata FROM documents WHERE number BETWEEN ? AND ? ORDER BY number"
         for first in range(0, len(self), _BLOCK):
             last = min(first + _BLOCK, len(self))
@@ -140,7 +140,7 @@ class StoredDocuments:
                 for number, own in self.updates.within(first, last).items():
                     stored[number - first] = own
                 block = block_loaded(stored)
-            # One by one names the document that cannot be read.
+            # One by one, so that the error names the unreadable document.
             yield from block or (self.metadata(number) for number in range(first, last))
 
     def number(self, id: str) -> int:
@@ -152,7 +152,7 @@ class StoredDocuments:
         raise unknown_document(id)
 
     def _number(self, stored: Any) -> int:
-        """Return what is the number of a document; CorruptIndexError if it is none."""
+        """Return a stored document number; CorruptIndexError if it is invalid."""
         if type(stored) is not int or not 0 <= stored < self._n_docs:
             raise CorruptIndexError(
                 f"{self._path} gives a document the number {stored!r}, but its {self._n_docs} "
@@ -161,7 +161,7 @@ class StoredDocuments:
         return stored
 
     def numbers(self, ids: Sequence[str]) -> dict[str, int]:
-        """Return the numbers of those of some ids that there are."""
+        """Return the numbers of those ids that exist."""
         found: dict[str, int] = {}
         for first in range(0, len(ids), _ASKED_AT_ONCE):
             asked = [_encoded(id) for id in ids[first : first + _ASKED_AT_ONCE]]
@@ -173,12 +173,12 @@ class StoredDocuments:
         return found
 
     def all_ids(self) -> Iterator[str]:
-        """Give the id of every document, in order of number."""
+        """Yield the id of every document, in order of number."""
         for number, row in enumerate(self._rows("id")):
             yield self._decoded(row[0], number)
 
     def all_documents(self) -> Iterator[tuple[str, str, str | None]]:
-        """Give id, text and metadata (as JSON, which is read) of every document, in order."""
+        """Yield id, text and metadata (JSON, checked) of every document, in order of number."""
         texts, updated = ["text"] if self.keeps_texts else [], self.updates.all()
         for number, (id, metadata, *text) in enumerate(self._rows("id", "metadata", *texts)):
             shown = self._decoded(text[0], number) if text else ""
@@ -186,7 +186,7 @@ class StoredDocuments:
             yield self._decoded(id, number), shown, stored if self._loaded(stored, number) else None
 
     def records(self, numbers: Sequence[int]) -> list[Document]:
-        """Return some documents, in the order given."""
+        """Return some documents, in the given order."""
         texts = ", text" if self.keeps_texts else ", ''"
         found: dict[int, Document] = {}
         updated = self.updates.of(numbers)
@@ -233,8 +233,8 @@ class StoredDocuments:
         return rows[0]
 
     def _select(self, statement: str, *values: Any, most: int) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement, of which there can be so many."""
-        _ = self.keeps_texts  # whose answer comes from the schema, checked once
+        """Return the rows of a statement, at most `most`."""
+        _ = self.keeps_texts  # checks the schema once
         return self._rows_of(statement, values, most)
 
     def _rows_of(self, statement: str, values: tuple[Any, ...], most: int) -> list[tuple[Any, ...]]:
@@ -249,9 +249,10 @@ class StoredDocuments:
 
 
 def write_documents(documents: WrittenDocuments, path: Path) -> None:
-    """Write documents to a new SQLite file that `StoredDocuments` opens; OSError if it cannot.
+    """Write documents to a new SQLite file for `StoredDocuments`.
 
-    CorruptIndexError if two have one id: what was given has been checked, what was stored has not.
+    OSError if it cannot be written; CorruptIndexError if two documents have the same id (new
+    documents were checked before, stored ones were not).
     """
     try:
         _write_documents(documents, path)
@@ -268,7 +269,7 @@ def write_documents(documents: WrittenDocuments, path: Path) -> None:
 
 def _write_documents(documents: WrittenDocuments, path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        # The file is written once, aside, and synced as a whole: no journal is needed.
+        # The file is written once, in a temporary folder, and synced as a whole.
         connection.execute("PRAGMA journal_mode = OFF")
         connection.execute("PRAGMA synchronous = OFF")
         texts = documents.keeps_texts
@@ -286,13 +287,13 @@ def _write_documents(documents: WrittenDocuments, path: Path) -> None:
 
 
 def _table(*, texts: bool) -> str:
-    """Return the statement that makes the table; without texts there is no column for them."""
+    """Return the statement that creates the table, with or without a text column."""
     columns = _COLUMNS if texts else [column for column in _COLUMNS if column != "text"]
     return f"CREATE TABLE documents ({', '.join(columns)})"
 
 
 def _encoded(text: str) -> str | bytes:
-    """Return what SQLite can hold: bytes for a text with lone surrogates or NUL characters."""
+    """Return a value that SQLite can store: bytes if the text has lone surrogates or NULs."""
     if "\0" not in text:
         try:
             text.encode()

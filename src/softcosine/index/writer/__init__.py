@@ -1,1 +1,7 @@
-"""How an index changes: the writer, its pending commit, merging, the lock."""
+"""The writer of an index: adding documents, pending commit, merging, the write lock.
+
+* `index_writer`: `IndexWriter`, the public class; `document`: checks of a new document.
+* `creation`: the first, empty commit of an index; `growing`: new terms in S at a commit.
+* `pending_commit`: the state of the next commit; `segment_entries`: its segments.
+* `merging`: merge policies and merging; `lock`: one writer at a time.
+"""

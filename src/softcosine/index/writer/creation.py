@@ -1,4 +1,4 @@
-"""An index without documents, in a folder or in memory."""
+"""Creation of an index without documents, in a folder or in memory."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _Made = tuple[Snapshot, Directory]
 
 
 def create(path: str | Path | None, *, overwrite: bool = False, **given: Any) -> _Made:
-    """Make an index without documents; see `SoftIndex.create`.
+    """Return a new index without documents; see `SoftIndex.create`.
 
     Parameters
     ----------
@@ -60,9 +60,9 @@ def create(path: str | Path | None, *, overwrite: bool = False, **given: Any) ->
 
 @contextmanager
 def creating(path: str | Path, *, overwrite: bool = False, **given: Any) -> Iterator[_Made]:
-    """Make an index elsewhere; it takes its place at the end, unless an exception is raised.
+    """Make an index in a temporary folder, and rename it to `path` if no exception is raised.
 
-    Its writer must be closed by then. Arguments and errors as for `SoftIndex.create`.
+    Close its writer before the block ends. Parameters and errors as in `SoftIndex.create`.
     """
     beginning = _Beginning.of(**given)
 
@@ -79,7 +79,7 @@ def creating(path: str | Path, *, overwrite: bool = False, **given: Any) -> Iter
 def shard(
     directory: Directory, snapshot: Snapshot, path: str | Path | None, *, overwrite: bool
 ) -> _Made:
-    """Make an index without documents under the epoch of another; see `SoftIndex.shard`."""
+    """Return a new empty index of the same epoch; see `SoftIndex.shard`."""
     given = directory.settings
     if not given.has_epoch:
         raise without_epoch()
@@ -95,7 +95,7 @@ def shard(
     def fill(writer: StoreWriter) -> Committed:
         made = settings
         if isinstance(directory, FolderDirectory):
-            with suppress(FileNotFoundError):  # a later commit than the opened one has replaced it
+            with suppress(FileNotFoundError):  # a later commit has deleted the parts
                 part = directory.generation.part
                 made = replace(
                     settings,
@@ -126,14 +126,14 @@ def _in_memory(beginning: _Beginning) -> _Made:
 
 @dataclass(frozen=True, slots=True)
 class _Beginning:
-    """What an index begins with.
+    """The initial state of an index.
 
     Attributes
     ----------
     settings : IndexSettings
         Without parts.
     similarity : tuple of TermSimilarityMatrix and TermSimilaritySource or None, or None
-        None where the first commit is to make it.
+        None if the first commit builds S.
     """
 
     settings: IndexSettings
@@ -159,7 +159,7 @@ class _Beginning:
         keep_texts: bool = True,
         note: str = "",
     ) -> Self:
-        """Check arguments of `SoftIndex.create`."""
+        """Return the initial state, given the parameters of `SoftIndex.create`."""
         given = {"similarity": similarity, "source": source, "S": S, "plain": plain or None}
         if sum(value is not None for value in given.values()) > 1:
             raise InvalidInputError(
@@ -200,7 +200,7 @@ def _recipe(
     plain: bool,
     max_neighbors: int | None,
 ) -> SimilarityRecipe:
-    """Return the recipe that arguments come to."""
+    """Return the recipe that the parameters describe."""
     if similarity is not None:
         check_type("similarity", similarity, SimilarityRecipe, "pass a SimilarityRecipe")
         if max_neighbors is not None:
@@ -224,15 +224,15 @@ def _no_source() -> InvalidInputError:
 
 
 def _waits(recipe: SimilarityRecipe) -> bool:
-    """Whether S is made at the first commit, not term by term as they come."""
-    # Overrides stand above the guard, which depends on the language.
+    """Whether S is built at the first commit, and not term by term."""
+    # Overrides apply on top of the guard, which depends on the language.
     return recipe.needs_texts() or recipe.overrides is not None or not recipe.guard
 
 
 def _without_terms(
     recipe: SimilarityRecipe,
 ) -> tuple[tuple[TermSimilarityMatrix, TermSimilaritySource | None], str]:
-    """Return S of no terms, which grows by the recipe's rules, its source, and a note."""
+    """Return an S without terms, which grows by the rules of the recipe, its source, and a note."""
     nothing = Vocabulary([])
     if recipe.plain:
         made = recipe.build(nothing)

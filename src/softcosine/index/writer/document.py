@@ -1,4 +1,4 @@
-"""Documents as they come in, checked."""
+"""New documents, checked."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["NewDocument", "checked_id", "from_columns", "new_document"]
 
 @dataclass(frozen=True, slots=True)
 class NewDocument:
-    """A document as it was added.
+    """A new document.
 
     Attributes
     ----------
     id : str
     texts : tuple of str, or of token lists
-        One a field.
+        One per field.
     metadata : str or None
         As JSON.
     """
@@ -38,9 +38,9 @@ class NewDocument:
 
     @property
     def size(self) -> int:
-        """Characters in all, about."""
+        """Approximate number of characters."""
         texts = sum(
-            # A token counts with the space behind it.
+            # A token counts with the space after it.
             len(text) if isinstance(text, str) else sum(map(len, text)) + len(text)
             for text in self.texts
         )
@@ -48,7 +48,7 @@ class NewDocument:
 
     @property
     def shown(self) -> str:
-        """The text that is kept: the fields' texts, one a line."""
+        """The stored text: the texts of the fields, one per line."""
         return "\n".join(text if isinstance(text, str) else " ".join(text) for text in self.texts)
 
 
@@ -60,7 +60,7 @@ def new_document(
     fields: Sequence[str],
     default: Default | None = None,
 ) -> NewDocument:
-    """Check a document.
+    """Return a checked document.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def new_document(
 
 
 def checked_id(id: object, place: int | None = None) -> str:
-    """Return an id, perhaps of a document at some place; InvalidInputError if it is no string."""
+    """Return an id; InvalidInputError if it is not a string, with its place in a sequence."""
     if not isinstance(id, str):
         owner = "" if place is None else f" of document {place}"
         raise InvalidInputError(
@@ -120,7 +120,7 @@ def _texts(id: str, text: object, fields: Sequence[str]) -> tuple[Any, ...]:
 
 
 def _of_fields(id: str, texts: Mapping[Any, Any], fields: Sequence[str]) -> tuple[str, ...]:
-    """Return the text of every field; empty where none is given."""
+    """Return the text of every field; empty for missing fields."""
     for name, value in texts.items():
         if name not in fields:
             raise InvalidInputError(
@@ -145,7 +145,7 @@ def from_columns(
     *,
     distinct: bool = False,
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Give id, text and metadata of documents, each column read once.
+    """Yield id, text and metadata of documents; each column is read once.
 
     Parameters
     ----------
@@ -154,12 +154,12 @@ def from_columns(
         ``"0"``, ``"1"``, ... by default.
     metadata : iterable of mappings or None, optional
     distinct : bool
-        Whether ids must be.
+        Whether ids must be distinct.
 
     Raises
     ------
     InvalidInputError
-        If a column is none, or they are not of one length.
+        If a column is invalid, or the columns differ in length.
     DuplicateIdError
         If ids must be distinct and are not.
     """

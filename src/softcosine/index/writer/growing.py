@@ -1,4 +1,4 @@
-"""S of an index that is being written: made larger as its vocabulary grows."""
+"""S of an index during writing: rows for the new terms of its vocabulary."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = ["SimilarityBuilder", "Space", "grown"]
 
 
 class SimilarityBuilder(Protocol):
-    """Makes S at the first commit, as `SimilarityRecipe` does."""
+    """Builds S at the first commit, such as `SimilarityRecipe`."""
 
     def phrases(self) -> tuple[str, ...]:
-        """Return phrases that become terms."""
+        """Return the phrases that must become terms."""
         ...
 
     def needs_texts(self, language: str | None = None) -> bool:
-        """Whether `build` needs the texts, of a language if it is known."""
+        """Whether `build` needs the texts, given their language if known."""
         ...
 
     def build(
@@ -41,26 +41,26 @@ class SimilarityBuilder(Protocol):
         language: str | None = None,
         report: Report | None = None,
     ) -> BuiltSimilarity:
-        """Make S; see `SimilarityRecipe.build`."""
+        """Return S; see `SimilarityRecipe.build`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """S, and where it came from.
+    """S and its origin.
 
     Attributes
     ----------
     S : TermSimilarityMatrix
     source : TermSimilaritySource or None
     part : str or None
-        Where it is on disk; None if it is not yet.
+        Part name; None if it is not written.
     note : str
-        Of a source that was learned just now; else empty.
+        A description of a newly learned source; empty otherwise.
     rescaled : bool
-        Whether similarities of terms that were there before have changed.
+        Whether similarities of earlier terms have changed.
     untaught : bool
-        Whether the first commit is still to make S.
+        Whether S will be built at the first commit.
     """
 
     S: TermSimilarityMatrix
@@ -81,23 +81,23 @@ def grown(
     definite: bool,
     progress: Progress | None = None,
 ) -> Space:
-    """Return S over more terms, whose first are those that it has.
+    """Return S over a vocabulary that begins with its terms.
 
     Parameters
     ----------
     space : Space
     vocabulary : Vocabulary
     analyzer : Analyzer
-        What a person has listed or decided about a word holds for all forms of its term.
+        Your lists and decisions on a word apply to all forms of its term.
     antonyms : "english" or None
-        Kept apart by a source that has no guard yet.
+        Antonyms to separate, if the source has no guard yet.
     plain : bool
         Whether S stays I.
     definite : bool
-        Whether an S that was made positive semidefinite is to be so again, by which old
-        similarities may change; else its new entries may leave it a little indefinite until then.
+        Whether an S that was made positive semidefinite is made so again, which can change earlier
+        similarities. If False, the new entries can leave it slightly indefinite.
     progress : callable, optional
-        Called with (terms done, terms in all) while the source is asked.
+        Called with (terms done, all terms) during lookups in the source.
     """
     S, source = space.S, space.source
     if plain:
@@ -120,11 +120,11 @@ def grown(
 
 
 def _rules(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the rules that an S of no terms was made by; balanced where it does not say."""
+    """Return the parameters by which an empty S was built; balanced by default."""
     if settings.get("made") != "source":
         return {"balanced": True}
     names = ("max_neighbors", "min_similarity", "strategy", "order")
     rules = {name: settings[name] for name in names if name in settings}
-    if rules.get("order") == "weights":  # those of terms that there were none of
+    if rules.get("order") == "weights":  # weights of an empty vocabulary
         del rules["order"]
     return {**rules, "balanced": bool(settings.get("balanced", False))}

@@ -1,4 +1,4 @@
-"""Documents added to an index, replaced and deleted while it is searched."""
+"""The writer of an index: adds, replaces and deletes documents while others search."""
 
 from __future__ import annotations
 
@@ -46,52 +46,52 @@ __all__ = ["IndexWriter"]
 
 _MEMORY = 1 << 30
 _LEAST_MEMORY = 1 << 16
-# Texts of so many characters as this part of the memory take about half of it while analysed.
+# While analysed, texts of `memory // _SHARE` characters take about half of the memory.
 _SHARE = 64
 
 
 class IndexWriter:
-    """Changes an index; all changes since the last commit become visible at once, or none.
+    """Changes an index. A commit makes all changes since the last commit visible, atomically.
 
-    Made by `SoftIndex.writer`. A context manager: leaving it commits, and leaving it by an
-    exception rolls back. There is one at a time, and one thread may use it at a time; any number
-    of readers go on with the generation that they have opened.
+    Returned by `SoftIndex.writer`. As a context manager it commits on exit, and rolls back if an
+    exception leaves the block. An index has one writer at a time, and one thread may use it at a
+    time. Readers continue to search the commit that they opened.
 
-    Documents are buffered, analysed together, and written as segments, so that indexing takes
-    bounded memory. New terms are numbered behind the old ones. At a commit S gets rows for them,
-    from the index's source; without one they are similar to themselves alone. An index that was
-    created with nothing given learns from the texts of its first commit. The statistics (document
-    frequencies, number of documents, average length) that term weights rest on stay as they were
-    until they are refreshed; then the norms of all documents are computed anew.
+    Documents are buffered, analysed in batches, and written as segments, so indexing takes bounded
+    memory. New terms get numbers after the old ones. A commit adds rows for them to S, from the
+    source; without a source they are similar only to themselves. If the index was created without
+    a source or recipe, S is learned from the texts of the first commit. Term weights depend on
+    statistics (document frequencies, number of documents, average length). A commit keeps the old
+    statistics unless it refreshes them; a refresh recomputes the norms of all documents.
 
     Parameters
     ----------
     directory : Directory
     timeout : float or None
-        Seconds to wait while one and the same writer has it open; None waits for ever.
+        Seconds to wait for another writer to close; None waits forever.
     memory : int or None
-        Bytes that the documents in work may take, about. At least 65,536. With None, all documents
-        of a commit are analysed together.
+        Approximate limit in bytes for buffered documents, at least 65,536. With None, all
+        documents of a commit are analysed in one batch.
     merge : MergePolicy or None
-        Which segments a commit joins; None joins none.
+        Which segments to merge after a commit; None merges none.
     source : TermSimilaritySource, optional
-        In place of the one that is kept with the index.
+        Replaces the stored source of the index.
     default : callable, optional
-        What values in metadata are written as that are neither JSON's nor of
-        `softcosine.index.segment.metadata_values`, in the manner of `json.dumps`.
+        Converts metadata values of types outside `softcosine.index.segment.metadata_values`, like
+        ``default`` of `json.dumps`.
     on_commit : callable, optional
         Called without arguments after each commit.
     builder : SimilarityBuilder, optional
-        Makes S where the first commit is to make it, in place of the index's recipe.
+        Builds S at the first commit, instead of the recipe of the index.
     progress : callable, optional
-        Called with (what is being done, how far, out of how many or None).
+        Called with (task, done, total); total may be None.
 
     Raises
     ------
     IndexLockedError
-        If another writer still has the index open after `timeout`.
+        If another writer is still open after `timeout`.
     PermissionError
-        If nothing may be written there.
+        If the folder is read-only.
     FileNotFoundError, IndexFormatError, CorruptIndexError
     """
 
@@ -101,7 +101,7 @@ class IndexWriter:
         *,
         timeout: float | None = WRITER_TIMEOUT,
         memory: int | None = _MEMORY,
-        merge: MergePolicy | None = MergePolicy(),  # noqa: B008  # it is frozen
+        merge: MergePolicy | None = MergePolicy(),  # noqa: B008  # immutable
         source: TermSimilaritySource | None = None,
         default: Default | None = None,
         on_commit: Callable[[], object] | None = None,
@@ -118,7 +118,7 @@ class IndexWriter:
                 raise InvalidInputError(f"{name} is {function!r}; pass a function, or None.")
         check_type("merge", merge, MergePolicy | None, "pass a MergePolicy, or None")
         self._memory = sys.maxsize if memory is None else memory
-        self._most = sys.maxsize if memory is None else MAX_DOCS  # documents in the buffer
+        self._most = sys.maxsize if memory is None else MAX_DOCS  # buffered documents
         self._builder = builder
         self._report = progress or silent
         self._policy = merge
@@ -157,7 +157,7 @@ class IndexWriter:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The terms of all documents that were written; those in the buffer may have more."""
+        """The terms of all written documents; buffered documents may have more."""
         return self._draft.vocabulary
 
     def add(
@@ -166,23 +166,23 @@ class IndexWriter:
         text: str | Sequence[str] | Mapping[str, str],
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        """Add a document, in place of that with the same id, if there is one.
+        """Add a document, or replace the document with the same id.
 
         Parameters
         ----------
         id : str
         text : str, list of tokens, or mapping of field names to str
-            A mapping for an index of several fields; those left out are empty.
+            A mapping if the index has several fields; missing fields are empty.
         metadata : mapping, optional
-            Anything that JSON can hold, and dates, datetimes, UUIDs and NumPy scalars
-            (`softcosine.index.segment.metadata_values`); given back with every hit.
+            JSON values, dates, datetimes, UUIDs and NumPy scalars
+            (`softcosine.index.segment.metadata_values`). Each hit returns its metadata.
 
         Raises
         ------
         InvalidInputError
-            If something is no text, no id or no metadata. The index stays as it was.
+            If the id, the text or the metadata are invalid. The index does not change.
         OSError
-            If the buffer is full and cannot be written.
+            If the buffer is full and cannot be written to disk.
         """
         self._check_open()
         names = [field.name for field in self._draft.settings.fields]
@@ -200,39 +200,39 @@ class IndexWriter:
         texts: Iterable[str | Sequence[str] | Mapping[str, str]],
         metadata: Iterable[Mapping[str, Any] | None] | None = None,
     ) -> None:
-        """Add documents one after the other; each as `add` does, read once.
+        """Add documents in order, each as `add` does; iterables are read once.
 
         Raises
         ------
         InvalidInputError
-            As for `add`, or if there are not as many of each. The documents before are added.
+            As for `add`, or if the lengths differ. Documents before the error are added.
         """
         self._check_open()
         for id, text, own in from_columns(texts, ids, metadata):
             self.add(id, text, own)
 
     def add_segments(self, paths: Iterable[str | Path]) -> int:
-        """Add all documents of other indexes of this one's epoch; nothing is analysed again.
+        """Add all documents of other indexes of the same epoch, without analysing them again.
 
-        Their segments are shared by hard links where the system can, and else copied; the checksum
-        of every file is compared. Those indexes stay as they are, and may be deleted. A document
-        takes the place of that with the same id, if there is one, here or in an earlier path.
+        Segments are shared by hard links if the file system supports them, otherwise copied; the
+        checksum of every file is checked. The other indexes do not change, and may be deleted
+        afterwards. A document replaces the one with the same id, here or in an earlier path.
 
         Parameters
         ----------
         paths : iterable of paths
-            Of folders of indexes, such as `SoftIndex.shard` makes.
+            Folders of indexes, such as those made by `SoftIndex.shard`.
 
         Returns
         -------
         int
-            How many documents were added.
+            Number of documents added.
 
         Raises
         ------
         InvalidInputError
-            If one is of another epoch, which is named, or keeps no texts or places of words where
-            this one does. Nothing of any is added.
+            If an index has another epoch (the message names it), or lacks texts or positions that
+            this index stores. Nothing is added.
         CorruptIndexError
             If a file has changed since it was written.
         FileNotFoundError, IndexFormatError, OSError
@@ -258,21 +258,22 @@ class IndexWriter:
         ----------
         id : str, optional
         where : mapping, optional
-            Instead: see `softcosine.index.query.filters`. An empty one deletes everything.
+            A filter instead of an id; see `softcosine.index.query.filters`. An empty filter deletes
+            everything.
         missing_ok : bool
-            Whether it may be that there is none of that id.
+            Whether an unknown id is allowed.
 
         Returns
         -------
         int
-            How many documents were deleted.
+            Number of documents deleted.
 
         Raises
         ------
         UnknownDocumentError
-            If there is none of that id, unless `missing_ok`.
+            If no document has the id and `missing_ok` is false.
         InvalidInputError
-            If there is neither an id nor a filter, or both, or it is no filter.
+            If neither or both of `id` and `where` are given, or `where` is not a filter.
         """
         self._check_open()
         if (id is None) == (where is None):
@@ -289,26 +290,26 @@ class IndexWriter:
     def update_metadata(
         self, id: str, metadata: Mapping[str, Any], *, replace: bool = False
     ) -> None:
-        """Change the metadata of a document, and nothing else: no text is analysed again.
+        """Change the metadata of a document without analysing its text again.
 
-        It stays where it is in the order of insertion, and its scores stay as they are, to the bit.
+        The document keeps its place in the order of insertion; scores stay bit-identical.
 
         Parameters
         ----------
         id : str
         metadata : mapping
-            Keys that are there get these values, new keys are added, all others stay.
+            New and changed keys; other keys stay.
         replace : bool
-            Whether other keys go.
+            If True, remove other keys.
 
         Raises
         ------
         UnknownDocumentError
-            If there is none of that id.
+            If no document has the id.
         InvalidInputError
-            If it is no metadata. The index stays as it was.
+            If the metadata are invalid. The index does not change.
         OSError
-            If what earlier calls gave fills the memory and cannot be written. It stays as it was.
+            If pending metadata fill the memory and cannot be written. The index does not change.
         """
         self._check_open()
         checked = checked_id(id)
@@ -346,17 +347,17 @@ class IndexWriter:
         source: TermSimilaritySource | None = None,
         note: str = "",
     ) -> None:
-        """Take another S from the next commit on; no posting is rewritten.
+        """Use another S from the next commit on; postings are not rewritten.
 
         Parameters
         ----------
         S : TermSimilarityMatrix
             Over the terms of the last commit, or over all of `vocabulary`.
         source : TermSimilaritySource, optional
-            Asked for the rows of terms to come, and about query words outside the vocabulary.
-            Without it terms to come are similar to themselves alone.
+            Supplies rows of S for later terms, and neighbors of query words outside the
+            vocabulary. Without it, later terms are similar only to themselves.
         note : str
-            Where the similarities come from, for people.
+            A description of the source of the similarities, for people.
 
         Raises
         ------
@@ -375,7 +376,7 @@ class IndexWriter:
         self._draft.set_similarity(S, source, note)
 
     def set_weighting(self, weighting: Weighting, *, ranking: str | None = None) -> None:
-        """Take other term weights, and another default ranking, from the next commit on.
+        """Use other term weights, and another default ranking, from the next commit on.
 
         Raises
         ------
@@ -390,16 +391,16 @@ class IndexWriter:
         )
 
     def merge(self) -> None:
-        """Join all segments into as few as there can be, without deleted documents.
+        """Merge all segments into as few as possible, and drop deleted documents.
 
-        Visible at a commit. Takes the memory of a full segment, whatever `memory` says.
+        Visible after a commit. Takes the memory of a full segment, regardless of `memory`.
 
         Raises
         ------
         CorruptIndexError
-            If a file that would be merged has changed since it was written.
+            If a file to merge has changed since it was written.
         OSError
-            If there is no room for both, the old ones and the new.
+            If the disk has no room for the old and the new segments together.
         """
         self._check_open()
         self._flush()
@@ -407,29 +408,29 @@ class IndexWriter:
             self._draft.merge_all()
 
     def commit(self, refresh: bool | None = None) -> int:
-        """Make all changes visible to whoever opens or refreshes the index from now on.
+        """Make all changes visible to readers that open or refresh the index from now on.
 
-        Where there are none, nothing is written. Segments are joined afterwards, as a generation
-        of its own; if that fails, as for want of room, a SoftCosineWarning says so.
+        Writes nothing if there are no changes. Afterwards segments are merged in a commit of
+        their own; if that fails, for example on a full disk, a SoftCosineWarning is issued.
 
         Parameters
         ----------
         refresh : bool, optional
-            Whether to count the statistics anew. By default if there are fewer than 10,000
-            documents, or the number of documents has changed by more than a tenth since.
+            Whether to recompute the statistics. The default is True if the index has fewer than
+            10,000 documents, or if their number has changed by more than a tenth since.
 
         Returns
         -------
         int
-            Number of the generation.
+            Number of the commit.
 
         Raises
         ------
         InvalidInputError
-            If the index is frozen, and statistics were to be counted.
+            If the index is frozen and `refresh` is true.
         OSError
-            If it cannot be written, as where the disk is full. Readers still see the last commit,
-            and the commit may be tried again.
+            If the index cannot be written, for example on a full disk. Readers still see the last
+            commit, and you can call `commit` again.
         IndefiniteMatrixError
             If soft cosines rank the documents, and one has x'Sx < 0 under a new S.
         """
@@ -451,17 +452,16 @@ class IndexWriter:
         return self.generation
 
     def freeze(self) -> int:
-        """Commit, and keep the epoch of the index as it is from then on.
+        """Commit, and keep the epoch from then on.
 
-        Until `thaw`, S, the term weights and the statistics stay as they are: no commit counts
-        anew, and words that the vocabulary lacks get no numbers, so documents are not found by
-        them, nor do they count in a document's length. Indexes of one epoch give a document the
-        same scores, and their segments can be joined (`add_segments`).
+        Until `thaw`, S, term weights and statistics do not change. New words get no term number:
+        no query matches them, and they do not count in the length of a document. Indexes of one
+        epoch give a document the same scores, and can share segments (`add_segments`).
 
         Returns
         -------
         int
-            Number of the generation.
+            Number of the commit.
 
         Raises
         ------
@@ -473,25 +473,25 @@ class IndexWriter:
         return self.commit()
 
     def thaw(self) -> int:
-        """Let commits count the statistics anew, and new words get numbers; commits.
+        """Commit, and allow new statistics and new terms from then on.
 
-        What was added before is found by the words that were known then, until it is added again.
+        Documents added while frozen do not match later terms until you add them again.
         """
         self._check_open()
         self._draft.freeze(False)
         return self.commit()
 
     def rollback(self) -> None:
-        """Undo everything since the last commit; the room that it took on the disk is free again.
+        """Undo all changes since the last commit, and free their disk space.
 
-        Also while the error that made it necessary is being handled.
+        Can be called while the error that caused it is being handled.
         """
         self._check_open()
         self._start_anew()
         self._empty()
 
     def close(self) -> None:
-        """Undo everything since the last commit, and let another writer in."""
+        """Undo all changes since the last commit, and release the write lock."""
         if self._open:
             self._open = False
             self._empty()
@@ -499,7 +499,7 @@ class IndexWriter:
             self._writer.close()
 
     def _tidy(self, policy: MergePolicy) -> None:
-        """Join segments after a commit, which stands if that fails."""
+        """Merge segments after a commit; a failure does not affect the commit."""
         try:
             with _letting_go():
                 self._draft.tidy(policy)
@@ -513,8 +513,8 @@ class IndexWriter:
             )
 
     def _start_anew(self) -> None:
-        """Go back to the last commit."""
-        fresh = self._new_draft()  # what can fail comes first
+        """Return to the last commit."""
+        fresh = self._new_draft()  # first, because it can fail
         self._draft.close()
         self._draft = fresh
         self._writer.discard()
@@ -526,29 +526,29 @@ class IndexWriter:
         )  # fmt: skip
 
     def _is_full_for(self, document: NewDocument, size: int) -> bool:
-        """Whether the buffer has to be written before it takes another document."""
+        """Whether the buffer must be written before it can take another document."""
         if not self._buffer:
             return False
         return (
             len(self._buffer) >= self._most
             or self._size + size > self._memory // _SHARE
-            # Texts and token lists are not analysed together.
+            # Texts and token lists cannot be analysed in one batch.
             or next(iter(self._buffer.values())).tokenized != document.tokenized
         )
 
     def _flush(self, *, last: bool = False) -> None:
-        """Write what is buffered."""
+        """Write the buffered documents."""
         with _letting_go():
             self._draft.append(list(self._buffer.values()), last=last)
         self._empty()
         if self._policy is not None and not last:
-            # Without room they stay apart: nothing depends on it.
+            # Without disk space they stay separate, which is still correct.
             with contextlib.suppress(OSError, MemoryError):
                 self._draft.condense(self._policy)
 
     def _delete_where(self, where: Where) -> int:
-        """Delete all documents that pass a filter; how many."""
-        # What the buffered ones replace is as good as gone.
+        """Delete all documents that pass a filter; return their number."""
+        # Written documents that a buffered one replaces do not count.
         self._draft.delete(list(self._buffer))
         passing = [
             document.id
@@ -559,7 +559,7 @@ class IndexWriter:
         return n_deleted + sum(map(self._forget, passing))
 
     def _forget(self, id: str) -> bool:
-        """Drop a document from the buffer; whether it was there."""
+        """Remove a document from the buffer; return whether it was there."""
         document = self._buffer.pop(id, None)
         if document is None:
             return False
@@ -589,13 +589,13 @@ def _unknown(id: str) -> UnknownDocumentError:
 
 @contextlib.contextmanager
 def _letting_go() -> Iterator[None]:
-    """Clear the local variables of the frames that an error has left behind.
+    """Clear the local variables in the traceback of the current exception.
 
-    The error's traceback would keep them while it is handled, with the maps of files
-    that a rollback deletes: they would go on taking room on a full disk. To cut such files short
-    would free it too, but whoever printed a variable of theirs later would end the process.
+    The traceback keeps them alive while it is handled, and with them the memory maps of files that
+    a rollback deletes; those files would still take disk space. Truncating the files instead would
+    crash a process that reads such a variable later.
     """
-    handled = sys.exception()  # an error that was there before is not ours
+    handled = sys.exception()  # ignore an exception raised before this block
     try:
         yield
     except BaseException as raised:

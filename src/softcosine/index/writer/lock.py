@@ -1,4 +1,4 @@
-"""One writer at a time, by a lock that dies with its process."""
+"""The write lock: one writer at a time; the lock is released when its process ends."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ from softcosine.errors import IndexLockedError, InvalidInputError
 
 __all__ = ["WRITER_TIMEOUT", "WriteLock"]
 
-WRITER_TIMEOUT = 10.0  # seconds that a writer waits for another one, if not told otherwise
+WRITER_TIMEOUT = 10.0  # default of the seconds that a writer waits for another one
 
 _FILE = "write.lock"
-_PAUSE = 0.02  # seconds between two trials
-# Windows lets nobody read what is locked, so a place behind everything written is.
+_PAUSE = 0.02  # seconds between two attempts
+# On Windows a locked byte cannot be read, so the lock is on a byte beyond the end of the file.
 _LOCKED_BYTE = 1 << 30
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-_LONGEST = 1000  # bytes of the file that are read
+_LONGEST = 1000  # maximum number of bytes read from the file
 _BUSY = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
 
 
 class WriteLock:
     """The lock of one folder, held until `release` or the end of the process.
 
-    It lies on an open file (``flock``, on Windows ``msvcrt.locking``), so the system takes it back
-    however the process ends. The file stays; it names the last holder. A process that is forked
-    off does not hold it.
+    It is a lock on an open file (``flock``, on Windows ``msvcrt.locking``), which the system
+    releases however the process ends. The file is not deleted; it names the last holder. A forked
+    child does not hold the lock.
 
     Parameters
     ----------
     folder : Path
         Of the index.
     timeout : float or None
-        Seconds to wait while one and the same writer holds it; None waits for ever. Where writers
-        take turns, the seconds count anew with each, so that a long queue is served.
+        Seconds to wait while the same writer holds the lock; None waits forever. The wait restarts
+        when another writer gets the lock, so that a long queue is served.
 
     Raises
     ------
     IndexLockedError
-        If another writer, of this process or another, holds it still.
+        If another writer, of this process or another, still holds it.
     PermissionError
-        If nothing may be written in the folder.
+        If the folder is read-only.
     CorruptIndexError
-        If the lock's file is a link, or no regular file: it is written to.
+        If the lock file, which is written to, is a link or not a regular file.
     """
 
     def __init__(self, folder: Path, *, timeout: float | None = 0.0) -> None:
@@ -73,7 +73,7 @@ class WriteLock:
         return self._descriptor is not None
 
     def release(self) -> None:
-        """Let another writer in. Nothing happens if it is released already."""
+        """Release the lock; does nothing if it is already released."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             _unlock(descriptor)
@@ -83,7 +83,7 @@ class WriteLock:
             self.release()
 
     def _forget(self) -> None:
-        """Close a descriptor that a forked process inherited; its parent keeps the lock."""
+        """Close a descriptor inherited by a forked process; the parent keeps the lock."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
@@ -102,8 +102,8 @@ if hasattr(os, "register_at_fork"):
 
 
 def _locked(file: Path) -> int | None:
-    """Return an open, locked descriptor of the file; None if another one has it."""
-    # Loads NumPy, which ``softcosine --help`` does without.
+    """Return an open, locked descriptor of the file; None if another process has the lock."""
+    # This import loads NumPy, which ``softcosine --help`` does not need.
     from softcosine.storage import file_size
 
     with contextlib.suppress(FileNotFoundError):
@@ -120,7 +120,7 @@ def _locked(file: Path) -> int | None:
             str(file.parent),
         ) from error
     try:
-        # The folder may have been replaced while this waited, and the file with it.
+        # The folder, and the file in it, may have been replaced during the wait.
         if _lock(descriptor) and _is_open_as(file, descriptor):
             return descriptor
     except BaseException:
@@ -162,7 +162,7 @@ else:
         return True
 
     def _unlock(descriptor: int) -> None:
-        # Closing alone would leave it to a process forked off by other means than os.fork.
+        # Without it, a process forked by other means than os.fork would keep the lock.
         fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
 
@@ -175,9 +175,9 @@ def _is_open_as(file: Path, descriptor: int) -> bool:
 
 
 def _sign(descriptor: int) -> None:
-    """Write who holds the lock, for the message to others; it is worth no failure.
+    """Write the holder of the lock into the file, for messages; failures are ignored.
 
-    A file that has another name as well (a hard link) is left as it is.
+    A file with another hard link is not changed.
     """
     if os.fstat(descriptor).st_nlink > 1:
         return
@@ -189,7 +189,7 @@ def _sign(descriptor: int) -> None:
 
 
 def _holder(folder: Path) -> bytes:
-    """Return what the last holder wrote, different for each; empty if that cannot be read."""
+    """Return the text of the last holder, different for each; empty if unreadable."""
     try:
         with (folder / _FILE).open("rb") as file:
             return file.read(_LONGEST)
@@ -198,7 +198,7 @@ def _holder(folder: Path) -> bytes:
 
 
 def _held(folder: Path, timeout: float | None) -> str:
-    """Say who holds the lock of a folder, as far as the file tells."""
+    """Return a message on the holder of the lock, if the file names it."""
     who = "another writer"
     with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
         holder = json.loads(_holder(folder))
@@ -216,7 +216,7 @@ def _checked_timeout(timeout: object) -> float:
     if (
         isinstance(timeout, bool)
         or not isinstance(timeout, int | float)
-        or not timeout >= 0  # NaN is refused too
+        or not timeout >= 0  # rejects NaN too
     ):
         raise InvalidInputError(
             f"timeout is {timeout!r}; pass seconds to wait (0 or more), or None to wait for ever."

@@ -1,7 +1,7 @@
-"""Segments joined: which ones, by an explicit policy, and how.
+"""Merging of segments: the merge policy, and the merge.
 
-Only neighbours are joined, so documents keep their order. A merge leaves deleted documents out;
-its files' checksums are compared first, so that damage is not copied into files that look sound.
+Only adjacent segments are merged, so documents keep their order. Deleted documents are dropped.
+The checksums of the merged files are checked first, so that damage is not copied to new files.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ __all__ = ["MergePolicy", "MergedDocuments", "SurvivingDocuments", "full_groups"
 
 @dataclass(frozen=True, slots=True)
 class MergePolicy:
-    """When a commit joins segments.
+    """Decides which segments a commit merges.
 
-    Sizes count live documents. Segments are of one level if their sizes have the same logarithm
-    to the base `factor`, rounded down. As soon as `factor` of a level stand together, with none or
-    only smaller ones between, they are joined, so a document is rewritten about once a level: some
-    three times in all.
+    The size of a segment is its number of live documents. Its level is the logarithm of the size to
+    the base `factor`, rounded down. As soon as `factor` segments of a level are adjacent, apart
+    from smaller segments between them, they are merged. So a document is rewritten about once per
+    level, some three times in all.
 
     Parameters
     ----------
     factor : int
-        At least 2. A small one leaves few segments, which are faster to search, and rewrites
+        At least 2. A small factor leaves few segments, which are faster to search, and rewrites
         documents more often.
     min_docs : int
-        Smaller segments count as of this size, and are never rewritten by themselves.
+        Smaller segments count as this size, and are never rewritten alone.
     max_deleted : float
-        A segment of which a larger share is deleted is rewritten by itself. In [0, 1]; 1 never.
+        A segment with a larger share of deleted documents is rewritten alone. In [0, 1]; 1 never.
     max_docs : int
-        A merge makes no segment of more documents. At most `MAX_DOCS`.
+        Maximum number of documents of a merged segment. At most `MAX_DOCS`.
     """
 
     factor: int = 10
@@ -58,12 +58,12 @@ class MergePolicy:
         check_number("max_deleted of the merge policy", self.max_deleted, least=0, most=1)
 
     def groups(self, n_docs: Sequence[int], n_live: Sequence[int]) -> list[range]:
-        """Say which neighbouring segments to join, each a range of their numbers, ascending.
+        """Return the groups of adjacent segments to merge, as ascending ranges of their numbers.
 
         Parameters
         ----------
         n_docs, n_live : sequence of int
-            Of each segment, with and without deleted documents.
+            Numbers of documents of each segment, with and without deleted ones.
         """
         groups = [range(number, number + 1) for number in range(len(n_live))]
         sizes = list(n_live)
@@ -79,9 +79,9 @@ class MergePolicy:
         return n_docs[number] >= self.min_docs and n_deleted > self.max_deleted * n_docs[number]
 
     def _joined(self, sizes: Sequence[int]) -> list[tuple[int, int]]:
-        """Join at the lowest level where anything is to be joined; empty where nothing is.
+        """Return the bounds of all segments after a merge at the lowest level that needs one.
 
-        Returns bounds of what stands together afterwards, segments that stay alone included.
+        Empty if no level needs one; unmerged segments are included.
         """
         levels = [self._level(size) for size in sizes]
         for level in sorted(set(levels) - {math.inf}):
@@ -91,7 +91,7 @@ class MergePolicy:
                 stop = place
                 while stop < len(sizes) and levels[stop] <= level:
                     stop += 1
-                # Smaller ones between go along, but are no reason to rewrite larger ones.
+                # Smaller segments in between are merged too, but do not trigger a merge.
                 if levels[place:stop].count(level) >= self.factor:
                     bounds += self._filled(sizes, place, stop)
                 else:
@@ -102,7 +102,7 @@ class MergePolicy:
         return []
 
     def _filled(self, sizes: Sequence[int], place: int, stop: int) -> Iterator[tuple[int, int]]:
-        """Cut neighbours into groups that are as large as they may be."""
+        """Split adjacent segments into groups of the maximum size."""
         while place < stop:
             end, total = place + 1, sizes[place]
             while end < stop and total + sizes[end] <= self.max_docs:
@@ -113,19 +113,19 @@ class MergePolicy:
 
     def _level(self, size: int) -> float:
         if size > self.max_docs // 2:
-            return math.inf  # as good as full: nobody of its level could join it
-        # Not math.log(size, factor): its rounding would put powers of the factor a level too low.
+            return math.inf  # full: no segment of its level can be merged with it
+        # Not math.log(size, factor): its rounding puts some powers of the factor a level too low.
         return math.floor(math.log(max(size, self.min_docs)) / math.log(self.factor) + 1e-9)
 
 
 @dataclass(frozen=True, slots=True)
 class SurvivingDocuments:
-    """Documents of one segment that a merge takes.
+    """The documents of a segment that a merge keeps.
 
     Attributes
     ----------
     number : int
-        Of the segment.
+        Number of the segment.
     documents : ndarray of int64
         Ascending.
     """
@@ -135,12 +135,12 @@ class SurvivingDocuments:
 
 
 def full_groups(live: Sequence[NDArray[np.bool_]]) -> list[list[SurvivingDocuments]]:
-    """Cut all live documents into groups of `MAX_DOCS`, the last of what remains.
+    """Split all live documents into groups of `MAX_DOCS`; the last group may be smaller.
 
     Parameters
     ----------
     live : sequence of ndarray of shape (n_docs,), bool
-        Of each segment.
+        Masks, one per segment.
     """
     groups: list[list[SurvivingDocuments]] = []
     room = 0
@@ -157,14 +157,14 @@ def full_groups(live: Sequence[NDArray[np.bool_]]) -> list[list[SurvivingDocumen
 
 
 def merge_fields(segments: Sequence[Segment], documents: Sequence[NDArray[np.int64]]) -> Segment:
-    """Join some documents of segments of one field, in order; the same as inverting them anew.
+    """Return a merged segment of one field, identical to inverting its documents again.
 
     Parameters
     ----------
     segments : sequence of Segment
         Of counts.
     documents : sequence of ndarray of int64
-        Which of each segment, ascending.
+        Documents of each segment to keep, ascending.
     """
     n_terms = max(segment.n_terms for segment in segments)
     terms, lengths = [np.empty(0, np.int32)], [np.zeros(1, np.int64)]
@@ -182,7 +182,7 @@ def merge_fields(segments: Sequence[Segment], documents: Sequence[NDArray[np.int
         lengths.append(sizes[mask])
     pointers = np.cumsum(np.concatenate(lengths))
     if pointers[-1] <= np.iinfo(np.int32).max:
-        pointers = pointers.astype(np.int32)  # or SciPy would widen the terms
+        pointers = pointers.astype(np.int32)  # otherwise SciPy converts the terms to int64
     counts = csr_array(
         (np.concatenate(values), np.concatenate(terms), pointers),
         shape=(pointers.shape[0] - 1, n_terms),
@@ -194,7 +194,7 @@ def merge_fields(segments: Sequence[Segment], documents: Sequence[NDArray[np.int
 def merge_positions(
     positions: Sequence[Positions], documents: Sequence[NDArray[np.int64]]
 ) -> Positions:
-    """Join the running words of some documents, in order."""
+    """Return the positions of some documents of several segments, in order."""
     live = []
     for own, chosen in zip(positions, documents, strict=True):
         mask = np.zeros(own.n_docs, np.bool_)
@@ -204,13 +204,13 @@ def merge_positions(
 
 
 class MergedDocuments:
-    """Some documents of several segments, in order, which are read once from first to last.
+    """Some documents of several segments, in order; read once.
 
     Parameters
     ----------
     documents : sequence of Documents
     chosen : sequence of ndarray of int64
-        Which of each, ascending.
+        Documents of each to keep, ascending.
     """
 
     def __init__(self, documents: Sequence[Documents], chosen: Sequence[NDArray[np.int64]]) -> None:
@@ -219,11 +219,11 @@ class MergedDocuments:
 
     @property
     def keeps_texts(self) -> bool:
-        """Whether texts are kept."""
+        """Whether texts are stored."""
         return all(own.keeps_texts for own in self._documents)
 
     def all_documents(self) -> Iterator[tuple[str, str, str | None]]:
-        """Give id, text and metadata (as JSON) of every document."""
+        """Yield id, text and metadata (JSON) of every document."""
         for own, chosen in zip(self._documents, self._chosen, strict=True):
             mask = np.zeros(len(own), np.bool_)
             mask[chosen] = True

@@ -1,4 +1,4 @@
-"""What the next commit of an index will hold."""
+"""The pending state of an index: the last commit and the changes for the next one."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ __all__ = ["PendingCommit", "without_epoch"]
 
 _logger = logging.getLogger(__name__)
 
-# Statistics of fewer documents are counted anew at every commit.
+# Statistics of smaller indexes are refreshed at every commit.
 _ALWAYS_REFRESHED = 10_000
-_REFRESHED_SHARE = 10  # else when more than one in so many has come or gone
-_MERGED_POSTING = 48  # bytes that joining takes a posting, about
-_ALWAYS_MERGED = 1 << 20  # so many postings, however little memory there is
-_UPDATE = 256  # bytes that new metadata of a document take beside their text, about
-_UPDATES_SHARE = 4  # of the memory
+_REFRESHED_SHARE = 10  # larger ones if more than a tenth of the documents changed
+_MERGED_POSTING = 48  # bytes per posting in a merge, approximately
+_ALWAYS_MERGED = 1 << 20  # postings that may be merged regardless of the memory
+_UPDATE = 256  # bytes per updated document beside its metadata, approximately
+_UPDATES_SHARE = 4  # divisor of the memory for updated metadata
 
 
 def without_epoch() -> InvalidInputError:
-    """Return the error of an index that is to be frozen before its first documents."""
+    """Return the error of freezing an index before its first documents."""
     return InvalidInputError(
         "this index never had a document, so that there are no statistics to freeze; commit some "
         "documents first."
@@ -67,31 +67,31 @@ def without_epoch() -> InvalidInputError:
 
 
 class PendingCommit:
-    """An index as of its last commit, and what has been done to it since.
+    """An index as of its last commit, plus uncommitted changes.
 
-    Every change is whole or raises before anything is changed; nothing is visible to readers
-    before `commit`.
+    Every change is atomic: it raises before it changes anything. Readers see changes only after
+    `commit`.
 
     Parameters
     ----------
     writer : DirectoryWriter
     source : TermSimilaritySource or None
-        In place of the one that was kept.
+        Replaces the stored source.
     memory : int
-        Bytes that learning and merging may take, about.
+        Approximate limit in bytes for learning and merging.
     builder : SimilarityBuilder, optional
-        Makes S where the first commit is to make it, in place of the index's recipe.
+        Builds S at the first commit, instead of the recipe of the index.
     report : callable, optional
-        Called with (what is being done, how far, out of how many or None).
+        Called with (task, done, total); total may be None.
 
     Attributes
     ----------
     settings : IndexSettings
-        Its segments and parts are those of the last commit.
+        Segments and parts are those of the last commit.
     vocabulary : Vocabulary
-        Of all documents that were written.
+        Terms of all written documents.
     changed : bool
-        Whether a commit would change anything but metadata.
+        Whether a commit would change more than metadata.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class PendingCommit:
         self._given_builder = builder
         snapshot = writer.snapshot(source)
         stated = {one.part: one for one in self.settings.segments}
-        # A snapshot without documents has an empty segment all the same.
+        # A snapshot without documents has one empty segment; it is not stored.
         self._pieces = [
             SegmentEntry.of(segment, stated.get(segment.part))
             for segment in snapshot.segments
@@ -124,31 +124,31 @@ class PendingCommit:
         self.vocabulary = snapshot.S.vocabulary
         self._spool = TrainingSpool(writer.scratch)
         self.changed = False
-        self._stale = False  # whether every norm has to be computed anew
-        self._updated = False  # whether metadata were
-        self._unwritten = 0  # bytes that new metadata take, about
-        self._note = ""  # on the language, until it is committed
+        self._stale = False  # whether all norms must be recomputed
+        self._updated = False  # whether metadata changed
+        self._unwritten = 0  # bytes of updated metadata, approximately
+        self._note = ""  # on the language, until the commit
         self._begun = bool(self._pieces)  # whether documents were committed
         self._n_read = 0
-        self._unpruned = False  # whether terms are still to be left out by document frequency
+        self._unpruned = False  # whether terms must still be removed by document frequency
 
     @property
     def n_committed_terms(self) -> int:
-        """How many terms the last commit had, or the S that was set since."""
+        """Number of terms of the last commit, or of the S that was set since."""
         return len(self._space.S)
 
     @property
     def n_live(self) -> int:
-        """How many documents there are, without deleted ones."""
+        """Number of live documents."""
         return sum(piece.n_live for piece in self._pieces)
 
     def append(self, documents: Sequence[NewDocument], *, last: bool) -> None:
-        """Write documents as segments, and delete those with their ids that were there before.
+        """Write documents as segments, and delete written documents with the same ids.
 
         Parameters
         ----------
         documents : sequence of NewDocument
-            Of different ids; all of texts, or all of token lists.
+            With distinct ids; all texts, or all token lists.
         last : bool
             Whether a commit follows.
         """
@@ -189,14 +189,14 @@ class PendingCommit:
         self._pieces = [*self._pieces, *added]
         self.vocabulary = inverted.vocabulary
         self._n_read += len(documents)
-        if len(analyzed.vocabulary):  # texts without words tell no language
+        if len(analyzed.vocabulary):  # the language of texts without words is unknown
             self.settings, self._note = settings, note
         self.changed = True
 
     def add_segments(self, stores: Sequence[Store]) -> int:
-        """Take the segments of other indexes of this epoch; how many documents they hold.
+        """Add the segments of other indexes of this epoch; return their number of documents.
 
-        Their documents take the place of those with their ids that were there before.
+        Their documents replace written documents with the same ids.
         """
         adopted: list[list[SegmentEntry]] = []
         try:
@@ -216,8 +216,8 @@ class PendingCommit:
         return n_docs
 
     def _adopt(self, generation: Commit, pieces: list[SegmentEntry]) -> None:
-        """Take the segments of an index into a list."""
-        self._drop(pieces)  # of an earlier commit, which was replaced meanwhile
+        """Append the adopted segments of an index to a list."""
+        self._drop(pieces)  # those of an earlier commit that was replaced meanwhile
         settings, own = IndexSettings.from_dict(generation.settings), self.settings
         if generation.epoch != self._writer.epoch:
             raise InvalidInputError(
@@ -230,13 +230,13 @@ class PendingCommit:
                 f"{generation.path} does not keep the texts and the places of words as this index "
                 f"does; make it by shard() of this index."
             )
-        read_snapshot(generation)  # which checks that its parts fit each other
+        read_snapshot(generation)  # checks that the parts belong together
         pieces.extend(
             SegmentEntry.of(*self._writer.adopt(generation, stated)) for stated in settings.segments
         )
 
     def _drop(self, pieces: list[SegmentEntry]) -> None:
-        """Delete segments that were taken and are not to be committed."""
+        """Delete adopted segments that will not be committed."""
         for piece in pieces:
             self._writer.drop(piece.settings().parts)
         pieces.clear()
@@ -244,7 +244,7 @@ class PendingCommit:
     def _analyzed(
         self, texts: Sequence[Any], limits: dict[str, Any]
     ) -> tuple[AnalyzedTexts, IndexSettings, str]:
-        """Analyse texts; the first ones decide the language, and so the analyzer."""
+        """Analyse texts; the first texts determine the language and the analyzer."""
         settings, n_fields = self.settings, len(self.settings.fields)
         options = {
             **limits,
@@ -265,18 +265,18 @@ class PendingCommit:
         return found.texts, decided, found.note
 
     def delete(self, ids: Sequence[str]) -> int:
-        """Delete documents that were written; how many of them there were."""
+        """Delete written documents by id; return how many existed."""
         hashes = hashes_of(ids)
         return self._without([piece.ids.find(ids, hashes).values() for piece in self._pieces])
 
     def delete_where(self, where: Where) -> int:
-        """Delete the documents that were written and pass a filter; how many."""
+        """Delete the written documents that pass a filter; return their number."""
         return self._without(
             [np.flatnonzero(piece.passing(where)).tolist() for piece in self._pieces]
         )
 
     def _without(self, gone: Sequence[Iterable[int]]) -> int:
-        """Delete documents of each segment; how many were not deleted yet."""
+        """Delete documents of each segment; return how many were live."""
         pieces = [piece.without(own) for piece, own in zip(self._pieces, gone, strict=True)]
         changed = [
             (old, new) for old, new in zip(self._pieces, pieces, strict=True) if old is not new
@@ -286,7 +286,7 @@ class PendingCommit:
         return sum(old.n_live - new.n_live for old, new in changed)
 
     def place(self, id: str) -> tuple[int, int] | None:
-        """Return the segment of a document that was written, and its number there; None if none."""
+        """Return the segment of a document and its number in it; None if not written."""
         hashes = hashes_of([id])
         for number, piece in enumerate(self._pieces):
             local = piece.ids.find([id], hashes).get(id)
@@ -299,7 +299,7 @@ class PendingCommit:
         return self._pieces[place[0]].documents.metadata(place[1])
 
     def update_metadata(self, place: tuple[int, int], metadata: str | None) -> None:
-        """Give a document other metadata, as JSON; nothing else of it changes."""
+        """Replace the metadata (JSON) of a document."""
         size = len(metadata or "") + _UPDATE
         if self._unwritten + size > self._memory // _UPDATES_SHARE:
             older = {piece.updated for piece in self._pieces}
@@ -315,26 +315,26 @@ class PendingCommit:
     def set_similarity(
         self, S: TermSimilarityMatrix, source: TermSimilaritySource | None, note: str
     ) -> None:
-        """Take another S, over the first terms of the vocabulary."""
+        """Use another S, over the first terms of the vocabulary."""
         self._space = Space(S, source, None)
         self.settings = replace(self.settings, note=note, plain=False)
         self.changed = self._stale = True
 
     def set_weighting(self, weighting: Weighting, ranking: str) -> None:
-        """Take other term weights, and another ranking."""
+        """Use other term weights, and another ranking."""
         self._stale = self._stale or weighting != self.settings.weighting
         self.settings = replace(self.settings, weighting=weighting, ranking=ranking)
         self.changed = True
 
     def freeze(self, frozen: bool) -> None:
-        """Have the epoch stay as it is from the next commit on, or not."""
+        """Keep the epoch from the next commit on, or not."""
         if frozen and not self.settings.has_epoch:
             raise without_epoch()
         self.changed = self.changed or frozen != self.settings.frozen
         self.settings = replace(self.settings, frozen=frozen)
 
     def merge_all(self) -> None:
-        """Join all segments into as few as there can be, without deleted documents."""
+        """Merge all segments into as few as possible, without deleted documents."""
         groups = full_groups([piece.mask() for piece in self._pieces])
         if all(piece.whole for piece in self._pieces) and len(groups) == len(self._pieces):
             return
@@ -345,24 +345,24 @@ class PendingCommit:
         self.changed = True
 
     def _stays(self, group: Sequence[SurvivingDocuments]) -> bool:
-        """Whether a group is one segment as it is: whole, and not cut in two."""
+        """Whether a group is one complete segment without deletes, which needs no merge."""
         piece = self._pieces[group[0].number]
         return len(group) == 1 and piece.whole and group[0].documents.size == piece.n_docs
 
     def tidy(self, policy: MergePolicy) -> None:
-        """Join the segments that a policy says, and commit that; to be called after a commit."""
+        """Merge the segments selected by a policy, and commit; call it after a commit."""
         self._join(policy, 0)
         self.commit(refresh=False)
 
     def condense(self, policy: MergePolicy) -> None:
-        """Join segments that nobody has seen yet: each held open takes some memory."""
-        # Those that were committed come first.
+        """Merge uncommitted segments, because each open segment takes memory."""
+        # Committed segments come first.
         first = sum(self._writer.is_committed(piece.part) for piece in self._pieces)
         if len(self._pieces) - first >= policy.factor:
             self._join(policy, first)
 
     def _join(self, policy: MergePolicy, first: int) -> None:
-        """Join the segments from number `first` on that a policy says."""
+        """Merge the segments selected by a policy, from number `first` on."""
         pieces = self._pieces
         groups = policy.groups(
             [piece.n_docs for piece in pieces[first:]], [piece.n_live for piece in pieces[first:]]
@@ -381,7 +381,7 @@ class PendingCommit:
         self._writer.drop(gone)
 
     def _affordable(self, groups: Iterable[range]) -> Iterator[range]:
-        """Cut groups so that no merge takes much more than the memory that there is."""
+        """Split groups so that each merge fits the memory limit approximately."""
         most = max(self._memory // _MERGED_POSTING, _ALWAYS_MERGED)
         for group in groups:
             start, total = group.start, 0
@@ -396,12 +396,12 @@ class PendingCommit:
                 yield range(start, group.stop)
 
     def commit(self, refresh: bool | None) -> int:
-        """Make all of it visible at once; the number of the generation.
+        """Make all changes visible atomically; return the number of the commit.
 
         Parameters
         ----------
         refresh : bool or None
-            Whether to count the statistics anew; None if many documents have come or gone.
+            Whether to recompute the statistics; None if many documents were added or deleted.
         """
         if not self.changed and not self._updated and not refresh:
             return self._writer.number
@@ -432,7 +432,7 @@ class PendingCommit:
         )
         epoch = self._writer.epoch_of(settings)
         assert epoch == self._epoch or not settings.frozen
-        if epoch != self._epoch:  # norms that stay as they are, too, are of the new one
+        if epoch != self._epoch:  # unchanged norms also belong to the new epoch
             pieces = [replace(piece, normed=None) for piece in pieces]
         pieces = [self._written(piece, epoch) for piece in pieces]
         settings = replace(settings, segments=tuple(piece.settings() for piece in pieces))
@@ -454,16 +454,16 @@ class PendingCommit:
         return number
 
     def close(self) -> None:
-        """Let go of all segments, and of the texts that were to be learned from: it is done with.
+        """Release all segments and the training spool; the object is unusable afterwards.
 
-        A mapped file takes room on the disk until its last map goes, deleted or not.
+        A mapped file takes disk space until its last map is closed, even if it is deleted.
         """
         self._pieces = []
         self._spool.close()
 
     def _refreshing(self, refresh: bool | None) -> bool:
         if self.settings.frozen or (refresh is None and not self.changed):
-            return False  # new metadata alone leave every score as it is
+            return False  # updated metadata do not change scores
         if refresh is not None:
             return refresh or self._statistics_part is None
         last, now = self._statistics[0].n_docs, self.n_live
@@ -474,7 +474,7 @@ class PendingCommit:
         )
 
     def _counted(self, pieces: Sequence[SegmentEntry]) -> tuple[FieldStatistics, ...]:
-        """Count the live documents of every field."""
+        """Count the live documents of every field, for statistics."""
         live = [piece.live for piece in pieces]
         return tuple(
             FieldStatistics.of(
@@ -484,11 +484,11 @@ class PendingCommit:
         )
 
     def _padded(self, n_terms: int) -> tuple[FieldStatistics, ...]:
-        """Return the statistics of the last refresh: no document had the terms that came later."""
+        """Return the last statistics, with document frequency 0 for later terms."""
         return tuple(one.padded(n_terms) for one in self._statistics)
 
     def _prune(self) -> None:
-        """Leave out terms by document frequency, and bring those that are new in order."""
+        """Remove terms by document frequency, and sort the new terms."""
         live = [piece.live for piece in self._pieces]
         found = document_frequencies(
             [piece.fields for piece in self._pieces], len(self.vocabulary), live
@@ -522,7 +522,7 @@ class PendingCommit:
     def _grown(
         self, pieces: Sequence[SegmentEntry], counted: Sequence[FieldStatistics], *, definite: bool
     ) -> Space:
-        """Return S with the terms that have come since."""
+        """Return S with rows for the new terms."""
         analyzer = self.settings.analyzer or Analyzer()
         if len(self.vocabulary) == len(self._space.S):
             return self._space
@@ -552,7 +552,7 @@ class PendingCommit:
         )  # fmt: skip
 
     def _trained(self, vocabulary: Vocabulary, analyzer: Analyzer) -> Space:
-        """Return S as the documents of the first commit make it."""
+        """Return S learned from the documents of the first commit."""
         counting = vocabulary if self.settings.leaves_terms_out else None
         made = self._builder.build(
             vocabulary, self._spool.texts(analyzer, counting, memory=self._memory),
@@ -562,13 +562,13 @@ class PendingCommit:
         return Space(made.S, made.source, None, note=made.note)
 
     def _phrases(self) -> tuple[str, ...]:
-        """Return the phrases that similarities to be made need as terms."""
+        """Return the phrases that must become terms before S is built."""
         return self._builder.phrases() if self._space.untaught else ()
 
     @property
     def _builder(self) -> SimilarityBuilder:
-        """What makes S at the first commit."""
-        from softcosine.matrix.recipe import SimilarityRecipe  # which later commits do not need
+        """The builder of S at the first commit."""
+        from softcosine.matrix.recipe import SimilarityRecipe  # not needed by later commits
 
         return self._given_builder or self.settings.recipe or SimilarityRecipe()
 
@@ -580,8 +580,8 @@ class PendingCommit:
         *,
         stale: bool,
     ) -> list[SegmentEntry]:
-        """Compute the soft norms that are missing, or all; none where S is too indefinite."""
-        if not self._writer.stores_norms:  # they are computed when a search needs them
+        """Compute missing norms, or all norms if stale; none if S is too indefinite."""
+        if not self._writer.stores_norms:  # searches compute them on demand
             return [replace(piece, norms=None) if stale else piece for piece in pieces]
         self._report("computing lengths", 0, None)
         weighting = self.settings.weighting
@@ -604,7 +604,7 @@ class PendingCommit:
         return done
 
     def _written(self, piece: SegmentEntry, epoch: str) -> SegmentEntry:
-        """Write what of a piece is not on disk yet."""
+        """Write the unwritten parts of a segment entry."""
         if piece.live is not None and piece.deleted is None:
             piece = replace(piece, deleted=self._writer.write_deleted(piece.live))
         if piece.norms is not None and piece.normed is None:
@@ -612,14 +612,14 @@ class PendingCommit:
         return self._with_updates(piece)
 
     def _with_updates(self, piece: SegmentEntry) -> SegmentEntry:
-        """Write what metadata of a piece have become, if that is not on disk yet."""
+        """Write the unwritten updated metadata of a segment entry."""
         updates = piece.documents.updates
         if not updates.recent:
             return piece
         return piece.with_updates(*self._writer.write_updates(updates, piece.n_docs))
 
     def _merged(self, kept: Sequence[SurvivingDocuments]) -> SegmentEntry:
-        """Join documents into a new segment, after checking all that is in the old ones."""
+        """Merge documents into a new segment, after checking the old segments."""
         pieces = [self._pieces[one.number] for one in kept]
         chosen = [one.documents for one in kept]
         self._writer.verify(name for piece in pieces for name in piece.settings().parts)

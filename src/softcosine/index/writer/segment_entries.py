@@ -1,4 +1,4 @@
-"""The segments of an index that is being written."""
+"""The segments of a pending commit."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from softcosine.index.segment.segment import Segment
 
 __all__ = ["IdTable", "SegmentEntry", "hashes_of", "joined_norms"]
 
-# A table of all ids pays where more than one document in so many is asked for.
+# A table of all ids pays if more than one document in so many is looked up.
 _TABLE_SHARE = 64
 
 
 def hashes_of(ids: Iterable[str]) -> NDArray[np.int64]:
-    """Hash ids, in order; equal only within this process."""
+    """Return the hashes of ids, in order; only valid within this process."""
     return np.fromiter(map(hash, ids), np.int64)
 
 
 class IdTable:
-    """Which documents of a segment have which ids: eight bytes a document, and its file.
+    """Lookup of document numbers by id in a segment, with eight bytes per document in memory.
 
     Parameters
     ----------
     documents : Documents
     hashes : ndarray of int64, optional
-        Of all ids, in any order; read from the file when they pay.
+        Of all ids, in any order; read from the file on demand by default.
     """
 
     def __init__(self, documents: Documents, hashes: NDArray[np.int64] | None = None) -> None:
@@ -44,7 +44,7 @@ class IdTable:
         self._sorted = None if hashes is None else np.sort(hashes)
 
     def find(self, ids: Sequence[str], hashes: NDArray[np.int64]) -> dict[str, int]:
-        """Return the numbers of those ids that there are; `hashes` are theirs."""
+        """Return the numbers of those ids that exist, given their hashes."""
         if self._sorted is None:
             if len(ids) * _TABLE_SHARE < len(self._documents):
                 return self._documents.numbers(ids)
@@ -59,19 +59,20 @@ class IdTable:
 
 @dataclass(frozen=True, slots=True)
 class SegmentEntry:
-    """A segment, what of it is deleted, and what of that is on disk already.
+    """A segment of a pending commit, with its changes and the parts that are already written.
 
     Attributes
     ----------
     segment : IndexedSegment
-        As in its part, without deletions and norms.
+        As in its part, without deletes and norms.
     ids : IdTable
     live : ndarray of shape (n_docs,), bool, or None
+        Mask of live documents; None if none is deleted.
     norms : tuple of ndarray, or None
-        None if they are to be computed.
+        None if they must be computed.
     deleted, normed, updated : str or None
-        Parts that hold `live`, `norms` and what metadata have become; None if they are not written
-        yet, or there are none; in `updated` those before the last changes.
+        Parts with the deletes, the norms and the updated metadata; None if unwritten or if there
+        are none. `updated` excludes the latest changes.
     """
 
     segment: IndexedSegment
@@ -90,7 +91,7 @@ class SegmentEntry:
         *,
         hashes: NDArray[np.int64] | None = None,
     ) -> Self:
-        """Take a segment as it was opened."""
+        """Return the entry of an opened segment."""
         bare = replace(segment, live=None, norms=None)
         return cls(
             bare,
@@ -104,27 +105,27 @@ class SegmentEntry:
 
     @property
     def part(self) -> str:
-        """Name of the segment on disk."""
+        """Part name of the segment."""
         return self.segment.part
 
     @property
     def n_docs(self) -> int:
-        """How many documents there are, deleted ones too."""
+        """Number of documents, deleted ones included."""
         return self.segment.n_docs
 
     @property
     def n_live(self) -> int:
-        """How many documents there are, without deleted ones."""
+        """Number of live documents."""
         return self.n_docs if self.live is None else int(np.count_nonzero(self.live))
 
     @property
     def whole(self) -> bool:
-        """Whether the segment's part says all: no document is deleted, no metadata have changed."""
+        """Whether the segment has neither deletes nor updated metadata."""
         return self.n_live == self.n_docs and not self.documents.updates
 
     @property
     def documents(self) -> Documents:
-        """Its documents."""
+        """Its stored documents."""
         return self.segment.documents
 
     @property
@@ -134,17 +135,17 @@ class SegmentEntry:
 
     @property
     def positions(self) -> tuple[Positions, ...] | None:
-        """Its running words, if they are kept."""
+        """Token positions of each field, if stored."""
         return self.segment.positions
 
     def mask(self) -> NDArray[np.bool_]:
-        """Which documents are not deleted, shape (n_docs,)."""
+        """Mask of live documents, shape (n_docs,)."""
         return np.ones(self.n_docs, np.bool_) if self.live is None else self.live
 
     def without(self, numbers: Iterable[int]) -> Self:
-        """Delete documents; this piece itself if they are all deleted already, or there are none.
+        """Return the entry with some documents deleted; unchanged if all of them already were.
 
-        What was deleted before stays so.
+        Earlier deletes stay.
         """
         gone = [n for n in numbers if self.live is None or self.live[n]]
         if not gone:
@@ -154,45 +155,45 @@ class SegmentEntry:
         return replace(self, live=live, deleted=None)
 
     def with_updates(self, name: str | None, updates: MetadataUpdates) -> Self:
-        """Take other metadata of the documents, of a part or not written yet."""
+        """Return the entry with other metadata updates, written (`name`) or not."""
         documents = self.documents.with_updates(updates)
         return replace(self, segment=self.segment.with_documents(documents, name), updated=name)
 
     def updatable(self) -> Self:
-        """Return a piece whose metadata may be updated, while readers of this one see no change."""
+        """Return an entry whose updates can be changed without effect on readers of this one."""
         updates = self.documents.updates
         return self if updates.recent else self.with_updates(self.updated, updates.copy())
 
     def rewritten(self, segment: IndexedSegment) -> Self:
-        """Return the piece with another segment of the same documents."""
+        """Return the entry with another segment of the same documents."""
         other = type(self).of(segment)
         return replace(other, ids=self.ids, live=self.live)
 
     def committed(self) -> IndexedSegment:
-        """Return the segment with its deletions and norms."""
+        """Return the segment with its deletes and norms."""
         return replace(self.segment, live=self.live, norms=self.norms)
 
     def passing(self, where: Where) -> NDArray[np.bool_]:
-        """Which documents pass a filter, deleted ones too, shape (n_docs,)."""
-        # What was kept of the columns may be of metadata that have changed since.
+        """Documents that pass a filter, deleted ones included, shape (n_docs,)."""
+        # Cached columns can have older metadata.
         recent = self.documents.updates.recent
         return (MetadataColumns(self.documents) if recent else self.segment.columns).mask(where)
 
     def settings(self) -> SegmentSettings:
-        """Return what the manifest says of it."""
+        """Return the manifest entry of the segment."""
         return SegmentSettings(self.part, self.n_docs, self.deleted, self.normed, self.updated)
 
 
 def joined_norms(
     pieces: Sequence[SegmentEntry], chosen: Sequence[NDArray[np.int64]]
 ) -> tuple[NDArray[np.float64], ...] | None:
-    """Return the norms of the documents that a merge took; None if some are not known.
+    """Return the norms of the merged documents; None if some are not computed.
 
     Parameters
     ----------
     pieces : sequence of SegmentEntry
     chosen : sequence of ndarray of int64
-        Which documents of each, ascending.
+        Documents of each segment to keep, ascending.
     """
     known = [piece.norms for piece in pieces if piece.norms is not None]
     if len(known) < len(pieces):

@@ -1,4 +1,4 @@
-"""The texts of a new index, kept aside until its first commit has learned from them."""
+"""The training spool: texts of a new index, stored until the first commit learns from them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["TrainingSpool"]
 
 
 class TrainingSpool:
-    """Texts that are learned from: one batch in memory, or many in a file.
+    """Training texts: one batch in memory, or many in a temporary file.
 
     Parameters
     ----------
     folder : Path or None
-        Where the file goes; it vanishes with the process, however it ends.
+        Folder of the file; the system deletes the file when the process ends.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -32,25 +32,25 @@ class TrainingSpool:
         self._kinds: set[bool] = set()
 
     def add(self, texts: Sequence[Any], analyzed: AnalyzedTexts, *, last: bool) -> None:
-        """Take a batch.
+        """Add a batch.
 
         Parameters
         ----------
         texts : sequence of str, or of token lists
         analyzed : AnalyzedTexts
-            The same.
+            The same texts.
         last : bool
-            Whether it may be learned from now; the first one then needs no file.
+            Whether learning follows; a single batch then needs no file.
         """
         if last and self._file is None and self._first is None:
             self._first = texts, analyzed
             return
         if self._file is None:
-            # Text that JSON keeps within ASCII, so that lone surrogates come back.
+            # JSON in ASCII, so that lone surrogates are preserved.
             self._file = tempfile.TemporaryFile(  # noqa: SIM115  # closed by close()
                 "w+", encoding="ascii", dir=self._folder
             )
-        if self._first is not None:  # the commit that was to follow it failed
+        if self._first is not None:  # the commit after it failed
             self._write(self._first[0])
             self._first = None
         self._write(texts)
@@ -58,25 +58,25 @@ class TrainingSpool:
     def texts(
         self, analyzer: Analyzer, vocabulary: Vocabulary | None, *, memory: int
     ) -> AnalyzedTexts | TextStream | None:
-        """Return all texts, to learn from; None if none were added.
+        """Return all texts for learning; None if there are none.
 
         Parameters
         ----------
         analyzer : Analyzer
         vocabulary : Vocabulary or None
-            The terms that count, if some are left out.
+            The terms that count, if some were removed.
         memory : int
-            Bytes that may be taken, about.
+            Approximate limit in bytes.
         """
         if self._file is None:
             return None if self._first is None else self._first[1]
         self._file.flush()
-        # A stream takes texts or token lists; the words of a text, as tokens, give its terms.
+        # A stream takes texts or token lists, not both; a text becomes the list of its words.
         words = analyzer.words if len(self._kinds) > 1 else None
         return TextStream(_Lines(self._file, words), analyzer, vocabulary=vocabulary, memory=memory)
 
     def close(self) -> None:
-        """Forget the texts."""
+        """Delete the texts."""
         self._first = None
         if self._file is not None:
             self._file.close()
@@ -92,7 +92,7 @@ class TrainingSpool:
 
 
 class _Lines:
-    """Texts in a file, read anew by each iteration, of which there is one at a time."""
+    """Texts in a file, read again by each iteration; one iteration at a time."""
 
     def __init__(self, file: IO[str], words: Callable[[str], list[str]] | None) -> None:
         self._file = file
