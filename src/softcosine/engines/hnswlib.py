@@ -98,7 +98,7 @@ class Hnswlib:
         return EngineMatches(slots, scores)
 
     def add(self, first: int, block: Block, *, threads: int) -> None:
-        """Add vectors; a full graph grows by half."""
+        """Add vectors; a full graph grows by at least half."""
         needed = first + block.shape[0]
         if needed > self._index.get_max_elements():
             self._index.resize_index(max(needed, self._index.get_max_elements() * 3 // 2))
@@ -111,7 +111,7 @@ class Hnswlib:
         self._n_deleted += len(slots)
 
     def files(self) -> Mapping[str, Callable[[Path], None]]:
-        """Return the files: the graph in hnswlib's own format."""
+        """Return the graph in hnswlib's own format, and the list of deleted slots."""
         return {_FILE: self._write, "deleted": self._write_deleted}
 
     def load(self, folder: Path, *, n_dimensions: int) -> None:

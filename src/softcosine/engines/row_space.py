@@ -72,7 +72,7 @@ class RowSpace:
         return _single(_longer(rows, rest))
 
     def holds(self, documents: csr_array) -> bool:
-        """Whether new documents fit, that is, none is longer than M."""
+        """Whether new documents fit; for a cosine, none may be longer than M."""
         if not self.cosine:
             return True
         lengths = _lengths(self.route.documents(documents))
