@@ -26,7 +26,7 @@ def push(x, y, push_x, push_y, nearness):  # type: ignore[no-untyped-def]
     """
     n = x.shape[0]
     # The sums of many points grow side by side, so that none waits for the previous one; they are
-    # in separate arrays, so that the compiler knows that they alone change.
+    # in separate arrays, so that the compiler sees that only they change.
     own_x, own_y = np.empty(_SIDE_BY_SIDE), np.empty(_SIDE_BY_SIDE)
     total_x, total_y = np.empty(_SIDE_BY_SIDE), np.empty(_SIDE_BY_SIDE)
     total = np.empty(_SIDE_BY_SIDE)

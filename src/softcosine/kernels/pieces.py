@@ -1,4 +1,4 @@
-"""Splitting of text into pieces and numbering of the distinct ones, byte by byte."""
+"""Raw tokens of text ("pieces"), split and numbered byte by byte."""
 
 from __future__ import annotations
 

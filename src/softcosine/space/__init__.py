@@ -3,7 +3,7 @@
 ``measures.py``
     Soft inner product, norm, cosine and distance of document-term matrices.
 ``transforms.py``
-    Expanded queries and document vectors for stores that only know dot product or cosine.
+    Expanded queries and document vectors for stores with only dot product or cosine.
 ``basis.py``, ``cholesky.py``, ``fill_in.py``, ``orderings.py``
     The change of basis S = E Eᵀ, its computation, its estimated size, and elimination orders.
 ``latent.py``, ``latent_eigenvectors.py``, ``latent_projection.py``

@@ -51,7 +51,7 @@ class RegressionSimilarity(LearnedPairs):
     with s_ii = 1. The factor offsets the shrinkage by the penalty: two terms that co-occur with no
     third get the cosine of their columns. Values above 1 count as 1.
 
-    The source knows terms with at least one similar term and, with stemming, all their surface
+    The source covers terms with at least one similar term and, with stemming, all their surface
     forms. `fit` builds it.
 
     Examples

@@ -45,7 +45,7 @@ class SnosSimilarity(LearnedPairs):
     the soft cosine of their features; the matrix :math:`S_f` is learned with them. Cosines above 1,
     which an indefinite :math:`S_f` can give, count as 1.
 
-    The source knows objects with at least one similar object; terms, with stemming, by all surface
+    The source covers objects with at least one similar object; terms, with stemming, by all surface
     forms. `fit`, `from_texts`, `from_graph`, `from_clicks` or `load` builds it.
 
     Examples

@@ -54,7 +54,7 @@ class SyntacticSimilarity:
     1 minus the similarity of the items if there is a source of it. Different paths always have a
     similarity below 1.
 
-    The source knows all terms of two or more items that `SyntacticNgrams` makes; other strings are
+    The source covers all terms of two or more items that `SyntacticNgrams` makes; other strings are
     similar only to themselves.
 
     Parameters
