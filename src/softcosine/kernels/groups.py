@@ -38,7 +38,8 @@ def roots_of(parents):  # type: ignore[no-untyped-def]
 def follow(first, second, similarities, leaders, best):  # type: ignore[no-untyped-def]
     """Let the second document of each pair follow the first, unless the first follows another.
 
-    Pairs are sorted by (first, second), so all earlier documents precede a pair's first one.
+    Pairs are sorted by (first, second), so all pairs of a document with earlier ones precede those
+    in which it is first.
     `leaders` (n,), initially each its own, and `best` (n,), initially zeros, are updated: a
     follower keeps its most similar leader; ties go to the earliest.
     """

@@ -41,11 +41,11 @@ class SoftCosineTransformer(BlockwiseTransformer):
     vocabulary : Vocabulary or sequence of str, optional
         The term of every column, which a recipe with other sources needs. By default a
         DataFrame's column names.
-    n_components : int
+    n_components : int, optional
         Number of dimensions; by default all, exactly.
     sparse_output : bool
-        Whether exact coordinates are a csr_array or an ndarray; with `n_components` they are
-        always an ndarray.
+        Whether exact coordinates are a csr_array instead of an ndarray; with `n_components` they
+        are always an ndarray.
     random_state : int, RandomState or None
         Seed of approximations.
         Seed of what is approximate.

@@ -147,7 +147,7 @@ class PairPattern:
         diagonal : ndarray of shape (n_terms,), float64
             Above 0.
         **settings
-            Stored in the provenance of S.
+            Added to the settings of S.
 
         Returns
         -------
